@@ -117,17 +117,17 @@ SHOWS = re.compile(r"/(api/)?(search|records|file|files|complete|cdx)\b")
 FROM_ELSEWHERE = {"X-Forwarded-For": "192.0.2.1"}
 """A request that is nobody's who sits at this machine: of a reader."""
 PASSING = (
-    r"<p>As of <time.*?</time>",
+    r"<p><time.*?</time>",
     r'"as_of":"[^"]*"',
     r'"generation":"[^"]*"',
-    r', index generation <span class="hash">[^<]*</span>',
+    r' · index generation <span class="hash">[^<]*</span>',
     r'"modified":("[^"]*"|\d+)',
-    r"the last put <time.*?</time>",
+    r"updated <time.*?</time>",
     r"(?<=/themes/library/all),\d+,20[\w:.+-]+",
     r'"score":[\d.]+',
     r"<updated>[^<]*</updated>",
     r'"processed":\d+',
-    r", \d+ documents? placed since",
+    r", \d+ documents? added since",
     r'"later":\d+',
     r'"+documents"+: ?\d+, ?"+themes"+',
     r"themes in \d+ documents",

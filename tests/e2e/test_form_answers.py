@@ -84,10 +84,10 @@ def _make_key(page: Page, site: Site, begin: str) -> None:
     taken = {one.name for one in site.home.gate.keys.list_all()}
     name = begin if begin in ROLES else f"{begin}{len(taken)}"
     page.goto(f"{site.address}/admin")
-    page.get_by_text("Make a key").click()
-    page.get_by_label("Whose it is").fill(name)
-    page.get_by_label("The day it ends").fill("2999-05-01")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_text("Create a key").click()
+    page.get_by_label("Name (lower case)").fill(name)
+    page.get_by_label("Expires on").fill("2999-05-01")
+    page.get_by_role("button", name="Create key").click()
 
 
 def _list_keys(page: Page, site: Site) -> None:
@@ -96,15 +96,15 @@ def _list_keys(page: Page, site: Site) -> None:
     )
     page.goto(f"{site.address}/admin")
     page.get_by_text(f"Revoke {made.row.name}", exact=True).click()
-    page.get_by_label(f"Why {made.row.name} is revoked").fill("w" * 100)
+    page.get_by_label(f"Reason for revoking {made.row.name}").fill("w" * 100)
     page.locator("li", has_text=made.row.name).get_by_role("button", name="Revoke").click()
 
 
 def _hide(page: Page, site: Site, sha1hex: str) -> None:
     page.goto(f"{site.address}/embargoes?key={sha1hex}")
-    page.get_by_label("Until the beginning").fill("2999-05-01")
+    page.get_by_label("Hidden until").fill("2999-05-01")
     page.get_by_label("Who asked for it").fill(NOTE)
-    page.get_by_role("button", name="Hide it").click()
+    page.get_by_role("button", name="Hide file").click()
 
 
 def _another(site: Site) -> str:
@@ -122,15 +122,15 @@ def _take_down(page: Page, site: Site, note: bool = True) -> None:
     page.goto(f"{site.address}/takedowns?key={one}")
     page.get_by_label("Who asked for it").fill(NOTE)
     if note:
-        page.get_by_label("I looked at it").check()
+        page.get_by_label("I checked the file").check()
     else:
         page.locator("form[method=post][action='/takedowns']").evaluate("f => f.noValidate = true")
-    page.get_by_role("button", name="down").click()
+    page.get_by_role("button", name="Take down").click()
 
 
 def _verify(page: Page, site: Site, manifest: str) -> None:
     page.goto(f"{site.address}/verify")
-    page.get_by_label("or its text").fill(manifest)
+    page.get_by_label("Or paste its text").fill(manifest)
     page.get_by_role("button", name="Verify").click()
 
 
@@ -140,7 +140,7 @@ def _accept(page: Page, site: Site) -> None:
         page.goto(
             f"{site.address}/failures/accept?pipeline=library&entry={body(number).capture_id}"
         )
-        button = page.get_by_role("button", name="Accept as final")
+        button = page.get_by_role("button", name="Accept failures")
         if button.count():
             page.get_by_label("Note").fill(NOTE[:400])
             button.click()

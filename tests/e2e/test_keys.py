@@ -96,7 +96,7 @@ def test_the_box_is_reached_from_any_page_and_takes_what_is_typed(
     with at(browser, f"{site}/pipeline") as page:
         press(page, "/")
         page.wait_for_url(f"{site}/search#q")
-        box = page.get_by_label("Words to find")
+        box = page.get_by_label("Search", exact=True)
         expect(box).to_be_focused()
         press(page, *"?/jgo")
         expect(box).to_have_value("?/jgo")
@@ -143,12 +143,12 @@ def test_the_export_is_opened(browser: Browser, site: str) -> None:
 def test_they_are_told_and_switched_off_for_good(browser: Browser, site: str) -> None:
     with at(browser, f"{site}/search?q=flood", bypass_csp=True) as page:
         press(page, "?")
-        told = page.get_by_role("dialog", name="Keys")
-        for words in ("Go to the search box", "Overview", "Export all"):
+        told = page.get_by_role("dialog", name="Keyboard shortcuts")
+        for words in ("Go to search", "Overview", "Export all"):
             expect(told).to_contain_text(words)
         found = Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
         assert found.violations_count == 0, found.generate_report()
-        page.get_by_label("Keys are on").uncheck()
+        page.get_by_label("Enable shortcuts").uncheck()
         press(page, "Escape")
         expect(told).to_have_count(0)
         before = page.url
@@ -158,8 +158,8 @@ def test_they_are_told_and_switched_off_for_good(browser: Browser, site: str) ->
             expect(page.get_by_role("dialog")).to_have_count(0)
             assert page.evaluate("document.activeElement === document.body")
             page.reload()
-        page.get_by_role("button", name="Keys").click()
-        page.get_by_label("Keys are on").check()
+        page.get_by_role("button", name="Keyboard shortcuts").click()
+        page.get_by_label("Enable shortcuts").check()
         page.get_by_role("button", name="Close").click()
         press(page, "g", "f")
         page.wait_for_url(f"{site}/failures")
@@ -175,4 +175,4 @@ def test_they_do_nothing_with_other_keys_held_or_when_unknown(browser: Browser, 
 
 def test_without_scripts_no_page_speaks_of_them(browser: Browser, site: str) -> None:
     with at(browser, f"{site}/", java_script_enabled=False) as page:
-        expect(page.get_by_role("button", name="Keys")).to_have_count(0)
+        expect(page.get_by_role("button", name="Keyboard shortcuts")).to_have_count(0)

@@ -215,12 +215,12 @@ def _overlap(one: list[float], other: list[float]) -> bool:
 
 def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> None:
     with site.looking(f"{site.full}/search", 200, java_script_enabled=False, **LIGHT) as page:
-        page.get_by_label("Words to find").fill("flood -council")
+        page.get_by_label("Search", exact=True).fill("flood -council")
         page.get_by_role("button", name="Search").click()
         page.locator("#facets").get_by_role("link", name="PDF 4").click()
         page.wait_for_selector(".chips")
         assert page.url == f"{site.full}/search?q=flood+-council&kind=pdf"
-        heading = "4 documents found for “flood -council” with these filters."
+        heading = "4 documents found for “flood -council” with these filters"
         assert page.locator("h1").inner_text() == heading
         page.locator(".hits").get_by_role("link").first.click()
         page.wait_for_selector("#history")
@@ -236,8 +236,8 @@ def test_themes_are_walked_from_the_map_to_a_document_without_scripts(site: Site
         label = (circle.locator("title").text_content() or "").partition(":")[0]
         circle.locator("circle").click()
         assert page.locator("h1").inner_text() == label
-        page.get_by_role("link", name="Why it is here").first.click()
-        assert page.locator("h1").inner_text() == f"Why it is in “{label}”."
+        page.get_by_role("link", name="Why is this here?").first.click()
+        assert page.locator("h1").inner_text() == f"Why it is in “{label}”"
         page.get_by_role("main").get_by_role("link", name=label, exact=True).click()
         assert page.locator("h1").inner_text() == label
         page.get_by_role("link", name="Next →").click()
@@ -248,15 +248,15 @@ def test_themes_are_walked_from_the_map_to_a_document_without_scripts(site: Site
 def test_failures_are_tried_again_after_a_question_without_scripts(site: Site) -> None:
     address = f"{site.full}/failures?reason=timeout&step=extract_pdf"
     with site.looking(address, 200, java_script_enabled=False, **LIGHT) as page:
-        page.get_by_role("link", name="Try all 2 again").click()
+        page.get_by_role("link", name="Retry all 2").click()
         assert page.locator("h1").inner_text() == "Try 2 failures again?"
-        page.get_by_role("button", name="Try again").click()
-        assert page.locator("h1").inner_text() == "2 failures were put back to work."
+        page.get_by_role("button", name="Retry failures").click()
+        assert page.locator("h1").inner_text() == "2 failures were put back to work"
         page.go_back()
-        page.get_by_role("button", name="Try again").click()
-        assert page.locator("h1").inner_text() == "2 failures were put back to work."
-        page.get_by_role("link", name="All that failed").click()
-        assert page.locator("h1").inner_text().startswith(f"{FAILED} records failed")
+        page.get_by_role("button", name="Retry failures").click()
+        assert page.locator("h1").inner_text() == "2 failures were put back to work"
+        page.get_by_role("link", name="All failures").click()
+        assert page.locator("h1").inner_text().startswith(f"{FAILED} failed records")
 
 
 def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:
@@ -265,18 +265,16 @@ def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:
         page.locator(".sum .failed a").click()
         assert page.locator("h1").inner_text().startswith(f"{failed} records failed")
         page.go_back()
-        page.get_by_text("Every reason, explained").click()
+        page.get_by_text("Show all reasons").click()
         page.locator(".ledger").get_by_role("link", name=str(DUPLICATES), exact=True).click()
-        assert (
-            page.locator("h1").inner_text() == f"{DUPLICATES} records were set aside as duplicate."
-        )
+        assert page.locator("h1").inner_text() == f"{DUPLICATES} records skipped as duplicate"
 
 
 def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(site: Site) -> None:
     with site.looking(f"{site.full}/", 200, **LIGHT) as page:
         page.keyboard.press("Tab")
         skip = page.locator(":focus")
-        assert skip.inner_text() == "Skip to the content"
+        assert skip.inner_text() == "Skip to content"
         assert skip.bounding_box()["y"] >= 0  # type: ignore[index]
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
@@ -314,7 +312,7 @@ def test_printed_pages_leave_the_navigation_out_and_the_tables_in(site: Site) ->
 def test_archived_html_is_downloaded_and_never_shown(site: Site, tmp_path: Path) -> None:
     with site.looking(f"{site.full}/file/{site.filled.hostile}", 200, **LIGHT) as page:
         with page.expect_download() as waiting:
-            page.get_by_role("link", name="Download the bytes").click()
+            page.get_by_role("link", name="Download file").click()
         waiting.value.save_as(tmp_path / "body")
         assert waiting.value.suggested_filename == f"{site.filled.hostile}.bin"
     assert b"<script>" in (tmp_path / "body").read_bytes()

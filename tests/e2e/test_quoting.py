@@ -48,22 +48,22 @@ def page(served: tuple[Browser, str, Reading]) -> Iterator[Page]:
 def test_chosen_words_are_cited_and_found_again(page: Page) -> None:
     quote = PAGES[2][2:14].strip()
     page.evaluate(CHOOSE, [2, 14])
-    page.get_by_role("link", name="Cite these words").click()
+    page.get_by_role("link", name="Cite quote").click()
     page.wait_for_url(re.compile(r"/cite\?"))
     assert page.locator("h1").inner_text() == "How these words are cited"
     assert page.locator(".cited").inner_text().startswith(f"“{quote}” (characters ")
     page.go_back()
     page.evaluate(CHOOSE, [0, len(PAGES[2].split()[0])])
-    page.get_by_role("link", name="Cite these words").wait_for()
+    page.get_by_role("link", name="Cite quote").wait_for()
     page.keyboard.press("c")
     page.wait_for_url(re.compile(r"/cite\?"))
-    page.get_by_role("link", name="These words in their place").click()
+    page.get_by_role("link", name="Show in the text").click()
     page.wait_for_url(re.compile(r"/pages/3\?q="))
     assert page.locator("mark").first.inner_text() == PAGES[2].split()[0]
 
 
 def test_without_words_chosen_nothing_is_offered(page: Page) -> None:
-    way = page.get_by_role("link", name="Cite these words")
+    way = page.get_by_role("link", name="Cite quote")
     assert way.count() == 0
     page.evaluate(CHOOSE, [0, 5])
     way.wait_for()
@@ -82,7 +82,7 @@ def test_words_are_pasted_where_there_are_no_scripts(
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/file/{reading.pdf}/cite?page=3")
-    page.get_by_label("Words of this page to quote").fill(PAGES[2])
-    page.get_by_role("button", name="Cite these words").click()
+    page.get_by_label("Quote from this page").fill(PAGES[2])
+    page.get_by_role("button", name="Cite quote").click()
     assert page.locator("h1").inner_text() == "How these words are cited"
     context.close()

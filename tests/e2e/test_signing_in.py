@@ -56,17 +56,17 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
     assert "This is no key" in page.get_by_role("alert").inner_text()
     page = sign_in(context, address, home.secrets[Role.READER])
     assert page.url == f"{address}/failures"
-    assert page.get_by_role("link", name="Keys and acts").count() == 0
+    assert page.get_by_role("link", name="Access keys").count() == 0
     (cookie,) = context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     admins = browser.new_context(java_script_enabled=False)
     admin = sign_in(admins, address, home.secrets[Role.ADMIN])
-    admin.get_by_role("link", name="Keys and acts").click()
-    assert admin.locator("h1").inner_text() == "3 keys may be used here."
+    admin.get_by_role("link", name="Access keys").click()
+    assert admin.locator("h1").inner_text() == "3 keys may be used here"
     admin.get_by_text("Revoke reader").click()
-    admin.get_by_label("Why reader is revoked").fill("lost")
+    admin.get_by_label("Reason for revoking reader").fill("lost")
     admin.locator("li", has_text="reader").get_by_role("button", name="Revoke").click()
-    assert admin.locator("h1").inner_text() == "2 keys may be used here."
+    assert admin.locator("h1").inner_text() == "2 keys may be used here"
     answer = page.reload()
     assert answer is not None
     assert answer.status == 401

@@ -190,10 +190,10 @@ def _route_request(request: Request) -> Response:
         parse_replay_path(path.removeprefix(PREFIX), query) if path.startswith(PREFIX) else None
     )
     if replay_request is None or build_surt(replay_request.url) == NONE:
-        detail = f"Captures are at {PREFIX}TIME/URL, lists of them at {PREFIX}timemap/link/URL."
+        detail = f"Open a capture at {PREFIX}TIME/URL, or a list of captures at {PREFIX}timemap/link/URL."
         raise HTTPException(404, detail)
     if len(replay_request.url) > URL_MAX_CHARS:
-        raise HTTPException(400, f"An address has {URL_MAX_CHARS} characters at most.")
+        raise HTTPException(400, f"The URL is longer than {URL_MAX_CHARS} characters.")
     origin = MementoOrigin(
         request.app.state.url.rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
     )
@@ -254,7 +254,7 @@ def _show_memento(
     try:
         capture = load_capture_body(stores.records, stores.archive, row)
     except PermanentError as error:
-        detail = f"The capture of {row.datetime} is known, and cannot be read: {redact_secrets(str(error))}."
+        detail = f"The capture of {row.datetime} cannot be read: {redact_secrets(str(error))}."
         raise HTTPException(404, detail) from error
     headers = {
         **build_replay_headers(capture),
@@ -271,9 +271,7 @@ def _show_timemap(records: Records, origin: MementoOrigin, request: ReplayReques
     rows = list_seconds_after(records, request.url, request.timestamp, TIMEMAP_MAX)
     ends = dict(_find_ends(records, request.url))
     if not rows:
-        detail = (
-            f"No capture of {shorten(request.url, EXCERPT_CHARS)} is behind {request.timestamp}."
-        )
+        detail = f"There is no capture of {shorten(request.url, EXCERPT_CHARS)} after {request.timestamp}."
         raise HTTPException(404, detail if ends else _format_unknown(request.url))
     is_last = rows[-1].datetime == ends["last"].datetime
     timemap = TimeMap(request.url, rows, ends["first"], ends["last"], request.timestamp, is_last)
@@ -310,7 +308,7 @@ def _build_redirect(location: str, headers: Mapping[str, str]) -> Response:
 
 
 def _format_unknown(url: str) -> str:
-    return f"Nothing here was captured at {shorten(url, EXCERPT_CHARS)}."
+    return f"There are no captures of {shorten(url, EXCERPT_CHARS)}."
 
 
 def _build_text_response(
@@ -333,5 +331,5 @@ async def _handle_trouble(request: Request, error: Exception) -> Response:
 
 async def _handle_crash(request: Request, error: Exception) -> Response:
     return _build_text_response(
-        500, f"A fault in Fonds itself ({type(error).__name__}); its log says more."
+        500, f"Internal error in Fonds ({type(error).__name__}). See the log."
     )

@@ -42,16 +42,16 @@ REFUSED = {
     ("/api/records", "weight"): ("refussed", "Did you mean “refused”?"),
     ("/api/records", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     ("/api/records", "step"): ("extrct_pdf", "Did you mean 'extract_pdf'?"),
-    ("/api/records", "after"): ("behind", "it is no place in a list"),
-    ("/api/files", "after"): ("behind", "it is no place in a list"),
+    ("/api/records", "after"): ("behind", "it is not a cursor"),
+    ("/api/files", "after"): ("behind", "it is not a cursor"),
     ("/api/files", "sort"): ("newst", "Did you mean “newest”?"),
     ("/api/records", "pipeline"): ("libary", "Did you mean 'library'?"),
     ("/api/failures", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     ("/api/failures", "step"): ("extrct_pdf", "Did you mean 'extract_pdf'?"),
     ("/api/failures", "pipeline"): ("libary", "Did you mean 'library'?"),
-    ("/api/failures", "after"): ("behind", "it is no place in a list"),
+    ("/api/failures", "after"): ("behind", "it is not a cursor"),
     ("/api/changes", "change"): ("editd", "Did you mean “edited”?"),
-    ("/api/changes", "after"): ("behind", "it is no place in a list"),
+    ("/api/changes", "after"): ("behind", "it is not a cursor"),
     ("/cdx", "matchType"): ("prefx", "Did you mean “prefix”?"),
     ("/cdx", "output"): ("jsn", "Did you mean “json”?"),
     ("/cdx", "filter"): ("!statuscod:200", "Did you mean 'statuscode'?"),
@@ -66,8 +66,8 @@ REFUSED = {
     (LINKS, "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     (LINKS, "step"): ("fech", "Did you mean 'fetch'?"),
     (LINKS, "beyond"): ("fech", "Did you mean 'fetch'?"),
-    (LINKS, "after"): ("behind", "it is no place in a list"),
-    (THEME, "after"): ("behind", "it is no place in this list"),
+    (LINKS, "after"): ("behind", "it is not a cursor"),
+    (THEME, "after"): ("behind", "it is not a cursor of this list"),
     **{
         (path, "conf"): ("tigth", "Did you mean 'tight'?")
         for path in (APART, REASON, OF_REASON, OUT)
@@ -76,7 +76,10 @@ REFUSED = {
         (path, "at"): ("17900000010", "Did you mean '17900000")
         for path in (APART, REASON, OF_REASON)
     },
-    **{(path, "after"): ("behind", "it is no place in this list") for path in (APART, REASON, OUT)},
+    **{
+        (path, "after"): ("behind", "it is not a cursor of this list")
+        for path in (APART, REASON, OUT)
+    },
     (DOCUMENT, "conf"): ("tigth", "Did you mean 'tight'?"),
     (COLLECTION, "at"): ("17900000010", "Did you mean '17900000"),
     (THEME, "at"): ("17900000010", "Did you mean '17900000"),
@@ -181,7 +184,10 @@ def test_a_name_there_is_not_is_refused_with_the_nearest(
     assert meant in told.json()["error"]
     page = asked.get(path.removeprefix("/api"), params=params)
     assert page.status_code == 400
-    assert any(one in page.text for one in ("ou mean", "no field", "no place", "resume key"))
+    assert any(
+        one in page.text
+        for one in ("ou mean", "no field", "not a cursor", "no place", "resume key")
+    )
 
 
 @pytest.mark.parametrize("one", SAID, ids=" ".join)
@@ -244,7 +250,7 @@ def test_a_facet_says_how_many_documents_it_does_not_list(crowd: TestClient) -> 
     assert len(listed) == 20
     assert told["beyond"]["canonical_domain"] + sum(n for _, n in listed) == told["total"] == 47
     page = read(crowd, "/search")
-    assert "27 documents with others: list more of them." in page.words("//aside")
+    assert "Show more (27 documents)" in page.words("//aside")
     whole = crowd.get("/api/search?facets=1000").json()
     assert len(whole["facets"]["canonical_domain"]) == 47
     assert set(whole["beyond"].values()) == {0}
@@ -252,8 +258,7 @@ def test_a_facet_says_how_many_documents_it_does_not_list(crowd: TestClient) -> 
 
 
 def test_dates_say_whose_they_are(client: TestClient) -> None:
-    said = read(client, "/search?q=flood").words("//section[@class='when']")
-    assert "of PDFs the day the file was made" in said
+    assert "PDF dates are the file&#39;s creation date." in read(client, "/search?q=flood").text
 
 
 @pytest.fixture(scope="module")
@@ -322,9 +327,9 @@ def test_a_file_says_how_many_captures_and_endings_it_does_not_list(long_lists: 
     assert (len(told["captures"]), told["captures_total"]) == (1_000, 1_003)
     assert (len(told["history"]), told["history_total"]) == (1_000, 1_003)
     said = read(long_lists, f"/file/{key}").words()
-    assert "1,003 places in WARC files" in said
-    assert "The first 1,000 are listed." in said
-    assert "The first 1,000 of 1,003 are listed." in said
+    assert "Captures (1,003)" in said
+    assert "The first 1,000." in said
+    assert "The first 1,000 of 1,003." in said
 
 
 def test_a_key_says_how_many_files_and_records_it_does_not_list(long_lists: TestClient) -> None:
@@ -333,17 +338,17 @@ def test_a_key_says_how_many_files_and_records_it_does_not_list(long_lists: Test
     assert (len(told["records"]), told["records_total"]) == (50, 61)
     page = read(long_lists, "/show?key=http://long.example/").words()
     assert "60 files" in page
-    assert "The first 50 are listed." in page
+    assert "The first 50." in page
     assert "61 records with this URL" in page
-    assert "The newest 50 are listed." in page
+    assert "The newest 50." in page
 
 
 def test_failures_say_how_many_inputs_they_do_not_list(long_lists: TestClient) -> None:
     told = long_lists.get("/api/failures").json()
     assert (len(told["inputs"]), told["inputs_total"]) == (50, 60)
     page = read(long_lists, "/failures")
-    assert page.heading == "60 inputs could not be read to the end."
-    assert "The first 50 of 60 are listed." in page.words()
+    assert page.heading == "60 inputs could not be read"
+    assert "The first 50 of 60." in page.words()
 
 
 def test_a_tally_says_that_it_did_not_look_through_all_inputs(long_lists: TestClient) -> None:
@@ -351,4 +356,4 @@ def test_a_tally_says_that_it_did_not_look_through_all_inputs(long_lists: TestCl
     assert told["counted_total"] == 2 * 1_003
     assert (len(told["counted_inputs"]), told["counted_inputs_total"]) == (50, 1_000)
     assert not told["counted_inputs_complete"]
-    assert "50 of 1,000 inputs or more" in read(long_lists, "/records?outcome=dropped").words()
+    assert "50 of at least 1,000 inputs" in read(long_lists, "/records?outcome=dropped").words()

@@ -99,7 +99,7 @@ def test_posts_from_elsewhere_are_refused_and_ours_find_nothing_to_change(
 
 def test_an_unknown_page_is_named(client: TestClient) -> None:
     page = read(client, "/no/such/<page>", 404)
-    assert page.heading == "Nothing is here."
+    assert page.heading == "Nothing is here"
     assert "No page has the address /no/such/<page>." in page.words()
     assert client.get("/api/nope").json() == {"error": "No page has the address /api/nope."}
 

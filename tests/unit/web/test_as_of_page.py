@@ -40,7 +40,7 @@ def test_page_twin_api_and_table_tell_the_same(client: TestClient, day: str, bec
     rows = list(csv.DictReader(io.StringIO(client.get(f"/csv/search/as-of?{asked}").text)))
     assert [row["id"] for row in rows] == [one["id"] for one in told["listed"]]
     page = read(client, f"/search/as-of?{asked}")
-    assert page.heading == f"{told['answer']}."
+    assert page.heading == f"{told['answer']}"
     assert [one["title"] for one in told["listed"]] == list(
         page.links("//section[@aria-labelledby='listed']").values()
     )

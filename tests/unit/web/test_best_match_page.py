@@ -50,8 +50,8 @@ def test_a_result_in_the_order_of_ids_stays_exact(client: TestClient) -> None:
 def test_the_page_labels_the_list_and_links_the_exact_search(client: TestClient) -> None:
     page = read(client, f"/search?{ASKED}")
     assert page.heading.startswith("Best match: ")
-    assert "Best match: these documents have any of the words." in page.words()
-    assert page.links("//p[@class='note']") == {f"/search?{ASKED}&match=exact": "Find all words"}
+    assert "These documents contain any of the words." in page.words()
+    assert page.links("//p[@class='note']") == {f"/search?{ASKED}&match=exact": "Require all words"}
     exact = read(client, f"/search?{ASKED}&match=exact")
     assert exact.heading.startswith("Nothing found")
     assert f"/search?{ASKED}&match=best" in exact.links("//section[@class='empty']")

@@ -72,7 +72,7 @@ def test_stars_stand_for_whatever_there_is(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("params", "told"),
     [
-        ({}, "“url” is missing"),
+        ({}, "“url” is required"),
         ({"url": "urn:x", "matchType": "host"}, "no host in"),
         ({"url": FRONT, "from": "20"}, "write a time as YYYY"),
         ({"url": FRONT, "to": "20201399"}, "“to” is “20201399”"),

@@ -45,7 +45,7 @@ def test_empty_months_have_no_bar_and_keep_their_place() -> None:
 
 
 def test_a_histogram_of_nothing_is_still_a_drawing() -> None:
-    assert parsed(draw_histogram([], "Dates")).findtext(f"{SVG}desc") == "No dates."
+    assert parsed(draw_histogram([], "Dates")).findtext(f"{SVG}desc") == "No dates"
 
 
 def test_small_bars_stand_as_high_as_they_count_and_nothing_lies_on_the_ground() -> None:

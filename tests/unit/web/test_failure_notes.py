@@ -67,7 +67,7 @@ def test_the_form_of_a_group_sets_a_note_and_clears_it(client: TestClient, store
         "ann",
     )
     page = read(client, at)
-    assert f"asked {HOSTILE} left to Ann & Bo by " in page.words("//dl[@class='sample']")
+    assert f"asked {HOSTILE} assigned to Ann & Bo by " in page.words("//dl[@class='sample']")
     assert HOSTILE not in client.get(at).text
     assert "POST /failures/note" in [row.what for row in stores.records.find(ActRow)]
     client.post("/failures/note", data=sent | {"note": " ", "owner": ""}, headers=OWN)
@@ -126,7 +126,7 @@ def test_a_note_is_kept_while_its_group_goes_on_failing_and_told_when_nothing_is
     (told,) = client.get("/failures.json").json()["settled_notes"]
     assert (told["note"], told["failure_group"]) == ("wait", chosen["group"])
     words = read(client, "/failures").words("//section[@aria-labelledby='settled']")
-    assert "timeout at extract_pdf of library: wait" in words
+    assert "timeout at extract_pdf (library): wait" in words
     client.post("/failures/note", data=chosen, headers=OWN)
     assert client.get("/failures.json").json()["settled_notes"] == []
 

@@ -81,14 +81,11 @@ def test_each_form_has_the_same_rows(client: TestClient, stores: Stores, path: s
 def test_another_form_is_refused_with_those_there_are(client: TestClient) -> None:
     told = client.get("/api/ledger/bibtex")
     assert told.status_code == 404
-    assert "No form of the ledger" in told.json()["error"] or "jsonl" in told.json()["error"]
+    assert "No format of the ledger" in told.json()["error"] or "jsonl" in told.json()["error"]
 
 
-def test_the_overview_says_how_many_before(client: TestClient, stores: Stores) -> None:
+def test_the_overview_links_to_the_ledger(client: TestClient) -> None:
     page = read(client, "/")
-    assert (
-        f"a row for each of these {count_entries(stores.records).received} records" in page.words()
-    )
     assert {"/ledger/csv", "/ledger/jsonl", "/ledger/parquet"} <= page.links("//main").keys()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -18,9 +17,8 @@ from filled_crawl import (
 )
 from filled_home import Filled, opened
 from fonds.failures.accounting.tallies import OutcomeTally
-from fonds.model.disposition import Reason, Verdict
+from fonds.model.disposition import Verdict
 from fonds.web.app import create_app
-from fonds.web.pages.outcomes import build_outcomes
 from fonds.web.pages.overview import build_heading
 from home_rows import NOW, Body, enter, said
 from page_reading import read
@@ -28,12 +26,11 @@ from page_reading import read
 ASIDE = DUPLICATES + REVISITS + NOT_CAPTURES
 
 
-def test_the_heading_is_the_answer(client: TestClient, filled: Filled) -> None:
-    received = filled.kept + ASIDE + REFUSED + FAILED + PENDING
-    assert read(client, "/").heading == (
-        f"{received} records came in: {filled.kept} were kept, {PENDING} are still on the way, "
-        f"and {FAILED} need someone."
-    )
+def test_the_heading_is_the_size_of_the_library(client: TestClient) -> None:
+    searchable = client.get("/.json").json()["searchable"]
+    page = read(client, "/")
+    assert page.heading == f"{searchable} documents in your library"
+    assert f"{FAILED} records need attention" in page.words("//p[@class='lead']")
 
 
 def test_received_is_kept_and_set_aside_and_refused_and_failed_and_in_flight(
@@ -98,7 +95,7 @@ def test_what_needs_someone_is_named_with_its_step(client: TestClient) -> None:
 
 def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
     page = read(empty, "/")
-    assert page.heading == "Nothing has come in yet."
+    assert page.heading == "Your library is empty"
     commands = [one.text_content() for one in page.tree.xpath("//ol[@class='begin']//code")]
     assert [command.split()[:2] for command in commands] == [
         ["fonds", "ingest"],
@@ -117,20 +114,12 @@ def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
             page = read(client, "/")
             assert client.get("/.json").json()["unaccounted"] == 1
     alert = page.words("//*[@role='alert']")
-    assert alert.startswith("This does not add up: 1 record came in and has no known outcome.")
+    assert alert.startswith("1 record without an outcome.")
     assert "fonds audit" in alert
 
 
 def test_sentences_count_in_good_grammar() -> None:
     one = OutcomeTally(received=1, done=1)
-    assert (
-        build_heading(one, build_outcomes(one))
-        == "1 record came in: 1 was kept, and nothing failed"
-    )
-    failed = OutcomeTally(received=1, quarantined={str(Reason.TIMEOUT): 1})
-    assert (
-        build_heading(failed, build_outcomes(failed))
-        == "1 record came in: 0 were kept, and 1 needs someone"
-    )
-    waiting = replace(one, received=2, pending=1)
-    assert "1 is still on the way" in build_heading(waiting, build_outcomes(waiting))
+    assert build_heading(one, 1) == "1 document in your library"
+    assert build_heading(one, 0) == "1 record received"
+    assert build_heading(OutcomeTally(), 0) == "Your library is empty"

@@ -93,10 +93,10 @@ def test_the_page_shows_every_step_and_draws_the_pipeline(stores: Stores) -> Non
     with TestClient(create_app(stores), base_url=ORIGIN) as client:
         page = read(client, "/pipeline")
         told = client.get("/api/pipeline").json()
-    assert page.heading == "1 message waits, nobody has any of them in hand."
+    assert page.heading == "1 message queued, 0 in progress"
     assert "14 Mar 2026, 09:27:23 UTC" in page.words("//tr[th='extract_pdf']")
-    assert "nothing waits" in page.words("//tr[th='identify']")
-    assert "Nothing has ended here yet." in page.words()
+    assert "–" in page.words("//tr[th='identify']")
+    assert "No records finished yet." in page.words()
     assert page.tree.xpath("//*[local-name()='svg']//*[local-name()='title']")
     (library,) = told["pipelines"]
     assert (told["waiting"], library["chosen"]) == (1, True)
@@ -139,9 +139,9 @@ def test_the_pace_of_a_step_is_that_of_its_last_hours(stores: Stores) -> None:
 @pytest.mark.parametrize(
     ("waiting", "left", "is_growing", "said"),
     [
-        (0, None, False, "nothing waits"),
-        (3, None, True, "no estimate: nothing ended lately"),
-        (3, 10, True, "growing: more comes than ends"),
+        (0, None, False, "no backlog"),
+        (3, None, True, "no estimate"),
+        (3, 10, True, "backlog is growing"),
         (3, 0, False, "done in less than a minute"),
         (3, 1, False, "done in about 1 minute"),
         (3, 119, False, "done in about 119 minutes"),
@@ -166,7 +166,7 @@ def test_the_page_is_made_anew_only_when_asked(empty: TestClient) -> None:
     assert "/pipeline?refresh=30" in plain.links("//p[@class='jump']")
     anew = read(empty, "/pipeline?refresh=30")
     assert anew.tree.xpath("//meta[@http-equiv='refresh']/@content") == ["30"]
-    assert anew.links("//p[@class='jump']") == {"/pipeline": "Stop that"}
+    assert anew.links("//p[@class='jump']") == {"/pipeline": "Stop refreshing"}
     for href in ("/pipeline.json", "/csv/pipeline"):
         assert href in anew.links("//footer")
         assert empty.get(href).status_code == 200
@@ -175,7 +175,7 @@ def test_the_page_is_made_anew_only_when_asked(empty: TestClient) -> None:
 
 
 def test_a_home_nothing_came_into_says_that_nothing_waits(empty: TestClient) -> None:
-    assert read(empty, "/pipeline").heading == "Nothing waits."
+    assert read(empty, "/pipeline").heading == "All work is done"
 
 
 def source(url: str) -> SourceRow:
@@ -199,10 +199,10 @@ def test_sources_of_the_site_should_have_had_it(stores: Stores) -> None:
     assert find_related_sources(stores.records, "http://example/") == []
     with TestClient(create_app(stores), base_url=ORIGIN) as client:
         page = read(client, "/show?key=http://daily.example/a/story", 404)
-        assert "Sources that should have had it" in page.words()
+        assert "Sources of this site" in page.words()
         assert "not polled yet" in page.words()
         other = read(client, "/show?key=http://other.example/a", 404)
-        assert "No source of this site is followed" in other.words()
+        assert "You do not follow this site" in other.words()
 
 
 def test_where_a_failed_one_went_says_step_reason_date_and_what_can_be_done(
@@ -213,4 +213,4 @@ def test_where_a_failed_one_went_says_step_reason_date_and_what_can_be_done(
         page = read(client, "/show?key=http://slow.example/0")
     words = page.words("//section[@aria-labelledby='records']")
     assert "timeout 14 Mar 2026, 09:26:53 UTC at extract_pdf" in words
-    assert "Try again · Accept as final" in words
+    assert "Retry · Accept as final" in words

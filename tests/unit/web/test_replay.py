@@ -217,15 +217,15 @@ def test_an_odd_address_is_found_by_the_links_that_are_given(client: TestClient)
 @pytest.mark.parametrize(
     ("path", "status", "told"),
     [
-        ("/", 404, "Captures are at /web/TIME/URL"),
-        ("/web/", 404, "Captures are at /web/TIME/URL"),
-        ("/favicon.ico", 404, "Captures are at"),
+        ("/", 404, "Open a capture at /web/TIME/URL"),
+        ("/web/", 404, "Open a capture at /web/TIME/URL"),
+        ("/favicon.ico", 404, "Open a capture at"),
         ("/web/20209999/http://news.example/page", 400, "“20209999”"),
-        ("/web/202/http://news.example/page", 404, "Nothing here was captured"),
-        ("/web/2020/http://nowhere.example/", 404, "captured at http://nowhere.example/."),
-        ("/web/timemap/link/http://nowhere.example/", 404, "Nothing here was captured"),
+        ("/web/202/http://news.example/page", 404, "There are no captures"),
+        ("/web/2020/http://nowhere.example/", 404, "captures of http://nowhere.example/."),
+        ("/web/timemap/link/http://nowhere.example/", 404, "There are no captures"),
         (f"/web/2020/http://long.example/{'a' * 9000}", 400, "8192 characters"),
-        ("/web/2020/http://news.example/<script>alert(1)</script>", 404, "Nothing here"),
+        ("/web/2020/http://news.example/<script>alert(1)</script>", 404, "There are no captures"),
     ],
 )
 def test_what_is_not_there_is_told_as_plain_text(
@@ -241,7 +241,7 @@ def test_a_capture_that_cannot_be_read_says_so(client: TestClient, stores: Store
     stores.records.put([captured("http://gone.example/", TIMES[0], 1, warc_path="/gone.warc")])
     told = client.get(f"/web/{TIMES[0]}/http://gone.example/")
     assert told.status_code == 404
-    assert "is known, and cannot be read: /gone.warc:1" in told.text
+    assert "cannot be read: /gone.warc:1" in told.text
 
 
 def test_only_its_own_names_are_answered_to(client: TestClient) -> None:

@@ -44,10 +44,8 @@ def titles(client: TestClient, href: str) -> list[str]:
 
 def test_one_of_those_alike_is_listed_and_leads_to_the_others(asked: TestClient) -> None:
     page = read(asked, "/search?q=flood")
-    assert page.heading == "14 documents found for “flood”."
-    assert (
-        "2 near-duplicates among these 14 documents stand behind another. List each" in page.words()
-    )
+    assert page.heading == "14 documents found for “flood”"
+    assert "2 near-duplicates hidden. Show" in page.words()
     assert page.words("//h2[@id='results']") == "1–10 of 12"
     listed = titles(asked, "/search?q=flood") + titles(asked, "/search?q=flood&page=2")
     assert len(listed) == 12
@@ -56,7 +54,7 @@ def test_one_of_those_alike_is_listed_and_leads_to_the_others(asked: TestClient)
         href
         for number in (1, 2)
         for href, said in read(asked, f"/search?q=flood&page={number}").links("//li").items()
-        if said == "+2 alike"
+        if said == "2 similar"
     )
     assert sorted(titles(asked, href)) == ["Copy 0", "Copy 1", "Copy 2"]
 
@@ -64,12 +62,12 @@ def test_one_of_those_alike_is_listed_and_leads_to_the_others(asked: TestClient)
 def test_each_is_listed_when_asked(asked: TestClient) -> None:
     page = read(asked, "/search?q=flood&collapse=no")
     assert page.words("//h2[@id='results']") == "1–10 of 14"
-    assert "Each document is listed. Near-duplicates as one" in page.words()
+    assert "Near-duplicates are shown. Hide" in page.words()
 
 
 def test_one_near_duplicate_is_told_as_one(asked: TestClient) -> None:
     said = read(asked, "/search?q=end0+OR+end1").words()
-    assert "1 near-duplicate among these 2 documents stands behind another." in said
+    assert "1 near-duplicate hidden." in said
 
 
 def test_the_api_lists_each_unless_asked(asked: TestClient) -> None:

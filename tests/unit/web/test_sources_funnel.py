@@ -57,10 +57,10 @@ def test_the_list_says_how_far_links_came_and_each_number_opens_them(client: Tes
             assert told == int(one.text.replace(",", ""))
             opened[one.tail.strip(" ,")] = told
     assert opened == {
-        "entered": announced - REFUSED,
+        "received": announced - REFUSED,
         "fetched": KEPT,
-        "kept": KEPT,
-        "on the way": WAITING,
+        "stored": KEPT,
+        "in progress": WAITING,
     }
     table = client.get("/csv/sources").text.splitlines()
     assert "funnel.announced,funnel.entered,funnel.fetched,funnel.kept" in table[0]

@@ -29,7 +29,7 @@ from unit.web.test_app import read
 
 def test_those_that_fail_stand_first_and_each_says_how_it_stands(themed: TestClient) -> None:
     found = themed.get("/api/sources").json()
-    assert found["answer"] == "3 sources followed, 1 paused: 2 need someone"
+    assert found["answer"] == "3 sources followed, 1 paused: 2 need attention"
     assert found["states"] == {"active": 3, "paused": 1}
     assert found["rows"][0]["source_id"] == HOSTILE.source_id
     rows = {one["source_id"]: one for one in found["rows"]}
@@ -38,7 +38,7 @@ def test_those_that_fail_stand_first_and_each_says_how_it_stands(themed: TestCli
     assert rows[PAUSED.source_id]["polled_next"] is None
     assert rows[PAUSED.source_id]["links_a_day"] is None
     page = read(themed, "/sources")
-    assert "not yet known" in page.words("//table")
+    assert "unknown" in page.words("//table")
     assert "never" in page.words("//table")
 
 
@@ -52,7 +52,7 @@ def test_only_those_of_a_state_are_asked_for(themed: TestClient) -> None:
 def test_those_that_stand_so_are_counted_and_each_count_opens_them(themed: TestClient) -> None:
     found = themed.get("/api/sources").json()
     assert found["standings"] == {"failing": 1, "silent": 1, "quiet": 1, "paused": 1}
-    links = read(themed, "/sources").links("//nav[@aria-label='How they stand']")
+    links = read(themed, "/sources").links("//nav[@aria-label='Status']")
     for stands, count in found["standings"].items():
         assert links[f"/sources?standing={stands}"] == f"{stands} ({count})"
         one = themed.get("/api/sources", params={"standing": stands}).json()
@@ -88,8 +88,8 @@ def test_what_became_of_links_adds_up_and_each_number_opens_its_links(themed: Te
     ):
         assert themed.get(f"/api{href}").json()["total"] == count
     said = read(themed, f"/sources/{GOOD.source_id}").words("//section[@aria-labelledby='ended']")
-    assert "63.8 % of its new links were kept." in said
-    assert "refused before they entered" in said
+    assert "63.8 % of new links were stored." in said
+    assert "rejected in the listing" in said
 
 
 def test_stages_stand_as_the_pipeline_has_them() -> None:
@@ -127,7 +127,7 @@ def test_each_day_says_what_it_brought_and_opens_its_links(themed: TestClient) -
     bars = "//section[@aria-labelledby='days']//*[local-name()='svg']//*[local-name()='a']"
     assert [one.get("href") for one in page.tree.xpath(bars)][-1] == f"{path}?day={today}"
     assert not page.tree.xpath("//section[@aria-labelledby='days']//table")
-    assert "above what is usual" in page.words("//*[local-name()='svg']")
+    assert "above the usual number" in page.words("//*[local-name()='svg']")
     (row,) = [
         one
         for one in themed.get("/api/sources").json()["rows"]
@@ -153,7 +153,7 @@ def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) ->
     assert found["polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
     assert found["polls"][0]["new"] == KEPT + BLOCKED + WAITING
     page = read(themed, f"/sources/{GOOD.source_id}")
-    assert f"The last 20 of {POLLS}" in page.words("//main")
+    assert f"The latest 20 of {POLLS}" in page.words("//main")
     of_poll = themed.get(f"/api/sources/{GOOD.source_id}/links", params={"poll": "000001"}).json()
     assert of_poll["total"] == 0
 
@@ -162,8 +162,8 @@ def test_a_source_that_went_silent_says_so(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{SILENT.source_id}").json()
     assert (found["source"]["standing"], found["listed"]) == ("silent", 5)
     said = read(themed, f"/sources/{SILENT.source_id}").words("//main")
-    assert "lists nothing, since" in said
-    assert "the listing before had 5 links" in said
+    assert "No links listed since" in said
+    assert "The listing before had 5 links" in said
     assert themed.get(f"/api/sources/{GOOD.source_id}").json()["silent_since"] is None
     rows = [one["source_id"] for one in themed.get("/api/sources").json()["rows"]]
     assert rows.index(SILENT.source_id) < rows.index(GOOD.source_id)
@@ -192,5 +192,5 @@ def test_a_source_there_is_not_is_nothing_and_no_id_is_refused(themed: TestClien
 
 def test_where_nothing_is_followed_it_is_said_how_to_begin(empty: TestClient) -> None:
     page = read(empty, "/sources")
-    assert page.words("//h1") == "Nothing is followed yet."
+    assert page.words("//h1") == "No sources yet"
     assert "fonds sources add" in page.words("//main")

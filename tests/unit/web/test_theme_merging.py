@@ -68,14 +68,14 @@ def test_the_page_lists_the_suggested_mergers_of_its_json(pages: TestClient) -> 
     assert len(found["merges"]) == 5 < found["merges_total"]
     page = read(pages, PAGE)
     words = page.words(SECTION)
-    assert f"The nearest 5 of {found['merges_total']} pairs." in words
+    assert f"The 5 most similar of {found['merges_total']} pairs." in words
     expected = [
         side["href"] for pair in found["merges"] for side in (pair["first"], pair["second"])
     ]
     assert page.tree.xpath(f"{SECTION}//li//a/@href") == expected
     for pair in found["merges"]:
         assert f"{pair['cosine']:.2f}" in words
-        assert f"Both: {', '.join(pair['shared'])}" in words
+        assert f"Shared terms: {', '.join(pair['shared'])}" in words
         for side in (pair["first"], pair["second"]):
             theme = _answer(pages, side["href"])
             assert (theme["label"], theme["size"]) == (side["label"], side["size"])

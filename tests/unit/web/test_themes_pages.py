@@ -38,20 +38,20 @@ def _new(client: TestClient) -> dict[str, object]:
 
 def test_where_nothing_was_grouped_the_page_says_how_to_begin(empty: TestClient) -> None:
     page = read(empty, "/themes")
-    assert page.heading == "No collections yet."
+    assert page.heading == "No collections yet"
     assert "fonds collection create" in page.words()
     assert "fonds group" in page.words()
     assert read(empty, "/themes/made/five", 404)
-    assert read(empty, "/search").heading == "Nothing can be searched yet."
+    assert read(empty, "/search").heading == "Nothing can be searched yet"
 
 
 def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient) -> None:
     page = read(themed, "/themes")
-    assert page.heading == "5 collections of documents, grouped by theme."
+    assert page.heading == "5 collections"
     links = page.links("//ol[@class='collections']//h2")
     assert set(links.values()) == {str(one) for one in (FIVE, WAITING, EMPTY, LIBRARY, HOSTILE)}
     assert "Not grouped yet: fonds group made/waiting" in page.words()
-    assert "filled by kind:story" in page.words()
+    assert "rule kind:story" in page.words()
     for href, name in links.items():
         assert name in read(themed, href).words()
     assert "There is no page 9" in read(themed, "/themes?page=9").words()
@@ -59,8 +59,8 @@ def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient)
 
 def test_themes_are_a_list_first_and_a_map_of_the_same(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
-    assert page.heading.startswith("made/five: 99.")
-    assert " documents in 5 themes, 0." in page.heading
+    assert page.heading.startswith("made/five: 5 themes, 99.")
+    assert " documents, 0." in page.heading
     listed = page.links("//ol[@class='themes']//h3")
     sizes = [one["size"] for one in _themes(themed)]
     assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
@@ -85,10 +85,10 @@ def test_a_theme_of_the_list_has_the_trend_of_its_page_over_time(themed: TestCli
     }
     undated = {one["undated_href"]: one["undated"] for one in told["themes"] if one["undated"]}
     links = page.links("//div[@class='theme-trend']")
-    assert links == {href: f"{count} undated" for href, count in undated.items()}
+    assert links == {href: f"No date ({count})" for href, count in undated.items()}
     for href, count in undated.items():
         assert themed.get(f"/api{href}").json()["total"] == count
-    assert "None of its documents has a date" in read(themed, "/themes/library/all").words()
+    assert "No dates" in read(themed, "/themes/library/all").words()
 
 
 def test_cohesion_is_the_mean_score_of_all_documents_of_a_theme(themed: TestClient) -> None:
@@ -121,7 +121,7 @@ def test_an_older_clustering_can_be_chosen_and_says_that_it_is_older(themed: Tes
     page = read(themed, older)
     assert "4 themes" in page.heading
     assert "This is an older clustering" in page.words()
-    assert "No clustering before this one is kept." in page.words()
+    assert "No earlier clustering is stored." in page.words()
     inner = next(iter(page.links("//ol[@class='themes']//h3")))
     assert "at=" in inner
     assert "This is an older clustering" in read(themed, inner).words()
@@ -140,12 +140,12 @@ def test_a_theme_tells_its_terms_course_lineage_and_nearest_themes(themed: TestC
     assert all(-1.001 <= one["cosine"] <= 1.001 for one in told["nearest"])
     weights = [weight for _, weight in told["terms"]]
     assert weights == sorted(weights, reverse=True)
-    assert "Nearest themes" in page.words()
-    assert "without one are left out" in page.words()
+    assert "Similar themes" in page.words()
+    assert "without a date" in page.words()
     (form,) = page.tree.xpath("//section[@class='when']//form")
     asked = themed.get(str(form.get("action")), params={"from": "1990-01-01", "to": ""})
     dated = told["size"] - told["months"]["undated"]
-    assert f"{dated} documents of “{kept['label']}” since 1990-01-01" in asked.text
+    assert f"{dated} documents in “{kept['label']}” since 1990-01-01" in asked.text
 
 
 def test_all_documents_of_a_theme_are_reached_page_by_page(themed: TestClient) -> None:
@@ -189,37 +189,37 @@ def test_a_document_says_which_of_its_terms_put_it_there(themed: TestClient) -> 
     theme = _themes(themed)[0]
     titles = theme["titles"]
     page = read(themed, titles[0]["href"])  # type: ignore[index]
-    assert page.heading == f"Why it is in “{theme['label']}”."
+    assert page.heading == f"Why it is in “{theme['label']}”"
     told = themed.get(f"/api{titles[0]['href']}").json()  # type: ignore[index]
     assert told["terms"][0]["term"] in told["beginning"].lower()
     assert sum(one["share"] for one in told["terms"] if one["share"] > 0) == pytest.approx(100, 1)
     assert told["next_label"] not in (None, theme["label"])
     unknown = themed.get(f"{COLLECTION}/document", params={"id": "nobody"})
     assert unknown.status_code == 404
-    assert "no document of the id “nobody”" in unknown.text
+    assert "no document with the id “nobody”" in unknown.text
 
 
 def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
-    assert "1 document is like no theme enough" in page.words()
+    assert "1 document not similar enough to any theme" in page.words()
     apart = read(themed, f"{COLLECTION}/apart/outlier")
-    assert apart.heading == "1 document is like no theme enough."
-    assert "further from every theme's middle" in apart.words()
+    assert apart.heading == "1 document not similar enough to any theme"
+    assert "The next rebuild compares these documents again" in apart.words()
     (why,) = [href for href in apart.links("//ol") if f"id={STRAY}" in href]
     told = read(themed, why)
-    assert told.heading == "Why it is in no theme."
-    assert "It is like no theme enough." in told.words()
+    assert told.heading == "Why it has no theme"
+    assert "No theme: not similar enough to any theme." in told.words()
 
 
 def test_the_share_in_no_theme_opens_exactly_those_documents(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
     ((href, words),) = page.links("//h1").items()
-    assert words.endswith("in none")
-    assert read(themed, href).heading == "1 document is in no theme."
+    assert words.endswith("without a theme")
+    assert read(themed, href).heading == "1 document without a theme"
     told = themed.get(f"/api{href}").json()
     assert [one["id"] for one in told["documents"]] == [STRAY]
     assert [(one["reason"], one["count"]) for one in told["reasons"]] == [("outlier", 1)]
-    assert "like no theme enough" in read(themed, told["reasons"][0]["href"]).heading
+    assert "not similar enough to any theme" in read(themed, told["reasons"][0]["href"]).heading
     assert read(themed, "/themes/library/all").links("//h1") == {}
     assert read(themed, f"{COLLECTION}/apart?after=x", 400)
 
@@ -236,7 +236,7 @@ def test_documents_in_no_theme_for_several_reasons_are_listed_page_by_page(
     assert rest["next"] is None
     seen += [one["id"] for one in rest["documents"]]
     assert set(seen) == {f"s{at}" for at in range(25)} | {f"e{at}" for at in range(7)}
-    assert "32 documents are in no theme" in read(changed, "/themes/made/short/apart").heading
+    assert "32 documents without a theme" in read(changed, "/themes/made/short/apart").heading
 
 
 def test_a_theme_that_came_of_a_split_or_a_merger_leads_to_what_it_came_of(
@@ -259,14 +259,16 @@ def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> No
     said = themed.get(f"/api{COLLECTION}/{label[:-1]}")
     assert said.status_code == 404
     assert f"Did you mean {label!r}" in said.json()["error"]
-    assert "not grouped by tight yet" in read(themed, f"{COLLECTION}/x?conf=tight", 404).words()
+    assert (
+        "not been grouped by tight yet" in read(themed, f"{COLLECTION}/x?conf=tight", 404).words()
+    )
     assert "--conf tight" in read(themed, f"{COLLECTION}?conf=tight").words()
     assert read(themed, f"{COLLECTION}?level=1", 400)
 
 
 def test_what_is_empty_or_not_grouped_says_what_to_type(themed: TestClient) -> None:
     assert "fonds group made/waiting" in read(themed, "/themes/made/waiting").words()
-    assert read(themed, "/themes/made/empty").heading == "made/empty: empty so far."
+    assert read(themed, "/themes/made/empty").heading == "made/empty: empty"
     assert read(themed, "/themes/made/empty/apart/outlier", 404)
 
 

@@ -34,7 +34,7 @@ def test_page_and_api_say_the_same(client: TestClient, manifest: bytes) -> None:
     )
     for answer in (file, pasted, both):
         page = PageRead(answer.text)
-        assert page.heading == "The search finds the same documents, of the same files."
+        assert page.heading == "The search finds the same documents, of the same files"
         assert page.words("//tbody/tr[1]/td") == str(told["then"])
 
 
@@ -46,9 +46,9 @@ def test_what_came_since_is_listed_and_is_text(client: TestClient, manifest: byt
     answer = client.post("/verify", data={"pasted": json.dumps(told)}, headers=OURS)
     page = PageRead(answer.text)
     now = client.get("/api/search?q=flood").json()["total"]
-    assert page.heading == f"0 documents then, {now} now."
+    assert page.heading == f"0 documents then, {now} now"
     assert page.words("//p[@class='lead']") == (
-        f"{now} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {now} since."
+        f"{now} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {now} added."
     )
     assert page.links("//table")["#added"] == str(now)
     assert page.words("//h2[@id='added']") == "Came since"

@@ -37,13 +37,15 @@ def test_the_first_visit_is_told_in_words_and_the_next_has_the_day(
     with TestClient(create_app(stores), base_url=ORIGIN) as other:
         before = datetime.now(UTC).date()
         answer = other.get("/")
-        assert "This is your first visit" in answer.text
+        assert "New documents since your last visit will appear here" in answer.text
         value = other.cookies[COOKIE]
         assert before <= date.fromisoformat(value) <= datetime.now(UTC).date()
         said = answer.headers["set-cookie"].lower()
         assert "httponly" in said
         assert "samesite=lax" in said
-        assert "This is your first visit" in read(other, "/").words(SECTION)
+        assert "New documents since your last visit will appear here" in read(other, "/").words(
+            SECTION
+        )
         assert COOKIE not in other.get("/api/overview").headers.get("set-cookie", "")
         assert other.get("/api/overview").json()["since"] is None
 
@@ -57,7 +59,7 @@ def test_looking_twice_a_day_does_not_forget_the_visit_before(
         told = [read(other, "/").words(SECTION) for _ in range(3)]
         kept = {one.value for one in other.cookies.jar}
     assert told[0] == told[1] == told[2]
-    assert f"last visit on {NOW.day} {NOW:%b} {NOW.year}" in told[0]
+    assert f"Since {NOW.day} {NOW:%b} {NOW.year}" in told[0]
     assert f"{datetime.now(UTC).date()}_{NOW.date()}" in kept
 
 
@@ -69,13 +71,13 @@ def test_a_cookie_that_holds_no_day_before_now_is_that_of_a_first_visit(
     with TestClient(create_app(stores), base_url=ORIGIN) as other:
         other.cookies.set(COOKIE, value)
         page = read(other, "/")
-    assert "This is your first visit" in page.words(SECTION)
+    assert "New documents since your last visit will appear here" in page.words(SECTION)
     assert "<b>" not in page.words(SECTION)
 
 
 def test_a_day_to_come_is_told_so_and_what_is_no_day_is_refused(client: TestClient) -> None:
     later = (datetime.now(UTC).date() + timedelta(days=9)).isoformat()
-    assert "later than today" in read(client, f"/?since={later}").words(SECTION)
+    assert "in the future" in read(client, f"/?since={later}").words(SECTION)
     assert client.get("/?since=soon").status_code == 400
 
 
@@ -88,4 +90,4 @@ def test_a_stretch_nothing_came_in_says_so(client: TestClient) -> None:
     today = datetime.now(UTC).date().isoformat()
     told = client.get(f"/api/overview?since={today}").json()["since"]
     assert (told is None, told["received"]) == (False, 0)
-    assert "nothing came in" in read(client, f"/?since={today}").words(SECTION)
+    assert "no new records" in read(client, f"/?since={today}").words(SECTION)

@@ -109,27 +109,26 @@ def check(scope: Scope, least_role: LeastRole) -> None:
 def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
     """Return why the requester may not act, None if they may."""
     if requester.wait_s:
-        detail = (
-            f"Too many wrong keys came from this address; try again in {requester.wait_s} seconds."
-        )
+        detail = f"Too many wrong keys from this address. Try again in {requester.wait_s} seconds."
         return RefusedError(429, detail, headers={"Retry-After": str(requester.wait_s)})
     if requester.is_wrong:
-        detail = "This is no key, or one that was revoked or has ended."
+        detail = "This key is wrong, revoked or expired."
         challenge = f'{CHALLENGE}, error="invalid_token"'
         return RefusedError(401, detail, headers={"WWW-Authenticate": challenge})
     if requester.has_role(role):
         return None
     if requester.is_signed_in and requester.viewer is not None:
-        has = f"{requester.viewer.name} has the role {requester.viewer.role}"
-        return RefusedError(403, f"This needs the role {role}; {has}.")
+        has = f"{requester.viewer.name} is {requester.viewer.role}"
+        return RefusedError(403, f"This requires the role {role}; {has}.")
     if not requester.has_keys:
         detail = (
-            "This server is reached from other machines and nobody made a key, so whoever reaches it"
-            f" may only read. `fonds keys create NAME --role {role}` makes one; or serve with --host"
-            " 127.0.0.1."
+            "No access keys yet: this server is open to other computers, so everyone can only read."
+            f" Run `fonds keys create NAME --role {role}`, or serve with --host 127.0.0.1."
         )
         return RefusedError(403, detail)
-    detail = f"This needs a key of the role {role}: sign in, or send Authorization: Bearer KEY."
+    detail = (
+        f"This requires a key with the role {role}: sign in, or send Authorization: Bearer KEY."
+    )
     return RefusedError(401, detail, headers={"WWW-Authenticate": CHALLENGE})
 
 
@@ -139,7 +138,7 @@ def _refuse_cross_site(headers: Headers) -> RefusedError | None:
     """
     if is_same_origin(headers):
         return None
-    return RefusedError(403, "Refused: only this page's own forms may change anything here.")
+    return RefusedError(403, "Rejected: changes must be sent from a page of this server.")
 
 
 # API description: how a key is sent, and the role each operation requires.
@@ -147,8 +146,9 @@ def _refuse_cross_site(headers: Headers) -> RefusedError | None:
 
 SCHEME = "key"
 _EXPLAINED = (
-    "A key of `fonds keys create`. Without any key made, programs of the same machine need none; where some"
-    " are made, reading needs one if `web.reading_needs_key` says so, and acts need a curator's."
+    "A key from `fonds keys create`. Before the first key is created, programs on the same computer need"
+    " none. After that, changes require the role curator, and reading requires a key if"
+    " `web.reading_needs_key` is on."
 )
 
 

@@ -132,8 +132,8 @@ class SecurityMiddleware:
         host = headers.get("host")
         if not is_host_allowed(host, self.host):
             return PlainTextResponse(
-                f"This page does not answer to the name {host!r}. Open it as http://localhost:PORT/, "
-                "or start it with --host NAME.\n",
+                f"Unknown host name {host!r}. Open http://localhost:PORT/, "
+                "or start the server with --host NAME.\n",
                 status_code=421,
             )
         if scope["method"] in NEVER:
@@ -144,7 +144,7 @@ class SecurityMiddleware:
             return self._refuse_write(headers)
         if not is_same_origin(headers):
             return PlainTextResponse(
-                "Refused: only this page's own forms may change anything here.\n", status_code=403
+                "Rejected: changes must be sent from a page of this server.\n", status_code=403
             )
         return None
 
@@ -153,5 +153,5 @@ class SecurityMiddleware:
         allowed.
         """
         if is_from_browser(headers) and not is_same_origin(headers):
-            return render_problem(403, "Refused: a page from elsewhere may change nothing here.")
+            return render_problem(403, "Rejected: changes must be sent from a page of this server.")
         return None

@@ -90,7 +90,7 @@ def parse_document(body: bytes, document_id: str) -> Document:
     """Parse the document of a body whose id is in the address. Raises RefusedError."""
     sent = decode_body(body, DocumentAtIdIn)
     if sent.id is not None and str(sent.id) != document_id:
-        detail = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
+        detail = f"The id in the address is {document_id!r}, but the id of the document is {str(sent.id)!r}."
         raise RefusedError(400, detail, pointer="/id")
     return _check_document(_build_document(sent, document_id), "")
 
@@ -119,7 +119,7 @@ def _parse_lines(body: bytes) -> list[Document]:
             documents.append(_build_valid_document(sent, "", number))
             _check_count(len(documents), "")
     if not documents:
-        raise RefusedError(400, "There is no document in the body.", pointer="")
+        raise RefusedError(400, "The body contains no document.", pointer="")
     return documents
 
 
@@ -145,7 +145,7 @@ def _check_document(document: Document, pointer: str, line: int | None = None) -
 
 def _check_count(count: int, pointer: str) -> None:
     if count > DOCUMENTS_MAX:
-        detail = f"There are over {DOCUMENTS_MAX:,} documents; send fewer at once."
+        detail = f"The body has more than {DOCUMENTS_MAX:,} documents. Send fewer at once."
         raise RefusedError(413, detail, pointer=pointer)
 
 
@@ -169,7 +169,7 @@ _SENT["properties"]["id"] = {
 _DOCUMENT_LIST_SCHEMA = {
     "type": "array",
     "items": _SENT,
-    "description": f"{DOCUMENTS_MAX:,} at most, else 413",
+    "description": f"At most {DOCUMENTS_MAX:,}, otherwise 413",
 }
 _BULK = {
     "type": "object",

@@ -80,7 +80,9 @@ class MemberList:
         while True:
             page = self.load_page(after, MEMBERS_MAX)
             if page is None:
-                raise TransientError(f"the clustering of {self.time} was removed while it was read")
+                raise TransientError(
+                    f"the clustering of {self.time} was removed during the request"
+                )
             if page.members:
                 yield opening + msgspec.json.encode([member.id for member in page.members])[1:-1]
                 opening = b","
@@ -97,7 +99,7 @@ def parse_cursor(after: str) -> bytes | None:
     try:
         return base64.b64decode(after.encode("ascii", "replace"), altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise ValueError("no place in a list") from error
+        raise ValueError("not a cursor") from error
 
 
 # Response types.
@@ -242,16 +244,16 @@ router = APIRouter(responses=RESPONSES, tags=["clusters"], dependencies=[READS])
 Conf = Annotated[
     str,
     Query(
-        description="By which configuration",
+        description="Name of the configuration",
         max_length=100,
         json_schema_extra={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"},
     ),
 ]
 At = Annotated[
     int | None,
-    Query(ge=0, le=EXACT_MAX, description="The clustering that was the last one at this time"),
+    Query(ge=0, le=EXACT_MAX, description="Latest clustering at this time"),
 ]
-Level = Annotated[int, Query(ge=0, le=LEVEL_MAX, description="0 is the coarsest asked for")]
+Level = Annotated[int, Query(ge=0, le=LEVEL_MAX, description="Level of detail, 0 for the coarsest")]
 Form = Annotated[
     Literal["full", "plain"], Query(description="plain: {label: [ids]}, as in Grouperfish v0.2")
 ]
@@ -263,7 +265,7 @@ Plain = dict[str, list[str]]
 @router.get(
     "/clusters/{ns}/{key}",
     response_model=ClustersOut | ChangesOut | Plain,
-    summary="The clusters of a collection",
+    summary="Clusters of a collection",
 )
 def clusters(
     service: TheService,
@@ -273,11 +275,13 @@ def clusters(
     conf: Conf = DEFAULT,
     at: At = None,
     level: Level = 0,
-    top: Annotated[int, Query(ge=0, le=100, description="Documents told of each")] = 3,
+    top: Annotated[int, Query(ge=0, le=100, description="Maximum documents per cluster")] = 3,
     form: Form = "full",
     changes: Annotated[
         int | None,
-        Query(ge=0, le=EXACT_MAX, description="What changed since the clustering of this time"),
+        Query(
+            ge=0, le=EXACT_MAX, description="Include the changes since the clustering of this time"
+        ),
     ] = None,
 ) -> Response:
     """List the clusters of the last complete clustering, even while another is being built.
@@ -313,7 +317,7 @@ def clusters(
 @router.get(
     "/clusters/{ns}/{key}/{label}",
     response_model=ClusterMembers | list[str],
-    summary="One cluster and its documents",
+    summary="Cluster and its documents",
 )
 def cluster(
     service: TheService,
@@ -324,11 +328,20 @@ def cluster(
     conf: Conf = DEFAULT,
     at: At = None,
     level: Level = 0,
-    count: Annotated[int, Query(ge=1, le=1000, description="Documents at most")] = 50,
-    after: Annotated[str, Query(description="Begin behind this place", max_length=20_000)] = "",
+    count: Annotated[int, Query(ge=1, le=1000, description="Maximum documents")] = 50,
+    after: Annotated[
+        str,
+        Query(
+            description="Cursor of the next page: `next` of the previous response",
+            max_length=20_000,
+        ),
+    ] = "",
     form: Form = "full",
     apart: Annotated[
-        bool, Query(description="LABEL is why documents are in none, whatever clusters are called")
+        bool,
+        Query(
+            description="LABEL is a reason for unclustered documents, not the label of a cluster"
+        ),
     ] = False,
 ) -> Response:
     """List the documents of a cluster page by page, highest score first; the plain form lists all
@@ -350,10 +363,10 @@ def cluster(
     try:
         page = member_list.load_page(parse_cursor(after), count)
     except ValueError as error:
-        detail = "The parameter “after” is no place in this list; begin with the first page."
+        detail = "The parameter “after” is not a cursor of this list. Start at the first page."
         raise RefusedError(400, detail, parameter="after") from error
     if page is None:
-        raise RefusedError(404, f"There is no cluster {label[:200]!r} here.", parameter="label")
+        raise RefusedError(404, f"There is no cluster {label[:200]!r}.", parameter="label")
     if form == "plain":
         return StreamingResponse(
             member_list.iter_ids(), media_type="application/json", headers={"ETag": etag}
@@ -385,7 +398,7 @@ def choose_clustering_time(
     ]
     if not clusterings:
         service.configuration(name.namespace, parse_conf(conf))
-        detail = f"{name} was not grouped by {conf} yet: ask for it with POST /run."
+        detail = f"{name} has not been grouped by {conf} yet. Start a run with POST /run."
         raise RefusedError(404, detail, parameter="conf")
     times = [
         clustering.timestamp
@@ -394,7 +407,7 @@ def choose_clustering_time(
     ]
     if not times:
         first = min(clustering.timestamp for clustering in clusterings)
-        raise RefusedError(404, f"The oldest clustering kept is of {first}.", parameter="at")
+        raise RefusedError(404, f"The oldest stored clustering is from {first}.", parameter="at")
     return max(times)
 
 
@@ -423,7 +436,7 @@ def _build_changes(
         service.tables, name, conf, previous_timestamp=first, after=after
     )
     if comparison is None:
-        detail = f"There are no two clusterings of {previous_timestamp} and {after} to compare."
+        detail = f"There are no clusterings of {previous_timestamp} and {after} to compare."
         raise RefusedError(404, detail, parameter="changes")
     changes = [
         ChangeOut(

@@ -44,10 +44,10 @@ Key = Annotated[
     Part, Path(description="Key of the collection in its namespace", json_schema_extra=_PART_SCHEMA)
 ]
 Id = Annotated[
-    Part, Path(description="Id of the document, the application's own", json_schema_extra=_ID)
+    Part, Path(description="Id of the document in the application", json_schema_extra=_ID)
 ]
 Label = Annotated[
-    Part, Path(description="Label of the cluster, its id, or why documents are apart")
+    Part, Path(description="Label or id of the cluster, or a reason for unclustered documents")
 ]
 Conf = Annotated[Part, Path(description="Name of the configuration", json_schema_extra=_CONF)]
 QueryName = Annotated[
@@ -81,7 +81,7 @@ class EncodedPathMiddleware:
         try:
             parts = [unquote_to_bytes(part).decode("utf-8") for part in raw.split(b"/")]
         except UnicodeDecodeError:
-            await render_problem(400, "A part of the path is no UTF-8.")(scope, receive, send)
+            await render_problem(400, "The path is not valid UTF-8.")(scope, receive, send)
             return
         path = "/".join(quote(part, safe="") for part in parts)
         await self.app({**scope, "path": path}, receive, send)

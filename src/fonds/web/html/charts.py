@@ -69,7 +69,7 @@ def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
     desc = "; ".join(f"{b.label}: {_format_number(b.count)}" for b in buckets if b.count)
     pieces = [
         _open(
-            "histogram", width, HISTOGRAM_HEIGHT, title, desc or "No dates.",
+            "histogram", width, HISTOGRAM_HEIGHT, title, desc or "No dates",
             ' preserveAspectRatio="none"',
         )
     ]  # fmt: skip

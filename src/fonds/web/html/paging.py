@@ -63,9 +63,9 @@ class CursorList:
                 base64.urlsafe_b64decode(padded), type=prepare_type(PageCursor)
             )
         except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
-            raise ValueError("it is no place in a list; begin at its first page") from error
+            raise ValueError("it is not a cursor; start at the first page") from error
         if len(mark.key) != len(self.key) or mark.position < 0:
-            raise ValueError("it is no place in this list; begin at its first page")
+            raise ValueError("it is not a cursor of this list; start at the first page")
         return mark
 
     def validate(self, text: str) -> str:
@@ -103,7 +103,9 @@ AFTER_MAX_CHARS = 60_000
 """A row has at most 32,767 bytes; base64 writes four characters for three bytes."""
 
 AFTER: Any = Field(
-    "", max_length=AFTER_MAX_CHARS, description="The page behind another: its `next`"
+    "",
+    max_length=AFTER_MAX_CHARS,
+    description="Cursor of the next page: `next` of the previous response",
 )
 
 
@@ -130,5 +132,5 @@ def refuse_invalid_cursor() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        detail = "it is no place in this list; begin at its first page"
+        detail = "it is not a cursor of this list; start at the first page"
         raise HTTPException(400, f"The parameter “after”: {detail}.") from error

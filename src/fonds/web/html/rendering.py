@@ -378,7 +378,7 @@ async def redirect_to_replay(request: Request) -> Response:
     """Redirect an address below `/web/` to the replay origin."""
     origin: str | None = request.app.state.replay.resolve(request)
     if origin is None:
-        raise HTTPException(404, "Captures are replayed by `fonds serve`, on a port of their own.")
+        raise HTTPException(404, "To replay captures, run `fonds serve`.")
     raw = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("utf-8", "replace").partition("?")[0]
     query = f"?{request.url.query}" if request.url.query else ""

@@ -55,7 +55,7 @@ class AssignmentForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str = Field(min_length=1, max_length=ID_MAX_CHARS, description="The document's id")
+    id: str = Field(min_length=1, max_length=ID_MAX_CHARS, description="Id of the document")
     conf: str = CONF
 
 
@@ -145,7 +145,7 @@ def build_assignment_page(
     """
     document = find_document(collections.tables, selection.name, document_id)
     if document is None:
-        detail = f"{selection.name} has no document of the id “{shorten(document_id, 200)}”."
+        detail = f"{selection.name} has no document with the id “{shorten(document_id, 200)}”."
         raise HTTPException(404, detail)
     explanation = explain_placement(
         collections.tables,
@@ -162,7 +162,7 @@ def build_assignment_page(
     label = place.label if place else None
     theme_name = (place.name if place else "") or label
     return AssignmentPage(
-        answer=f"Why it is in “{theme_name}”" if label else "Why it is in no theme",
+        answer=f"Why it is in “{theme_name}”" if label else "Why it has no theme",
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,
@@ -295,7 +295,7 @@ def assignment_html(
     )
 
 
-@router.get("/api/themes/{namespace}/{key}/document", summary="Why a document is in its theme")
+@router.get("/api/themes/{namespace}/{key}/document", summary="Theme of a document, with reasons")
 def assignment_json(
     stores: OpenStores,
     collections: TheService,

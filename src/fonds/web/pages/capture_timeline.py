@@ -22,11 +22,11 @@ RECORDS_MAX, ADDRESSES_MAX = 200, 5
 
 Sort = Literal["first", "changed-text", "same-text", "unknown", "same-bytes", "failed"]
 CAPTURE_WORDS = {
-    "first": "the first listed",
+    "first": "first version listed",
     "changed-text": "text changed",
     "same-text": "same text",
     "unknown": "not compared",
-    "same-bytes": "the same bytes again",
+    "same-bytes": "same bytes",
     "failed": "failed",
 }
 
@@ -142,4 +142,4 @@ def capture_words(one: StoryCapture) -> str:
     description = CAPTURE_WORDS[one.sort]
     if one.sort == "failed" and one.reason:
         description = f"{description}: {one.reason}"
-    return f"{description}, came in then" if one.is_entered else description
+    return f"{description}, received then" if one.is_entered else description

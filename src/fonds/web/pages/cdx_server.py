@@ -53,10 +53,10 @@ class CdxForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field(
-        "", max_length=URL_MAX_CHARS, description="Address; `*` behind it or `*.` before"
+        "", max_length=URL_MAX_CHARS, description="URL; `*` at the end or `*.` at the start"
     )
     match: Literal["exact", "prefix", "host", "domain"] = Field(
-        "exact", alias="matchType", description="Which addresses are meant"
+        "exact", alias="matchType", description="How to match the URL"
     )
     since: Annotated[str, _validate_with(pad_lower14)] = Field(
         "", alias="from", max_length=14, description="First time, 4 to 14 digits"
@@ -67,30 +67,38 @@ class CdxForm(BaseModel):
     filter: list[FilterText] = Field(
         [],
         max_length=CONDITIONS_MAX,
-        description="[!]FIELD:PATTERN, a whole match by RE2; again for more",
+        description="[!]FIELD:PATTERN, an RE2 pattern for the whole value; repeatable",
     )
     collapse: list[CollapseText] = Field(
-        [], max_length=CONDITIONS_MAX, description="FIELD or FIELD:N; of neighbours alike the first"
+        [],
+        max_length=CONDITIONS_MAX,
+        description="FIELD or FIELD:N; keep the first of adjacent captures with equal values",
     )
     fields: Annotated[str, _validate_with(check_fields)] = Field(
-        ",".join(DEFAULT_FIELDS), alias="fl", max_length=200, description="Fields, a comma between"
+        ",".join(DEFAULT_FIELDS),
+        alias="fl",
+        max_length=200,
+        description="Fields, separated by commas",
     )
-    limit: int = Field(LIMIT_MAX, ge=1, le=LIMIT_MAX, description="Captures at most")
-    output: Literal["text", "json"] = Field("text", description="Lines, or an array of arrays")
+    limit: int = Field(LIMIT_MAX, ge=1, le=LIMIT_MAX, description="Maximum captures")
+    output: Literal["text", "json"] = Field("text", description="Lines, or a JSON array of arrays")
     resume_key: Annotated[str, _validate_with(CdxResumeKey.decode)] = Field(
-        "", alias="resumeKey", max_length=20_000, description="Go on where an answer ended"
+        "",
+        alias="resumeKey",
+        max_length=20_000,
+        description="Continue from the key of a previous response",
     )
     show_resume_key: bool = Field(
-        False, alias="showResumeKey", description="The key to go on with behind the captures"
+        False,
+        alias="showResumeKey",
+        description="Return the key for the next request after the captures",
     )
 
     def build_query(self) -> CdxQuery:
         """Build the query. Raises HTTPException 400 if there is no address."""
         url, match = self.url.strip(), UrlMatch(self.match)
         if not url:
-            raise HTTPException(
-                400, "The parameter “url” is missing: say whose captures are asked for."
-            )
+            raise HTTPException(400, "The parameter “url” is required.")
         if match is UrlMatch.EXACT and url.startswith("*."):
             url, match = url[2:], UrlMatch.DOMAIN
         elif match is UrlMatch.EXACT and url.endswith("*"):
@@ -108,7 +116,7 @@ class CdxForm(BaseModel):
         )
 
 
-@router.get("/cdx", response_class=Response, summary="Captures by address, as CDX servers answer")
+@router.get("/cdx", response_class=Response, summary="Captures by URL (CDX server API)")
 def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
     """List captures in order of address and time.
 
@@ -119,7 +127,7 @@ def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
         query = form.build_query()
         result = run_query(stores.records, query)
     except ValueError as error:
-        raise HTTPException(400, f"The parameter “url” cannot be answered: {error}.") from error
+        raise HTTPException(400, f"The parameter “url” is invalid: {error}.") from error
     headers = {}
     if result.resume is not None:
         parameters = form.model_dump(by_alias=True, exclude_defaults=True)

@@ -274,7 +274,7 @@ class CollectionForm(BaseModel):
     conf: str = CONF
     at: int | None = TIMESTAMP_FIELD
     level: int = LEVEL
-    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 themes, from 1")
+    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1; 20 themes per page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,7 +452,7 @@ def _build_lines(selection: Selection, grouped: int, read: _CollectionData) -> l
 def _build_heading(selection: Selection, count: int, grouped: int, unclustered_count: int) -> str:
     name, size = selection.name, selection.collection.size
     if selection.clustering is None:
-        state = f"{pluralize(size, 'document')}, not grouped yet" if size else "empty so far"
+        state = f"{pluralize(size, 'document')}, not grouped yet" if size else "empty"
         return f"{name}: {state}"
     if not grouped:
         return f"{name}: no themes in {pluralize(grouped + unclustered_count, 'document')}"
@@ -464,12 +464,12 @@ def _format_part_heading(
     name: CollectionName, count: int, grouped: int, unclustered_count: int
 ) -> str:
     within, themes = format_share(grouped, grouped + unclustered_count), pluralize(count, "theme")
-    return f"{name}: {within} of {pluralize(grouped + unclustered_count, 'document')} in {themes}"
+    return f"{name}: {themes}, {within} of {pluralize(grouped + unclustered_count, 'document')}"
 
 
 def _format_unclustered(grouped: int, unclustered_count: int) -> str:
     return (
-        f", {format_share(unclustered_count, grouped + unclustered_count)} in none"
+        f", {format_share(unclustered_count, grouped + unclustered_count)} without a theme"
         if unclustered_count
         else ""
     )
@@ -535,7 +535,7 @@ def collection_html(
             )
             for item in range(page.levels)
         ],
-        theme_map=theme_map(spots, f"The themes of {selection.name} by size and nearness"),
+        theme_map=theme_map(spots, f"Themes of {selection.name} by size and similarity"),
         spots=len(spots),
         circles_max=CIRCLES_MAX,
         sparks=draw_sparkline,
@@ -568,7 +568,7 @@ def _build_spots(selection: Selection, read: _CollectionData) -> list[MapSpot]:
 
 
 @add_csv_route(router, "/themes/{namespace}/{key}", lambda found: found.themes)
-@router.get("/api/themes/{namespace}/{key}", summary="The themes of a collection")
+@router.get("/api/themes/{namespace}/{key}", summary="Themes of a collection")
 def collection_json(
     collections: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
 ) -> CollectionPage:

@@ -35,7 +35,10 @@ LABELLED_MAX = 200
 
 router = APIRouter(dependencies=[READS])
 PageNumber = Annotated[
-    int, Query(ge=1, le=NAMES_MAX // PAGE_SIZE, description="Page of 25 collections, from 1")
+    int,
+    Query(
+        ge=1, le=NAMES_MAX // PAGE_SIZE, description="Page number, from 1; 25 collections per page"
+    ),
 ]
 
 
@@ -102,7 +105,7 @@ def build_collections_page(collections: CollectionService, number: int) -> Colle
     complete = len(views) <= NAMES_MAX
     counted = f"{pluralize(total, 'collection')}{'' if complete else ' or more'}"
     return CollectionsPage(
-        answer=f"{counted} of documents, grouped by theme" if total else "No collections yet",
+        answer=f"{counted}" if total else "No collections yet",
         total=total,
         complete=complete,
         page=number,
@@ -178,7 +181,7 @@ def collections_html(
 
 
 @add_csv_route(router, "/themes", lambda found: found.collections)
-@router.get("/api/themes", summary="Collections and how they are grouped")
+@router.get("/api/themes", summary="Collections and their groupings")
 def collections_json(
     collections: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1
 ) -> CollectionsPage:

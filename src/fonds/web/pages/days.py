@@ -28,7 +28,7 @@ from fonds.web.serving.parameters import Day
 from fonds.wiring.pipelines import check_names
 
 WINDOWS: Mapping[str, str] = MappingProxyType(
-    {"7": "7 days", "30": "30 days", "90": "90 days", "365": "a year by week"}
+    {"7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year"}
 )
 WEEKS = 52
 
@@ -39,11 +39,11 @@ class DaysForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     days: Literal["7", "30", "90", "365"] = Field(
-        "90", description="How many days until today are told one by one; 365 week by week"
+        "90", description="Number of days until today; 365 is grouped by week"
     )
-    pipeline: str = Field("", max_length=100, description="By day only what came into this one")
+    pipeline: str = Field("", max_length=100, description="Only records of this pipeline")
     since: Day = Field(
-        None, description="What came in since this day is told by itself, YYYY-MM-DD in UTC"
+        None, description="Count records received since this day separately, YYYY-MM-DD in UTC"
     )
 
 
@@ -183,20 +183,18 @@ def draw_days_chart(page: DaysPage) -> Markup:
     most = max(page.bars, key=lambda one: one.received)
     empty = sum(not one.received for one in page.bars)
     unit = "week" if page.by_week else "day"
-    description = f"{pluralize(page.received, 'record')} came in. "
+    description = f"{pluralize(page.received, 'record')} received. "
     if page.received:
-        description += f"The most, {most.received:,}, on {most.label}. "
-    description += f"Nothing came in on {pluralize(empty, unit)} of {len(page.bars)}."
+        description += f"Most on {most.label}: {most.received:,}. "
+    description += f"None on {pluralize(empty, unit)} of {len(page.bars)}."
     bars = [
         StackedBar(
             f"{one.label}: {', '.join(f'{p.count:,} {p.title.lower()}' for p in one.parts if p.count)}"
             if one.received
-            else f"{one.label}: nothing came in",
+            else f"{one.label}: no records",
             one.href if one.received else "",
             [(part.tone, part.count) for part in one.parts],
         )
         for one in page.bars
     ]
-    return draw_stacks(
-        bars, "What came in " + ("week by week" if page.by_week else "day by day"), description
-    )
+    return draw_stacks(bars, "Records by " + ("week" if page.by_week else "day"), description)

@@ -42,7 +42,7 @@ def _check_known(sha1hex: str) -> str:
     return raw.hex()
 
 
-@router.get("/file/{sha1hex}/body", response_class=Response, summary="The archived bytes of a file")
+@router.get("/file/{sha1hex}/body", response_class=Response, summary="Download the archived file")
 def body(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return the archived bytes, always as a download. Web pages are sent as plain bytes, never as
     HTML.
@@ -56,7 +56,7 @@ def body(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     return _send_bytes(request, stores, description, "attachment", "application/octet-stream", name)
 
 
-@router.get("/file/{sha1hex}/pdf", response_class=Response, summary="A PDF as it is")
+@router.get("/file/{sha1hex}/pdf", response_class=Response, summary="Open a PDF")
 def pdf(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return a PDF for the browser's own reader, under a policy without rights. Answer 404 for
     other files.
@@ -64,7 +64,7 @@ def pdf(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     description = load_file(stores, sha1hex)
     if not is_pdf(description):
         raise HTTPException(
-            404, f"{description.sha1hex} is no PDF; /file/{description.sha1hex} says what it is."
+            404, f"{description.sha1hex} is not a PDF. See /file/{description.sha1hex}."
         )
     return _send_bytes(
         request, stores, description, "inline", PDF_TYPE, _build_pdf_name(description)
@@ -92,14 +92,14 @@ def _send_bytes(
     return build_response(request.headers, content, media_type, description.sha1hex, headers)
 
 
-@router.get("/file/{sha1hex}/text", response_class=Response, summary="The whole text of a file")
+@router.get("/file/{sha1hex}/text", response_class=Response, summary="Full text of a file")
 def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return the text as extracted, with form feeds between pages."""
     hex_digest = _check_known(sha1hex)
     content = load_file_text(stores, build_description(stores, hex_digest))
     if content is None:
         raise HTTPException(
-            404, f"There is no text of {hex_digest} here; /file/{hex_digest} says why."
+            404, f"{hex_digest} has no text. See /file/{hex_digest} for the reason."
         )
     encoded = content.encode("utf-8", "replace")
     etag = sha256(encoded).hexdigest()
@@ -107,13 +107,17 @@ def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     return build_response(request.headers, encoded, media_type, etag, ARCHIVED_HEADERS)
 
 
-@router.get("/file/{sha1hex}/thumbnail", response_class=Response, summary="The first page of a PDF")
+@router.get(
+    "/file/{sha1hex}/thumbnail",
+    response_class=Response,
+    summary="Thumbnail of the first page of a PDF",
+)
 def thumbnail(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return the thumbnail, a JPEG within 180 × 300 pixels."""
     hex_digest = _check_known(sha1hex)
     jpeg = stores.blobs.get(build_thumbnail_blob_key(hex_digest))
     if jpeg is None:
-        raise HTTPException(404, f"There is no thumbnail of {hex_digest} here.")
+        raise HTTPException(404, f"{hex_digest} has no thumbnail.")
     # The URL contains the file's hash, so browsers may cache the thumbnail for a long time.
     cache_headers = {"Cache-Control": f"private, max-age={YEAR_S}, immutable"}
     etag = sha256(jpeg).hexdigest()

@@ -74,7 +74,7 @@ class RecentFailures:
         """Return the heading of the list."""
         n_shown = len(self.new)
         if not self.new_is_all and self.new_total <= n_shown:
-            return f"New since yesterday: {n_shown} of the {GROUPS_EXAMINED_MAX:,} largest groups of a day"
+            return f"New since yesterday: {n_shown} of the {GROUPS_EXAMINED_MAX:,} largest groups"
         of = "of" if self.new_is_all else "of at least"
         return "New since yesterday" + (
             f": {n_shown} {of} {self.new_total}" if self.new_total > n_shown else ""
@@ -124,12 +124,14 @@ class FailuresForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    step: str = Field("", max_length=100, description="The step it failed at")
-    reason: Reason | None = Field(None, description="Why it failed")
-    pipeline: str = Field("", max_length=100, description="The pipeline it came into")
-    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Its failure group")
+    step: str = Field("", max_length=100, description="Step that failed")
+    reason: Reason | None = Field(None, description="Reason of the failure")
+    pipeline: str = Field("", max_length=100, description="Pipeline")
+    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Failure group")
     after: Annotated[str, AfterValidator(GROUPS.validate)] = Field(
-        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+        "",
+        max_length=TEXT_MAX_CHARS,
+        description="Cursor of the next page: `next` of the previous response",
     )
 
     def build_query(self) -> FailureQuery:
@@ -354,14 +356,16 @@ AllRecords = Annotated[Records | None, Depends(_get_all_records)]
 def describe_days(counts: Sequence[int]) -> str:
     """Describe the failures of the last days in a sentence, also if there are none."""
     if not sum(counts):
-        return f"None failed in the last {len(counts)} days"
+        return f"No failures in the last {len(counts)} days"
     ago = next(n for n, count in enumerate(reversed(counts)) if count)
     last = {0: "today", 1: "yesterday"}.get(ago, f"{ago} days ago")
-    days = sum(count > 0 for count in counts)
-    description = (
-        f"{sum(counts):,} failed in the last {len(counts)} days, on {pluralize(days, 'day')}"
+    if sum(counts) == 1:
+        return f"1 failure in the last {len(counts)} days: {last}"
+    n_days = sum(count > 0 for count in counts)
+    return (
+        f"{sum(counts):,} failures on {n_days} of the last {len(counts)} days, last {last},"
+        f" at most {max(counts):,} per day"
     )
-    return f"{description}, last {last}; the most in a day: {max(counts):,}"
 
 
 def _list_counted(failures: FailureList) -> list[CountedFailure]:
@@ -377,18 +381,18 @@ def _list_counted(failures: FailureList) -> list[CountedFailure]:
 
 
 def _build_heading(failures: FailureList, form: FailuresForm, oldest: datetime | None) -> str:
-    early = f"{pluralize(failures.inputs_total, 'input')} could not be read to the end"
+    early = f"{pluralize(failures.inputs_total, 'input')} could not be read"
     if failures.total == 0 and failures.inputs_total == 0:
         if any(form.build_params().values()):
-            return "Nothing like this failed"
+            return "No matching failures"
         if failures.accepted:
-            return "Nothing needs someone"
-        return f"Nothing failed since {oldest:%-d %B %Y}" if oldest else "Nothing failed"
+            return "Nothing needs attention"
+        return f"No failures since {oldest:%-d %B %Y}" if oldest else "No failures"
     if failures.total == 0:
         return early
     groups = failures.groups_total + len(failures.counted)
-    heading = f"{pluralize(failures.total, 'record')} failed, in {pluralize(groups, 'group')}"
-    return f"{heading}, and {early}" if failures.inputs_total else heading
+    heading = f"{pluralize(failures.total, 'failed record')} in {pluralize(groups, 'group')}"
+    return f"{heading}, {early}" if failures.inputs_total else heading
 
 
 @router.get("/failures", include_in_schema=False)
@@ -425,7 +429,7 @@ def failures_html(
 
 @add_csv_route(router, "/failures", lambda found: found.groups)
 @router.get("/failures.json", include_in_schema=False)
-@router.get("/api/failures", summary="What failed, by what failures have in common")
+@router.get("/api/failures", summary="Failures in groups")
 def failures_json(
     stores: OpenStores, whole: AllRecords, form: Annotated[FailuresForm, Query()]
 ) -> FailuresPage:

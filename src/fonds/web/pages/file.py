@@ -64,7 +64,7 @@ HITS_MAX = 500
 Find = Annotated[
     str,
     Query(
-        max_length=QUERY_MAX_CHARS, description="What to mark in the text, in the words of a search"
+        max_length=QUERY_MAX_CHARS, description="Words to highlight in the text, as a search query"
     ),
 ]
 
@@ -416,9 +416,8 @@ def _list_distinct(values: Sequence[str]) -> list[str]:
 def explain_unknown_file(key: str) -> str:
     """Explain what was searched for, and where."""
     return (
-        f"No file “{shorten(key, 100)}” is known here. It was looked for by its SHA-1 among the files, "
-        "their captures, the dispositions of all steps and the index. "
-        "To look for a URL or a story id instead, open /show."
+        f"There is no file “{shorten(key, 100)}” in this library. "
+        "To look up a URL or a story id, open /show."
     )
 
 
@@ -442,7 +441,7 @@ def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
 
 # Declared before the HTML route, whose parameter would otherwise match the `.json` suffix.
 @router.get("/file/{sha1hex}.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}", summary="Everything known of one file")
+@router.get("/api/files/{sha1hex}", summary="Details of a file")
 def file_json(
     stores: OpenStores, collections: TheService, sha1hex: str, find: Find = ""
 ) -> FilePage:
@@ -508,7 +507,7 @@ def file_html(
 PDF_TYPE = "application/pdf"
 
 Words = Annotated[
-    str, Query(max_length=QUERY_MAX_CHARS, description="What to mark, in the words of a search")
+    str, Query(max_length=QUERY_MAX_CHARS, description="Words to highlight, as a search query")
 ]
 
 

@@ -37,9 +37,13 @@ class FilesForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str = Field("", max_length=200, description="Media type, e.g. application/pdf")
-    sort: Literal["newest", "oldest"] = Field("newest", description="By when they were noted")
+    sort: Literal["newest", "oldest"] = Field(
+        "newest", description="Order, by the time the file was first stored"
+    )
     after: AfterFile = Field(
-        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+        "",
+        max_length=TEXT_MAX_CHARS,
+        description="Cursor of the next page: `next` of the previous response",
     )
 
     def build_params(self) -> dict[str, Any]:

@@ -77,9 +77,9 @@ def look_up_key(stores: Stores, key: str) -> LookupPage:
     records = [build_record(row) for row in entries]
     now = datetime.now(UTC)
     related = find_related_sources(stores.records, key) if is_url else []
-    answer = f"Nothing here is known as “{shorten(key, 100)}”"
+    answer = f"No results for “{shorten(key, 100)}”"
     if files or records:
-        answer = f"What is known as “{shorten(key, 100)}”"
+        answer = f"Results for “{shorten(key, 100)}”"
     return LookupPage(
         key=key,
         answer=answer,
@@ -114,7 +114,7 @@ def show_html(request: Request, stores: OpenStores, key: Key = "") -> Response:
     """Redirect a SHA-1, URL or story id to its file, or list its matches."""
     key = key.strip()
     if not key:
-        return _render_page(request, "Look up a file, a URL or a story", 200, None)
+        return _render_page(request, "Look up a file", 200, None)
     page = look_up_key(stores, key)
     if len(page.files) == 1 and len(page.records) < 2:
         return RedirectResponse(f"/file/{page.files[0].sha1hex}", 303)
@@ -131,10 +131,10 @@ def _render_page(
 
 
 @router.get("/show.json", include_in_schema=False)
-@router.get("/api/show", summary="What a SHA-1, URL or story id stands for")
+@router.get("/api/show", summary="Look up a SHA-1, URL or story id")
 def show_json(stores: OpenStores, key: Key) -> LookupPage:
     """Return the files that match this key, and all records with this URL."""
     page = look_up_key(stores, key.strip())
     if not page.files and not page.records:
-        raise HTTPException(404, f"{page.answer}: no file, capture, story or record has it.")
+        raise HTTPException(404, f"{page.answer}.")
     return page

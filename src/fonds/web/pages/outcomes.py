@@ -53,13 +53,13 @@ class OutcomeKind:
 
 
 FIVE = (
-    OutcomeKind("kept", "Kept", "kept", Weight.KEPT, {"outcome": "done"}),
-    OutcomeKind("set-aside", "Set aside", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
-    OutcomeKind("refused", "Refused", "refused", Weight.REFUSED, {"weight": "refused"}),
+    OutcomeKind("kept", "Stored", "kept", Weight.KEPT, {"outcome": "done"}),
+    OutcomeKind("set-aside", "Skipped", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
+    OutcomeKind("refused", "Rejected", "refused", Weight.REFUSED, {"weight": "refused"}),
     OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),
-    OutcomeKind("in-flight", "In flight", "flight", None, {"outcome": "pending"}),
+    OutcomeKind("in-flight", "In progress", "flight", None, {"outcome": "pending"}),
 )
-"""Kept, set aside, refused, failed, in flight: always all five, in this order."""
+"""Stored, skipped, rejected, failed, in progress: always all five, in this order."""
 
 
 def count_outcomes(tally: OutcomeTally) -> list[int]:

@@ -87,9 +87,9 @@ def count_arrivals_since(
 
 ATTENTION_MAX = 5
 BEGIN_COMMANDS = (
-    ("Take something in: a WARC, a folder, a ZIP, a CDX", "fonds ingest PATH …"),
-    ("See what became of it", "fonds status"),
-    ("Find what it says", "fonds search WORDS"),
+    ("Add WARC, PDF, HTML, ZIP or CDX files, or folders", "fonds ingest PATH …"),
+    ("Check the result", "fonds status"),
+    ("Search the texts", "fonds search WORDS"),
 )
 
 router = APIRouter(dependencies=[READS])
@@ -149,10 +149,11 @@ def build_overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
     tally = count_entries(records)
     groups = count_step_failures(records)
     all_outcomes = build_outcomes(tally)
+    n_documents = stores.index.count()
     types = _list_file_types(records)
     by_day = build_days(records, form, tally.received, now)
     return Overview(
-        answer=build_heading(tally, all_outcomes),
+        answer=build_heading(tally, n_documents),
         received=tally.received,
         outcomes=all_outcomes,
         unaccounted=tally.received - sum(item.count for item in all_outcomes),
@@ -164,7 +165,7 @@ def build_overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
             DerivativeCount(kind.name, kind.title, sum(counts.values()), counts)
             for kind, counts in count_derivatives(records)
         ],
-        searchable=stores.index.count(),
+        searchable=n_documents,
         newest_input_at=find_newest_input(records),
         by_day=by_day,
         since=count_arrivals_since(records, form.since, now.date(), by_day.pipelines),
@@ -179,21 +180,13 @@ def _list_file_types(records: Records) -> list[FileType]:
     ]
 
 
-def build_heading(tally: OutcomeTally, all_outcomes: Sequence[OutcomeCount]) -> str:
-    """Summarize all outcomes in one sentence."""
+def build_heading(tally: OutcomeTally, n_documents: int) -> str:
+    """Return the size of the library."""
     if tally.received == 0:
-        return "Nothing has come in yet"
-    kept, _, _, failed, flight = (outcome.count for outcome in all_outcomes)
-    parts = [f"{kept:,} {'was' if kept == 1 else 'were'} kept"]
-    if flight:
-        parts.append(f"{flight:,} {'is' if flight == 1 else 'are'} still on the way")
-    parts.append(
-        f"{failed:,} {'needs' if failed == 1 else 'need'} someone" if failed else "nothing failed"
-    )
-    listed = (
-        ", ".join(parts[:-1]) + f", and {parts[-1]}" if len(parts) > 2 else ", and ".join(parts)
-    )
-    return f"{pluralize(tally.received, 'record')} came in: {listed}"
+        return "Your library is empty"
+    if n_documents == 0:
+        return f"{pluralize(tally.received, 'record')} received"
+    return f"{pluralize(n_documents, 'document')} in your library"
 
 
 @router.get("/", include_in_schema=False)
@@ -225,9 +218,9 @@ def overview_html(
 
 
 @router.get("/.json", include_in_schema=False)
-@router.get("/api/overview", summary="What came in and what became of it")
+@router.get("/api/overview", summary="Received records and their outcomes")
 def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
-    """Return received = kept + set aside + refused + failed + in flight, with the reasons of each,
+    """Return received = stored + skipped + rejected + failed + in progress, with the reasons of each,
     and arrivals per day.
     """
     return build_overview(stores, form, datetime.now(UTC))

@@ -33,7 +33,7 @@ from fonds.web.serving.downloads import build_response
 PAGE_SEPARATOR = "\f"
 PAGE_MAX = 1_000_000
 DAY_S = 24 * 3600
-NOT_DRAWN = "this server draws no pages"
+NOT_DRAWN = "this server does not render pages"
 IMAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": ARCHIVED_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -71,7 +71,7 @@ class PdfPage:
     hits_complete: bool
 
 
-Number = Annotated[int, Path(ge=1, le=PAGE_MAX, description="page of the PDF, from 1")]
+Number = Annotated[int, Path(ge=1, le=PAGE_MAX, description="Page number, from 1")]
 
 
 def build_pdf_page(
@@ -86,7 +86,7 @@ def build_pdf_page(
     view = draw_page(stores, views, description, number)
     count = view.page_count or _get_page_count(description) or len(texts)
     if number > max(count, 1):
-        raise HTTPException(404, f"This PDF has {count:,} pages; there is no page {number:,}.")
+        raise HTTPException(404, f"There is no page {number:,}. This PDF has {count:,} pages.")
     hits, complete = words.find_by_page(texts)
     text = compose_text(texts[number - 1]) if number <= len(texts) else None
     return PdfPage(
@@ -114,7 +114,7 @@ def draw_page(
     PDF.
     """
     if not is_pdf(description):
-        raise HTTPException(404, f"{description.sha1hex} is no PDF, so it has no pages to look at.")
+        raise HTTPException(404, f"{description.sha1hex} is not a PDF and has no pages.")
     if views is None:
         return PageView(None, why=NOT_DRAWN)
     try:
@@ -162,7 +162,7 @@ def find_in_file(
 
 
 @router.get("/file/{sha1hex}/pages/{number}.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/pages/{number}", summary="One page of a PDF, its text and hits")
+@router.get("/api/files/{sha1hex}/pages/{number}", summary="Page of a PDF: text and matches")
 def page_json(
     request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
 ) -> PdfPage:
@@ -196,7 +196,7 @@ def page_html(
 @router.get(
     "/file/{sha1hex}/pages/{number}/image",
     response_class=Response,
-    summary="The picture of a page of a PDF",
+    summary="Picture of a page of a PDF",
 )
 def page_image(request: Request, stores: OpenStores, sha1hex: str, number: Number) -> Response:
     """Return a WebP within 1,200 × 1,800 pixels; 404 if the page cannot be drawn, 503 if too many
@@ -204,6 +204,6 @@ def page_image(request: Request, stores: OpenStores, sha1hex: str, number: Numbe
     """
     view = draw_page(stores, _get_page_views(request), load_file(stores, sha1hex), number)
     if view.image is None:
-        raise HTTPException(404, f"There is no picture of page {number:,}: {view.why}.")
+        raise HTTPException(404, f"Page {number:,} has no picture: {view.why}.")
     etag = sha256(view.image).hexdigest()
     return build_response(request.headers, view.image, "image/webp", etag, IMAGE_HEADERS)

@@ -80,11 +80,11 @@ class StepLine:
     def outlook(self) -> str:
         """Describe when the backlog will be finished."""
         if not self.waiting:
-            return "nothing waits"
+            return "no backlog"
         if self.minutes_left is None:
-            return "no estimate: nothing ended lately"
+            return "no estimate"
         if self.is_growing:
-            return "growing: more comes than ends"
+            return "backlog is growing"
         return f"done in {self._format_time_left(self.minutes_left)}"
 
     @staticmethod
@@ -189,14 +189,9 @@ def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> P
 
 def _build_heading(total: int, lines: Sequence[PipelineLine]) -> str:
     if not total:
-        return "Nothing waits"
+        return "All work is done"
     n_in_hand = sum(step.in_hand for line in lines for step in line.steps)
-    at_work = (
-        "nobody has any of them in hand"
-        if not n_in_hand
-        else f"{n_in_hand:,} are in somebody's hand"
-    )
-    return f"{pluralize(total, 'message')} {'waits' if total == 1 else 'wait'}, {at_work}"
+    return f"{pluralize(total, 'message')} queued, {n_in_hand:,} in progress"
 
 
 @router.get("/pipeline", include_in_schema=False)
@@ -230,7 +225,7 @@ def pipelines_html(
     router, "/pipeline", lambda found: [step for one in found.pipelines for step in one.steps]
 )
 @router.get("/pipeline.json", include_in_schema=False)
-@router.get("/api/pipeline", summary="What waits for each step of each pipeline")
+@router.get("/api/pipeline", summary="Backlog of each step of each pipeline")
 def pipelines_json(stores: OpenStores, settings: InForce) -> PipelinesPage:
     """List the used pipelines with their steps: ready, delayed and in hand from the queue; open,
     ended and quarantined from the ledger.

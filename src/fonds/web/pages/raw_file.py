@@ -41,7 +41,10 @@ router = APIRouter(dependencies=[READS])
 From = Annotated[
     int,
     Query(
-        alias="from", ge=0, le=FROM_MAX, description="First byte, from 0; its row is shown whole"
+        alias="from",
+        ge=0,
+        le=FROM_MAX,
+        description="First byte, from 0; the response starts at its row",
     ),
 ]
 
@@ -91,7 +94,7 @@ def _build_raw(
 ) -> RawFilePage:
     body = record.payload.body
     if first and first >= len(body):
-        raise HTTPException(404, f"This file has {len(body):,} bytes; there is no byte {first:,}.")
+        raise HTTPException(404, f"There is no byte {first:,}. This file has {len(body):,} bytes.")
     begin = first - first % ROW_BYTES
     return RawFilePage(
         sha1hex=sha1hex,
@@ -109,7 +112,7 @@ def _build_raw(
 
 
 @router.get("/file/{sha1hex}/raw.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/raw", summary="The bytes of a file in hex, and its headers")
+@router.get("/api/files/{sha1hex}/raw", summary="Bytes of a file in hex, and its headers")
 def raw_json(stores: OpenStores, sha1hex: str, first: From = 0) -> RawFilePage:
     """Return 4,096 bytes from the requested one, the head of the server's response, and the record
     header.
@@ -138,5 +141,5 @@ def raw_html(request: Request, stores: OpenStores, sha1hex: str, first: From = 0
 
 def _format_heading(page: RawFilePage) -> str:
     if page.size_bytes is None:
-        return "The bytes cannot be read now"
+        return "The bytes cannot be read"
     return f"{page.shown_bytes:,} of {page.size_bytes:,} bytes shown"

@@ -55,21 +55,25 @@ class RecordsForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     outcome: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
-        "", description="What became of the record"
+        "", description="Outcome of the record"
     )
     weight: Literal["", "kept-without-text", "set-aside", "refused", "failed"] = Field(
-        "", description="All reasons of one weight"
+        "", description="Reasons of this weight"
     )
-    reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
-    step: str = Field("", max_length=100, description="The step that decided it")
-    pipeline: str = Field("", max_length=100, description="The pipeline it came into")
-    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Its failure group")
+    reason: Reason | Literal[""] = Field("", description="Reason why it was dropped or quarantined")
+    step: str = Field("", max_length=100, description="Step that decided the outcome")
+    pipeline: str = Field("", max_length=100, description="Pipeline")
+    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Failure group")
     from_: Day = Field(
-        None, alias="from", description="First day it came in, YYYY-MM-DD in UTC; empty for any"
+        None,
+        alias="from",
+        description="Received on or after this day, YYYY-MM-DD in UTC; empty for any",
     )
-    to: Day = Field(None, description="Last day it came in, YYYY-MM-DD; empty for any")
+    to: Day = Field(None, description="Received on or before this day, YYYY-MM-DD; empty for any")
     after: AfterEntry = Field(
-        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+        "",
+        max_length=TEXT_MAX_CHARS,
+        description="Cursor of the next page: `next` of the previous response",
     )
 
     @property
@@ -234,22 +238,21 @@ def _build_window(path: str, params: dict[str, Any], total: int, page: RecordsPa
 
 
 _OUTCOME_WORDS = {
-    "done": ("was kept", "were kept"),
-    "dropped": ("was set aside or refused", "were set aside or refused"),
-    "quarantined": ("waits in quarantine", "wait in quarantine"),
-    "pending": ("is still on its way", "are still on their way"),
+    "done": "stored",
+    "dropped": "skipped or rejected",
+    "quarantined": "in quarantine",
+    "pending": "in progress",
 }
 _WEIGHT_WORDS = {
-    "kept-without-text": ("was kept without text", "were kept without text"),
-    "set-aside": ("was set aside", "were set aside"),
-    "refused": ("was refused", "were refused"),
-    "failed": ("failed", "failed"),
+    "kept-without-text": "stored without text",
+    "set-aside": "skipped",
+    "refused": "rejected",
+    "failed": "failed",
 }
 
 
 def _build_heading(form: RecordsForm, total: int) -> str:
-    plural = total != 1
-    verb = _WEIGHT_WORDS["failed"] if form.group else ("came in", "came in")
+    verb = _WEIGHT_WORDS["failed"] if form.group else "received"
     if form.outcome:
         verb = _OUTCOME_WORDS[form.outcome]
     elif form.weight:
@@ -261,10 +264,9 @@ def _build_heading(form: RecordsForm, total: int) -> str:
     within = f" in {form.pipeline}" if form.pipeline else ""
     within += " in this group" if form.group else ""
     days = _format_days(form.days)
-    if days and verb[0] != "came in":
-        days = f" that came in{days}"
-        return f"{pluralize(total, 'record')}{days} {verb[plural]}{because}{where}{within}"
-    return f"{pluralize(total, 'record')} {verb[plural]}{because}{where}{within}{days}"
+    if days and verb != "received":
+        days = f", received{days}"
+    return f"{pluralize(total, 'record')} {verb}{because}{where}{within}{days}"
 
 
 def _format_days(days: DayRange | None) -> str:
@@ -306,7 +308,7 @@ def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
 
 @add_csv_route(router, "/records", lambda found: found.rows)
 @router.get("/records.json", include_in_schema=False)
-@router.get("/api/records", summary="Records by what became of them")
+@router.get("/api/records", summary="Records by outcome")
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
     """List the records behind any number of the overview, 50 per page, newest first."""
     return build_records_page(stores.records, form)
@@ -323,7 +325,7 @@ Name = Annotated[str, Path(max_length=40, description="jsonl, csv or parquet")]
 @router.get(
     "/api/ledger/{name}",
     response_class=StreamingResponse,
-    summary="Everything that came in, and what became of it",
+    summary="Download the ledger",
 )
 def ledger(stores: OpenStores, name: Name) -> StreamingResponse:
     """Return a row for each record, and one for each input and reason that was only counted.
@@ -333,7 +335,7 @@ def ledger(stores: OpenStores, name: Name) -> StreamingResponse:
     form = ROW_FORMATS.get(name)
     if form is None or form.rows is None:
         raise HTTPException(
-            404, f"{capitalize(format_unknown_name('form of the ledger', name, ROW_FORMATS))}."
+            404, f"{capitalize(format_unknown_name('format of the ledger', name, ROW_FORMATS))}."
         )
     table = TABLES["ledger"]
     headers = {"Content-Disposition": f'attachment; filename="ledger.{form.suffix}"'}

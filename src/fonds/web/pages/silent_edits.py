@@ -33,9 +33,9 @@ FEED_WINDOWS, FEED_ENTRIES = 5, 50
 SITE_MAX_CHARS = 300
 LATER = CursorList("captured", ("sha1hex",))
 CHANGE_WORDS = {
-    EditKind.EDITED: "headline or text edited",
-    EditKind.SAME_TEXT: "other bytes, the same headline and text",
-    EditKind.OTHER_EXTRACTOR: "read by different programs, not compared",
+    EditKind.EDITED: "headline or text changed",
+    EditKind.SAME_TEXT: "headline and text unchanged",
+    EditKind.OTHER_EXTRACTOR: "extracted by different programs, not compared",
     EditKind.UNKNOWN: "text missing, not compared",
 }
 
@@ -45,12 +45,12 @@ router = APIRouter(dependencies=[READS])
 def _validate_site(text: str) -> str:
     mark = LATER.decode(text)
     if mark is not None and not (isinstance(mark.time, int) and 0 <= mark.time < 10**14):
-        raise ValueError("it is no place in this list; begin at its first page")
+        raise ValueError("it is not a cursor of this list; start at the first page")
     return text
 
 
 Site = Annotated[
-    str, Query(max_length=SITE_MAX_CHARS, description="Stories of this site, as a search names it")
+    str, Query(max_length=SITE_MAX_CHARS, description="Only stories of this site, as in a search")
 ]
 
 
@@ -60,13 +60,15 @@ class EditsForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     site: str = Field(
-        "", max_length=SITE_MAX_CHARS, description="Stories of this site, as a search names it"
+        "", max_length=SITE_MAX_CHARS, description="Only stories of this site, as in a search"
     )
     change: Literal["edited", "same-text", "other-extractor", "unknown"] = Field(
-        "edited", description="What became of headline and text"
+        "edited", description="Kind of change"
     )
     after: Annotated[str, AfterValidator(_validate_site)] = Field(
-        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+        "",
+        max_length=TEXT_MAX_CHARS,
+        description="Cursor of the next page: `next` of the previous response",
     )
 
 
@@ -122,7 +124,7 @@ def _build_next_mark(mark: PageCursor | None, window: VersionWindow) -> str | No
 
 @add_csv_route(router, "/changes", lambda found: found.rows)
 @router.get("/changes.json", include_in_schema=False)
-@router.get("/api/changes", summary="Stories of which a later version has another headline or text")
+@router.get("/api/changes", summary="Stories that changed after publication")
 def edits_json(stores: OpenStores, form: Annotated[EditsForm, Query()]) -> EditsPage:
     """List edits of stories, the version captured last first.
 
@@ -138,12 +140,12 @@ def edits_html(
 ) -> HTMLResponse:
     """Show the edits."""
     page = build_edits_page(stores, form)
-    of_site = f" of {shorten(form.site, 100)}" if form.site else ""
+    of_site = f" from {shorten(form.site, 100)}" if form.site else ""
     params = form.model_dump()
     return render_page(
         request,
         "edits.html",
-        heading=f"Silent edits{of_site}",
+        heading=f"Edited stories{of_site}",
         found=page,
         form=form,
         words=CHANGE_WORDS,
@@ -161,7 +163,7 @@ def edits_html(
 @router.get(
     "/api/changes.atom",
     response_class=Response,
-    summary="Silent edits as an Atom feed: the fifty newest",
+    summary="Atom feed of the 50 latest edits",
 )
 def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Response:
     """Return the edits on the newest 5 pages of the list, 50 at most, as an Atom feed."""
@@ -169,7 +171,7 @@ def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Respons
     rows = list(_iter_newest(stores, site))[:FEED_ENTRIES]
     updated = max((parse_datetime14(edit_row.captured) for edit_row in rows), default=NEVER)
     top = create_feed(
-        f"Silent edits: {site or 'all sites'}",
+        f"Edited stories: {site or 'all sites'}",
         origin + build_url("/changes", site=site),
         origin + build_url("/changes.atom", site=site),
         updated,
@@ -203,7 +205,7 @@ def _add_entry(top: Xml.Element, origin: str, edit: Edit) -> None:
 def _format_edit(edit: Edit) -> str:
     """Return the previous headline and the removed and added text, as plain text."""
     sentences: list[str] = [
-        f"Headline before: {edit.title_before or 'none'}."
+        f"Previous headline: {edit.title_before or 'none'}."
     ] * edit.is_headline_changed
     verbs: dict[str, Any] = {"removed": "Removed", "added": "Added"}
     sentences += [

@@ -161,9 +161,9 @@ def describe_day(source_day: SourceDay) -> str:
     if source_day.polls:
         text += f" in {pluralize(source_day.polls, 'poll')}"
     if source_day.failed and source_day.brought is not DayOutcome.FAILED:
-        text += f", {source_day.failed:,} of them failed"
+        text += f", {source_day.failed:,} failed"
     if source_day.outside:
-        text += f", {source_day.outside} what is usual"
+        text += f", {source_day.outside} the usual number"
     return text
 
 
@@ -181,7 +181,7 @@ def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
     pieces = [
         Markup(
             '<svg class="strip-days" viewBox="0 0 {w} {h}" preserveAspectRatio="none" role="group" '
-            'aria-labelledby="strip-title strip-desc"><title id="strip-title">New links day by day</title>'
+            'aria-labelledby="strip-title strip-desc"><title id="strip-title">New links per day</title>'
             '<desc id="strip-desc">{said}</desc>{usual}'
         ).format(
             w=DAY_WIDTH * len(days),
@@ -219,7 +219,7 @@ def describe_days(days: Sequence[SourceDay]) -> str:
     text = ", ".join(f"{how} on {pluralize(count, 'day')}" for count, how in counts if count)
     outside = [source_day for source_day in days if source_day.outside]
     if outside:
-        text += f"; {pluralize(len(outside), 'day')} brought more or less than usual"
+        text += f"; {pluralize(len(outside), 'day')} with an unusual number of links"
     return text[:1].upper() + text[1:] + "."
 
 
@@ -276,7 +276,7 @@ def _draw_mark(day: SourceDay, place: int) -> Markup:
     return Markup('<path class="mark {}" d="{}"/>').format(tone, path)
 
 
-SourceId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The id of a source")]
+SourceId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="Id of the source")]
 
 router = APIRouter(dependencies=[READS])
 
@@ -342,7 +342,7 @@ def load_source(records: Records, source_id: str, now: datetime) -> SourceDetail
     """Load the details of a source. Raises HTTPException 404 if there is no source with this id."""
     details = load_source_details(records, source_id, now, [*PIPELINES])
     if details is None:
-        raise HTTPException(404, "There is no source of this id.")
+        raise HTTPException(404, "There is no source with this id.")
     return details
 
 
@@ -350,14 +350,14 @@ def _build_heading(details: SourceDetails) -> str:
     name = details.source.title or details.source.url
     passage = build_passage(details)
     if not passage.announced:
-        return f"{name} is {details.health} and brought nothing yet"
-    kept = f"{passage.kept:,} were kept" if passage.kept != 1 else "1 was kept"
-    return f"{name} is {details.health}: of {pluralize(passage.announced, 'link')} it listed {kept}"
+        return f"{name} is {details.health}, no links yet"
+    links = pluralize(passage.announced, "link")
+    return f"{name} is {details.health}: {passage.kept:,} of {links} stored"
 
 
 @add_csv_route(router, "/sources/{source_id}", lambda found: found.polls)
 @router.get("/sources/{source_id}.json", include_in_schema=False)
-@router.get("/api/sources/{source_id}", summary="One source")
+@router.get("/api/sources/{source_id}", summary="Details of a source")
 def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:
     """Return what its polls found, and the outcomes of its links by outcome, reason and step."""
     return build_source_page(stores.records, source_id, datetime.now(UTC))

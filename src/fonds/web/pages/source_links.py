@@ -44,21 +44,23 @@ class LinksForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     outcome: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
-        "", description="What became of the link"
+        "", description="Outcome of the link"
     )
-    reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
-    step: str = Field("", max_length=100, description="The step that decided it")
+    reason: Reason | Literal[""] = Field("", description="Reason why it was dropped or quarantined")
+    step: str = Field("", max_length=100, description="Step that decided the outcome")
     beyond: str = Field(
         "",
         max_length=100,
-        description="A stage of its pipeline: links that ended behind it, or were kept",
+        description="Stage of the pipeline: links that ended after it or were stored",
     )
-    day: date | None = Field(None, description="The day, in UTC, of the polls that found it")
+    day: date | None = Field(None, description="Day of the polls that found the link, in UTC")
     poll: str = Field(
-        "", max_length=40, pattern=r"^([0-9]{1,20})?$", description="The number of the poll"
+        "", max_length=40, pattern=r"^([0-9]{1,20})?$", description="Number of the poll"
     )
     after: Annotated[str, AfterValidator(LINKS.validate)] = Field(
-        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+        "",
+        max_length=TEXT_MAX_CHARS,
+        description="Cursor of the next page: `next` of the previous response",
     )
 
     def build_filters(self, records: Records, details: SourceDetails) -> list[dict[str, object]]:
@@ -125,7 +127,7 @@ def build_links_page(records: Records, source_id: str, form: LinksForm, now: dat
         records, wheres, after=LINKS.build_filter(cursor), count_max=PAGE_SIZE
     )
     total = sum(count_outcomes(records, where) for where in wheres)
-    answer = f"{pluralize(total, 'link')} of {details.source.title or details.source.url}"
+    answer = f"{pluralize(total, 'link')} from {details.source.title or details.source.url}"
     following = LINKS.find_next(first, rows, PAGE_SIZE)
     return LinksPage(answer, total, first, following, [build_record(row) for row in rows])
 
@@ -164,7 +166,7 @@ def links_html(
 
 @add_csv_route(router, "/sources/{source_id}/links", lambda found: found.rows)
 @router.get("/sources/{source_id}/links.json", include_in_schema=False)
-@router.get("/api/sources/{source_id}/links", summary="The links of one source")
+@router.get("/api/sources/{source_id}/links", summary="Links of a source")
 def links_json(
     stores: OpenStores, source_id: SourceId, form: Annotated[LinksForm, Query()]
 ) -> LinksPage:

@@ -49,12 +49,12 @@ class SourcesForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    state: Literal["", "active", "paused", "gone"] = Field("", description="What is done with them")
-    standing: SourceHealth | Literal[""] = Field("", description="How they stand")
+    state: Literal["", "active", "paused", "gone"] = Field("", description="State")
+    standing: SourceHealth | Literal[""] = Field("", description="Health")
     since: date | None = Field(
-        None, description="With `standing` dead, failing or silent: those so since this day in UTC"
+        None, description="With `standing` dead, failing or silent: since this day in UTC"
     )
-    page: int = Field(1, ge=1, le=PAGES_MAX, description="The page of the list, from 1")
+    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1")
 
     def build_query(self) -> SourceQuery:
         """Build the query of the form."""
@@ -182,10 +182,10 @@ def funnel_stages(source_id: str, pipeline: str, found: Funnel) -> list[FunnelSt
     links = f"/sources/{source_id}/links"
     first = next(iter(list_stages(pipeline)), None)
     return [
-        FunnelStage("announced", found.announced, f"/sources/{source_id}#ended"),
-        FunnelStage("entered", found.entered, links),
+        FunnelStage("found", found.announced, f"/sources/{source_id}#ended"),
+        FunnelStage("received", found.entered, links),
         FunnelStage("fetched", found.fetched, build_url(links, beyond=first) if first else ""),
-        FunnelStage("kept", found.kept, build_url(links, outcome="done")),
+        FunnelStage("stored", found.kept, build_url(links, outcome="done")),
     ]
 
 
@@ -214,7 +214,7 @@ def build_sources_page(records: Records, form: SourcesForm, now: datetime) -> So
 
 def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
     if not counts.total:
-        return "Nothing is followed yet"
+        return "No sources yet"
     if form.standing or form.state:
         conditions = [str(form.standing)] if form.standing else []
         conditions += [_IS[form.state]] if form.state else []
@@ -230,12 +230,12 @@ def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
     )
     n_attention = counts.attention_count
     parts = (
-        [f"{n_attention:,} {'needs' if n_attention == 1 else 'need'} someone"]
+        [f"{n_attention:,} {'needs' if n_attention == 1 else 'need'} attention"]
         if n_attention
         else []
     )
     n_muted = counts.standings.get(SourceHealth.MUTED, 0)
-    parts += [f"{n_muted:,} {'is' if n_muted == 1 else 'are'} muted"] if n_muted else []
+    parts += [f"{n_muted:,} muted"] if n_muted else []
     return heading + (f": {', '.join(parts)}" if parts else "")
 
 
@@ -277,7 +277,7 @@ def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
 
 @add_csv_route(router, "/sources", lambda found: found.rows)
 @router.get("/sources.json", include_in_schema=False)
-@router.get("/api/sources", summary="Sources that are followed")
+@router.get("/api/sources", summary="Followed sources")
 def sources_json(stores: OpenStores, form: Annotated[SourcesForm, Query()]) -> SourcesPage:
     """List feeds, sitemaps and pages of links, 50 per page, those that failed most often first,
     muted ones last.

@@ -230,7 +230,7 @@ def build_theme_page(
     """
     clustering, tables = selection.clustering, collections.tables
     if clustering is None:
-        raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
+        raise HTTPException(404, f"{selection.name} has not been grouped by {selection.conf} yet.")
     cluster = find_cluster(
         tables, selection.name, theme, selection.conf, clustering.timestamp, level=selection.level, top=0
     )  # fmt: skip
@@ -399,7 +399,7 @@ def theme_html(
 
 
 @add_csv_route(router, "/themes/{namespace}/{key}/{theme}", lambda found: found.documents)
-@router.get("/api/themes/{namespace}/{key}/{theme}", summary="A theme and its documents")
+@router.get("/api/themes/{namespace}/{key}/{theme}", summary="Theme and its documents")
 def theme_json(
     stores: OpenStores,
     collections: TheService,

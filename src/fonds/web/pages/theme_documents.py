@@ -59,7 +59,9 @@ class ThemeDocumentsForm(BaseModel):
     from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
     to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
     undated: bool = Field(False, description="Only documents without a date")
-    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 documents, from 1")
+    page: int = Field(
+        1, ge=1, le=PAGES_MAX, description="Page number, from 1; 20 documents per page"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def build_theme_documents_page(
     """Return a page of the documents. Raises HTTPException 404 for an unknown theme or reason."""
     clustering = selection.clustering
     if clustering is None:
-        raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
+        raise HTTPException(404, f"{selection.name} has not been grouped by {selection.conf} yet.")
     cluster = _find_theme(collections, selection, clustering, group)
     sample = collections.times.get(
         collections.tables,
@@ -162,7 +164,7 @@ def _find_theme(
         if cluster is None:
             raise HTTPException(404, f"{selection.name} has no theme “{excerpt}”.")
     elif group.word not in UNCLUSTERED_REASONS:
-        raise HTTPException(404, f"“{excerpt}” is no reason to be in no theme.")
+        raise HTTPException(404, f"“{excerpt}” is not a reason for a missing theme.")
     return cluster
 
 
@@ -190,7 +192,7 @@ def _is_dated(day: int, form: ThemeDocumentsForm) -> bool:
 
 
 def _build_heading(count: int, label: str, form: ThemeDocumentsForm) -> str:
-    heading = f"{pluralize(count, 'document')} of “{shorten(label, 120)}”"
+    heading = f"{pluralize(count, 'document')} in “{shorten(label, 120)}”"
     if form.undated:
         heading += " without a date"
     elif form.from_ or form.to:
@@ -248,7 +250,7 @@ def unclustered_documents_html(
     )
 
 
-@router.get(f"/api{UNCLUSTERED_DOCUMENTS_PATH}", summary="Documents in no theme, by day")
+@router.get(f"/api{UNCLUSTERED_DOCUMENTS_PATH}", summary="Documents without a theme, by day")
 def unclustered_documents_json(
     stores: OpenStores,
     collections: TheService,

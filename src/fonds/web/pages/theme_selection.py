@@ -29,11 +29,11 @@ LEVELS_MAX = 10
 EXCERPT_CHARS = 100
 
 
-CONF: Any = Field("", max_length=100, description="The configuration it was grouped by")
+CONF: Any = Field("", max_length=100, description="Configuration")
 TIMESTAMP_FIELD: Any = Field(
-    None, ge=0, le=EXACT_MAX, description="The clustering of this time, in seconds since 1970"
+    None, ge=0, le=EXACT_MAX, description="Time of the clustering, in seconds since 1970"
 )
-LEVEL: Any = Field(0, ge=0, le=LEVELS_MAX, description="The granularity, 0 for the first")
+LEVEL: Any = Field(0, ge=0, le=LEVELS_MAX, description="Level of detail, 0 for the coarsest")
 
 
 class SelectionForm(Protocol):
@@ -157,7 +157,9 @@ def _find_clustering(
         times = [str(candidate.timestamp) for candidate in clusterings]
         raise HTTPException(
             400,
-            _format_sentence(format_unknown_name("clustering of the time", str(timestamp), times)),
+            _format_sentence(
+                format_unknown_name("clustering with the time", str(timestamp), times)
+            ),
         )
     return clustering
 

@@ -234,10 +234,10 @@ class TimelinesForm(BaseModel):
     from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
     to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
     measure: Literal["share", "documents"] = Field(
-        "share", description="Shares of the documents of each period, or their counts"
+        "share", description="Shares of all documents in a period, or counts"
     )
     scale: Literal["same", "own"] = Field(
-        "same", description="One height for all themes, or each drawn to its own"
+        "same", description="Same scale for all themes, or one per theme"
     )
 
 
@@ -349,7 +349,7 @@ def build_timelines_page(
 
 def _build_empty_page(selection: Selection) -> TimelinesPage:
     name = selection.name
-    answer = f"{name} was not grouped by {selection.conf} yet"
+    answer = f"{name} has not been grouped by {selection.conf} yet"
     return TimelinesPage(
         answer, name.namespace, name.key, selection.conf, selection.level, None, False, 0, 0, 0, True, (), (),
     )  # fmt: skip
@@ -360,14 +360,14 @@ def _build_heading(selection: Selection, timelines: ThemeTimelines) -> str:
         return f"{selection.name}: no themes"
     first, shown = timelines.courses[0], pluralize(len(timelines.courses), "theme")
     if not timelines.periods:
-        return f"{selection.name}: {shown}, of which no document looked at has a date"
+        return f"{selection.name}: {shown}, no dates"
     over = f"{shown} from {timelines.periods[0].label} to {timelines.periods[-1].label}"
     if not first.change:
         return f"{selection.name}: {over}"
-    verb = "rose" if first.change > 0 else "fell"
+    verb = "up" if first.change > 0 else "down"
     by = "under 0.1" if abs(first.change) < 0.1 else f"{abs(first.change):.1f}"
     label = shorten(first.theme.display_name, 80)
-    return f"{selection.name}: {over}; “{label}” {verb} most, by {by} percentage points"
+    return f"{selection.name}: {over}, “{label}” {verb} {by} points"
 
 
 def _build_line(
@@ -420,7 +420,7 @@ def _build_charts(
             for value, point, span in zip(values, line.points, page.periods, strict=True)
         ]
         description = (
-            "; ".join(bar.label for bar in bars if bar.value) or "No document of these days."
+            "; ".join(bar.label for bar in bars if bar.value) or "No documents in this period."
         )
         title = f"{line.name or line.label} over time"
         charts.append((line, draw_multiple(number, bars, most, title, description), most))
@@ -433,7 +433,7 @@ def _get_value(point: Point, by_share: bool) -> float | None:
 
 def _describe_point(point: Point, span: PeriodLine) -> str:
     if point.share is None:
-        return f"{span.label}: nothing of the collection is dated then"
+        return f"{span.label}: no documents in the collection"
     share = format_share(point.documents, span.documents)
     return f"{span.label}: {point.documents:,} of {pluralize(span.documents, 'document')}, {share}"
 

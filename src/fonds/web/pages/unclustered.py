@@ -30,24 +30,22 @@ from fonds.wiring.collections import CollectionService
 
 
 UNCLUSTERED_REASONS = {
-    "outlier": "like no theme enough",
-    "short": "too short to be grouped",
-    "language": "in a language this configuration leaves out",
-    "vector": "without a vector of the length this configuration asks for",
-    "field": "with other fields than this configuration asks for",
-    "empty": "without a word to group by",
-    "excluded": "taken out of a theme, and like no other enough",
+    "outlier": "not similar enough to any theme",
+    "short": "too short",
+    "language": "in a language that is not grouped",
+    "vector": "without a vector of the required length",
+    "field": "without the required fields",
+    "empty": "without usable words",
+    "excluded": "removed from a theme, and not similar enough to another",
 }
 EXPLAINED = {
-    "outlier": "The terms of these documents lie further from every theme's middle than those of nearly all"
-    " documents the theme was built of. They are counted, and the next rebuild looks at them again.",
-    "short": "These documents have fewer characters than the configuration asks for (characters_min).",
-    "language": "These documents say they are in a language the configuration does not name (languages).",
-    "vector": "These documents were put without a vector of the length the configuration asks for (dense).",
-    "field": "These documents have other fields than the configuration asks for (where).",
-    "excluded": "A curator said of these documents that they do not belong in a theme, and no other takes"
-    " them. They stay out of that one, whatever is built anew.",
-    "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
+    "outlier": "The next rebuild compares these documents again.",
+    "short": "These documents have fewer characters than characters_min of the configuration.",
+    "language": "The configuration groups only documents in its languages.",
+    "vector": "The configuration requires a vector of the length dense for each document.",
+    "field": "The configuration groups only documents with the fields in where.",
+    "excluded": "A curator removed these documents from a theme. They stay out of it after every rebuild.",
+    "empty": "These documents are empty or contain only stop words and numbers.",
 }
 
 
@@ -88,8 +86,7 @@ def build_heading(reason: str, size: int) -> str:
     """Return the number of unclustered documents with a reason ('' for any) as a sentence without a
     full stop.
     """
-    verb = "is" if size == 1 else "are"
-    return f"{pluralize(size, 'document')} {verb} {UNCLUSTERED_REASONS.get(reason, 'in no theme')}"
+    return f"{pluralize(size, 'document')} {UNCLUSTERED_REASONS.get(reason, 'without a theme')}"
 
 
 PAGE_SIZE = 20
@@ -142,10 +139,10 @@ def build_unclustered_page(
     """
     clustering = selection.clustering
     if clustering is None:
-        raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
+        raise HTTPException(404, f"{selection.name} has not been grouped by {selection.conf} yet.")
     if reason and reason not in UNCLUSTERED_REASONS:
         message = format_unknown_name(
-            "reason to be in no theme", shorten(reason, 200), UNCLUSTERED_REASONS
+            "reason for a missing theme", shorten(reason, 200), UNCLUSTERED_REASONS
         )
         raise HTTPException(404, f"{capitalize(message)}.")
     level = load_clusters(
@@ -237,7 +234,7 @@ def unclustered_html(
 
 
 @add_csv_route(router, PATH, lambda found: found.documents)
-@router.get(f"/api{PATH}", summary="The documents in no theme")
+@router.get(f"/api{PATH}", summary="Documents without a theme")
 def every_json(
     stores: OpenStores,
     collections: TheService,
@@ -251,7 +248,7 @@ def every_json(
 
 
 @add_csv_route(router, f"{PATH}/{{reason}}", lambda found: found.documents)
-@router.get(f"/api{PATH}/{{reason}}", summary="The documents in no theme for a reason")
+@router.get(f"/api{PATH}/{{reason}}", summary="Documents without a theme, by reason")
 def unclustered_json(
     stores: OpenStores,
     collections: TheService,

@@ -75,10 +75,12 @@ class ReadWriteLimits:
         if not self._takes(scope["path"]):
             return None
         if kind and kind != JSON and kind not in LINES:
-            text = f"A body is {JSON}, or application/x-ndjson for a document a line; say so in Content-Type."
+            text = (
+                f"Set Content-Type to {JSON}, or to application/x-ndjson for one document per line."
+            )
             return render_problem(415, text, {"parameter": "Content-Type"})
         if not kind and (length != "0" or "transfer-encoding" in headers):
-            text = f"Say in Content-Type what the body is: {JSON} or application/x-ndjson."
+            text = f"Set Content-Type to {JSON} or application/x-ndjson."
             return render_problem(415, text, {"parameter": "Content-Type"})
         return (
             self._build_too_long()
@@ -99,7 +101,7 @@ class ReadWriteLimits:
                 return self._build_too_long()
             if self._buffered_bytes + len(part) > self._all_max_bytes:
                 busy = {"Retry-After": str(RETRY_AFTER_S)}
-                return render_problem(503, "Too much is being sent at once; try again.", None, busy)
+                return render_problem(503, "Too many uploads at once. Try again.", None, busy)
             self._buffered_bytes += len(part)
             chunks.append(part)
             if not message.get("more_body", False):
@@ -107,7 +109,7 @@ class ReadWriteLimits:
 
     def _build_too_long(self) -> Response:
         return render_problem(
-            413, f"A body has at most {self._body_max_bytes:,} bytes; send less at once."
+            413, f"The body is larger than {self._body_max_bytes:,} bytes. Send less at once."
         )
 
 

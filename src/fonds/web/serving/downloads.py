@@ -34,13 +34,13 @@ def parse_range(size: int, range_header: str | None) -> tuple[int, int] | None:
     if not first:
         start, end = max(0, size - int(last)), size
         if not int(last):
-            raise ValueError("no bytes were asked for")
+            raise ValueError("the range is empty")
     else:
         start, end = int(first), min(int(last) + 1, size) if last else size
         if last and int(last) < start:
             return None
     if start >= size:
-        raise ValueError("the range begins behind the end")
+        raise ValueError("the range starts after the end")
     return start, end
 
 

@@ -34,7 +34,7 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
     nearest name.
     """
     if not body.strip():
-        raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
+        raise RefusedError(400, f"The body is empty. Send {JSON}.", pointer="", line=line)
     try:
         return msgspec.json.decode(body, type=prepare_type(kind))
     except msgspec.ValidationError as error:
@@ -49,7 +49,9 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
         pointer = _build_pointer(place.group(1)) if place else ""
         raise RefusedError(400, detail, pointer=pointer, line=line, nearest=nearest) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError(400, f"This is no JSON: {error}.", pointer="", line=line) from error
+        raise RefusedError(
+            400, f"The body is not valid JSON: {error}.", pointer="", line=line
+        ) from error
 
 
 def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
@@ -130,11 +132,9 @@ async def _json(request: Request) -> bytes:
     kind = get_media_type(request.headers)
     body = await request.body()
     if len(body) > BODY_MAX_BYTES:
-        raise RefusedError(413, f"A body has at most {BODY_MAX_BYTES:,} bytes here.")
+        raise RefusedError(413, f"The body is larger than {BODY_MAX_BYTES:,} bytes.")
     if (kind or body) and kind != JSON:
-        raise RefusedError(
-            415, f"A body is {JSON}; say so in Content-Type.", parameter="Content-Type"
-        )
+        raise RefusedError(415, f"Set Content-Type to {JSON}.", parameter="Content-Type")
     return body
 
 

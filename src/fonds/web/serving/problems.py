@@ -20,28 +20,31 @@ SCHEMA: dict[str, Any] = {
     "required": ["type", "title", "status", "detail"],
     "properties": {
         "type": {"type": "string", "const": "about:blank"},
-        "title": {"type": "string", "description": "what the status is called"},
+        "title": {"type": "string", "description": "name of the status"},
         "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "what is wrong, in a sentence"},
-        "parameter": {"type": "string", "description": "the part of the address at fault"},
-        "pointer": {"type": "string", "description": "the place of the body at fault"},
-        "line": {"type": "integer", "description": "the line of the body at fault, from 1"},
-        "nearest": {"type": "string", "description": "the name that was probably meant"},
+        "detail": {"type": "string", "description": "the problem in a sentence"},
+        "parameter": {"type": "string", "description": "the invalid parameter of the address"},
+        "pointer": {
+            "type": "string",
+            "description": "the invalid part of the body, as a JSON Pointer",
+        },
+        "line": {"type": "integer", "description": "the invalid line of the body, from 1"},
+        "nearest": {"type": "string", "description": "the closest valid name"},
     },
 }
 _CONTENT = {MEDIA_TYPE: {"schema": SCHEMA}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    "4XX": {"description": "What is wrong with the request", "content": _CONTENT},
-    "5XX": {"description": "What does not answer, or is at fault here", "content": _CONTENT},
+    "4XX": {"description": "Invalid request", "content": _CONTENT},
+    "5XX": {"description": "Server error", "content": _CONTENT},
 }
 
 
 class RefusedError(HTTPException):
     """Request that is refused.
 
-    `parameter`: the part of the address at fault.
+    `parameter`: the invalid parameter of the address.
     `pointer`, `line`: the location in the body.
-    `nearest`: the name that was probably meant.
+    `nearest`: the closest valid name.
     `start`, `end`: location of the error in the parameter's text, in characters.
     """
 

@@ -108,7 +108,7 @@ class ConcurrencyLimit:
             return
         slots = self._slots = self._slots or asyncio.Semaphore(self.work_max)
         if slots.locked() and self._waiting >= self.waiting_max:
-            message = "Too many are asking at once; try again in a few seconds.\n"
+            message = "Too many requests at once. Try again in a few seconds.\n"
             busy = PlainTextResponse(message, 503, {"Retry-After": str(RETRY_AFTER_S)})
             await busy(scope, receive, send)
             return

@@ -96,11 +96,11 @@
     choose(-1);
     panel.hidden = offered.length === 0;
     box.setAttribute("aria-expanded", String(offered.length > 0));
-    more.textContent = answer.more ? "There are more; type on to see them." : "";
+    more.textContent = answer.more ? "Type more letters to see more." : "";
     more.hidden = !answer.more;
-    form.textContent = answer.form && !answer.completions.length ? `${answer.field}: takes ${answer.form}, as ${answer.example}` : "";
+    form.textContent = answer.form && !answer.completions.length ? `${answer.field}: ${answer.form}, e.g. ${answer.example}` : "";
     const count = offered.length === 1 ? "1 completion" : `${offered.length} completions`;
-    told.textContent = offered.length ? `${count}${answer.more ? ", and there are more" : ""}` : form.textContent;
+    told.textContent = offered.length ? `${count}${answer.more ? " or more" : ""}` : form.textContent;
   }
 
   async function ask() {

@@ -8,11 +8,11 @@
   const ROWS = "main li.hit, main .rows > li, main tbody tr";
   const TYPED = "input, textarea, select, [contenteditable]";
   const FIXED = [
-    ["/", "Go to the search box"],
-    ["?", "Show these keys"],
+    ["/", "Go to search"],
+    ["?", "Show shortcuts"],
     ["j", "Next row"],
-    ["k", "Row before"],
-    ["Enter", "Open the row"],
+    ["k", "Previous row"],
+    ["Enter", "Open row"],
   ];
 
   const footer = document.querySelector("footer .links");
@@ -95,7 +95,7 @@
   dialog.addEventListener("close", () => dialog.remove());
 
   function show() {
-    const head = made("h2", "Keys");
+    const head = made("h2", "Keyboard shortcuts");
     head.id = "keys-head";
     const list = made("dl");
     const linked = Array.from(targets(), ([key, element]) => [key, words(element)]);
@@ -105,7 +105,7 @@
     box.type = "checkbox";
     box.checked = isOn;
     box.addEventListener("change", () => turn(box.checked));
-    label.append(box, " Keys are on");
+    label.append(box, " Enable shortcuts");
     const close = made("button", "Close");
     close.addEventListener("click", () => dialog.close());
     const form = made("p");
@@ -160,7 +160,7 @@
   if (location.hash === "#q") {
     goToBox();
   }
-  const button = made("button", "Keys");
+  const button = made("button", "Keyboard shortcuts");
   button.className = "as-link";
   button.type = "button";
   button.addEventListener("click", show);

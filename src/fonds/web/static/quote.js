@@ -7,7 +7,7 @@
   const way = document.createElement("a");
   way.className = "quote button";
   way.dataset.key = "c";
-  way.textContent = "Cite these words";
+  way.textContent = "Cite quote";
 
   // Return the text that contains the whole selection, null if the selection extends beyond it.
   function quotedIn(selection) {

@@ -105,8 +105,8 @@ def test_beyond_this_machine_the_cookie_is_for_tls_and_this_host_alone(tmp_path:
         )
         assert answer.headers["set-cookie"].startswith(f"__Host-{COOKIE}=")
         assert "Secure" in answer.headers["set-cookie"]
-        assert "without TLS" in home.client().get("/sign-in").text
-        assert "without TLS" not in home.client(origin="https://localhost").get("/sign-in").text
+        assert "requires HTTPS" in home.client().get("/sign-in").text
+        assert "requires HTTPS" not in home.client(origin="https://localhost").get("/sign-in").text
         planted = {"Cookie": f"{COOKIE}={answer.headers['set-cookie'].split('=')[1].split(';')[0]}"}
         assert put(home.client(), OWN | planted) == 401
 

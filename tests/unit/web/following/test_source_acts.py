@@ -117,10 +117,10 @@ def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -
     listed = client.get("/api/sources").json()
     assert listed["rows"][-1]["source_id"] == HOSTILE.source_id
     assert listed["standings"]["muted"] == 1
-    assert listed["answer"] == "3 sources followed, 1 paused: 1 needs someone, 1 is muted"
-    assert before["answer"] == "3 sources followed, 1 paused: 2 need someone"
+    assert listed["answer"] == "3 sources followed, 1 paused: 1 needs attention, 1 muted"
+    assert before["answer"] == "3 sources followed, 1 paused: 2 need attention"
     for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
-        assert "until it is well again" in read(client, page).words("//main")
+        assert "until it recovers" in read(client, page).words("//main")
         assert "<b>they" not in client.get(page).text
     assert buttons(client, HOSTILE) == ["poll", "pause", "unmute", "mute", "edit", "stop-backfill"]
     assert [press(client, HOSTILE, "unmute") for _ in range(2)] == [303, 303]

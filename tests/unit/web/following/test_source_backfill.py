@@ -51,7 +51,7 @@ def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Sto
     assert "backfill" not in forms(client)
     assert "stop-backfill" in forms(client)
     words = read(client, PAGE).words("//main")
-    assert "1 Jan 2025 to 30 Jun 2025, and what says no day, asked for" in words
+    assert "1 Jan 2025 to 30 Jun 2025 and entries without a date, requested" in words
     assert client.get(HERE).json()["source"]["polled_next"] == f"{LATER:%Y-%m-%dT%H:%M:%S.%fZ}"
     assert press(client, "backfill", **SAID) == 409
     assert [press(client, "stop-backfill") for _ in range(2)] == [303, 303]
@@ -64,9 +64,9 @@ def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Sto
 def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores: Stores) -> None:
     kept_so(stores, at="https://daily.example/<b>4", attempts=2, trouble="it answers 503")
     words = read(client, PAGE).words("//main")
-    assert "63: 40 entered, 2 known, 1 refused, 17 of other days, 3 left out without a day" in words
-    assert "2 attempts in a row failed, and after five it is given up: it answers 503." in words
-    assert "with https://daily.example/<b>4" in words
+    assert "63: 40 new, 2 known, 1 rejected, 17 of other days, 3 skipped without a date" in words
+    assert "2 attempts failed in a row; the backfill stops after five: it answers 503." in words
+    assert ": https://daily.example/<b>4" in words
     assert "<b>4" not in client.get(PAGE).text
     told = client.get(HERE).json()["source"]["backfill"]
     names = ("entered", "known", "refused", "outside", "undated")
@@ -138,7 +138,7 @@ def test_what_cannot_be_backfilled_is_a_conflict_and_says_why(
     answer = client.post(f"{HERE}/backfill", json=SAID)
     assert (answer.status_code, "no link to an older page" in answer.json()["error"]) == (409, True)
     assert press(client, "backfill", **SAID) == 409
-    assert "It cannot be backfilled: its last listing has no link to an older page." in read(
+    assert "Older pages cannot be fetched: its last listing has no link to an older page." in read(
         client, PAGE
     ).words("//main")
     assert row(stores).backfill is None
@@ -147,7 +147,7 @@ def test_what_cannot_be_backfilled_is_a_conflict_and_says_why(
 def test_who_only_reads_sees_how_it_stands_and_changes_nothing(stores: Stores) -> None:
     kept_so(stores)
     with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as reached:
-        assert "63: 40 entered" in read(reached, PAGE).words("//main")
+        assert "63: 40 new" in read(reached, PAGE).words("//main")
         assert forms(reached) == []
         assert press(reached, "stop-backfill") == 403
         assert reached.post(f"{HERE}/backfill", json=SAID).status_code == 403

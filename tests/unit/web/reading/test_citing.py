@@ -56,7 +56,7 @@ def test_words_are_cited_by_page_and_characters(client: TestClient, reading: Rea
     assert len(told["sha256hex"]) == 64
     page = read(client, f"{address}?page=3&quote={' '.join(words[2:6])}")
     assert page.heading == "How these words are cited"
-    (href,) = [one for one, said in page.links().items() if said == "These words in their place"]
+    (href,) = [one for one, said in page.links().items() if said == "Show in the text"]
     assert client.get(href.replace("/file/", "/api/files/", 1)).json()["text_marks"]
 
 
@@ -80,7 +80,7 @@ def test_words_of_a_story_lead_to_their_place(client: TestClient, reading: Readi
     place = told["quotation"]
     assert (place["page"], " ".join(text[place["start"] : place["end"]].split())) == (None, quote)
     page = read(client, f"/file/{sha1hex}/cite?quote={quote}")
-    (href,) = [one for one, said in page.links().items() if said == "These words in their place"]
+    (href,) = [one for one, said in page.links().items() if said == "Show in the text"]
     assert 'id="hit-1"' in client.get(href.partition("#")[0]).text
 
 
@@ -88,7 +88,7 @@ def test_bytes_that_are_there_are_verified(client: TestClient, reading: Reading)
     answer = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
     assert answer.status_code == 200
     page = PageRead(answer.text)
-    assert page.heading == "The bytes are as they were archived."
+    assert page.heading == "The bytes are as they were archived"
     assert page.words("//ol").count("same bytes") == 1
     assert client.post(f"/file/{'0' * 40}/verify", headers=OWN).status_code == 404
 
@@ -127,7 +127,7 @@ def test_bytes_that_changed_are_told(damaged: tuple[TestClient, Reading, Path]) 
     body[middle : middle + 40] = bytes(40)
     warc.write_bytes(body)
     page = PageRead(client.post(f"/file/{reading.pdf}/verify", headers=OWN).text)
-    assert page.heading == "0 places of 1 hold these bytes."
+    assert page.heading == "0 places of 1 hold these bytes"
     assert "not readable" in page.words("//ol") or "other bytes" in page.words("//ol")
 
 

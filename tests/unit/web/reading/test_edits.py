@@ -122,7 +122,9 @@ def test_edits_of_one_site_the_newest_first_and_as_csv(asked: TestClient, librar
     assert _told(asked) == pairs[::-1]
     assert _told(asked, site="a.example") == [pairs[2], pairs[0]]
     assert _told(asked, site="none.example") == []
-    assert "No story of the site “none.example”" in read(asked, "/changes?site=none.example").text
+    assert (
+        "There are no stories from “none.example”" in read(asked, "/changes?site=none.example").text
+    )
     table = list(csv.DictReader(io.StringIO(asked.get("/csv/changes?site=b.example").text)))
     assert [(one["sha1hex"], one["words_added"]) for one in table] == [(pairs[1][0], "1")]
 
@@ -189,7 +191,7 @@ def test_a_text_that_was_not_compared_word_by_word_says_so(
     told = {one["story_id"]: one["is_coarse"] for one in asked.get("/api/changes").json()["rows"]}
     assert told == {"one": True, "short": False}
     said = [one.text_content() for one in read(asked, "/changes").tree.xpath("//article/p[2]")]
-    assert ["not compared word by word" in one for one in said] == [True]
+    assert ["to compare word by word" in one for one in said] == [True]
 
 
 def test_a_mark_of_another_list_is_refused(asked: TestClient, library: Stores) -> None:
@@ -207,7 +209,7 @@ def test_the_text_of_a_later_version_that_is_gone_is_not_told_as_removed(
     library.blobs.delete([build_text_blob_key(key)])
     (told,) = asked.get("/api/changes").json()["rows"]
     assert (told["is_headline_changed"], told["words_added"]) == (True, None)
-    assert "Of the text nothing is known" in read(asked, "/changes").words()
+    assert "The text of one version is missing" in read(asked, "/changes").words()
     row = library.records.get(StoryMetaRow, [key])[0]
     library.records.put([replace(row, article_title="Before")])
     assert asked.get("/api/changes").json()["counts"]["unknown"] == 1

@@ -66,7 +66,7 @@ def test_a_result_of_a_search_leads_to_its_marks(client: TestClient, reading: Re
     found = read(client, href)
     assert [one.text for one in found.tree.xpath("//div[@class='prose']//mark")] == ["recedes"]
     said = found.words("//p[@class='hits-told']")
-    assert f"1 hit for “{asked}”" in said
+    assert f"1 match for “{asked}”" in said
     assert found.tree.xpath("//input[@id='find']/@value") == [asked]
     told = client.get(href.replace("?", ".json?")).json()["hits"]
     (start, end), *others = told["marks"]
@@ -79,7 +79,7 @@ def test_what_is_not_there_is_said_and_without_words_nothing_is(
 ) -> None:
     story = f"/file/{reading.versions[0]}"
     none = read(client, f"{story}?find=zeppelin")
-    assert "Nothing in the text is found for “zeppelin”." in none.words("//p[@class='hits-told']")
+    assert "No matches for “zeppelin”." in none.words("//p[@class='hits-told']")
     assert not none.tree.xpath("//mark")
     plain = read(client, f"{story}?find=")
     assert not plain.tree.xpath("//p[@class='hits-told']")

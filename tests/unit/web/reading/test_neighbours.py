@@ -86,11 +86,11 @@ def test_of_its_domain_the_nearest_days_stand_first_and_the_link_lists_exactly_a
     assert [abs(one) for one in shown] == [0, 0, 1, 1, 2]
     assert (group["total"], group["name"]) == (7, "daily.example")
     page = read(asked, f"/file/{story(0).sha1hex}")
-    assert "7 others of daily.example within three days" in page.words("//*[@id='neighbours']")
-    assert "By the day of publication, 7 Mar 2026 to 13 Mar 2026" in page.words()
+    assert "More from daily.example (7)" in page.words("//*[@id='neighbours']")
+    assert "Published 7 Mar 2026 to 13 Mar 2026" in page.words()
     assert not page.tree.xpath("//section[@id='neighbours']//b")
     (href,) = [one for one in page.links("//section[@id='neighbours']") if "/search" in one]
-    assert page.links()[href] == "All 8, with this one"
+    assert page.links()[href] == "Show all 8"
     listed = asked.get(href.replace("/search", "/api/search")).json()
     found = {one["id"] for one in listed["results"]}
     assert found == {story(0).id, *(one.id for one in others[:7])}
@@ -108,7 +108,7 @@ def test_without_a_day_of_publication_the_day_of_capture_is_compared_and_said(
     assert "dates=captured" in group["href"]
     assert len(asked.get(group["href"].replace("/search", "/api/search")).json()["results"]) == 2
     words = read(asked, f"/file/{story(0).sha1hex}").words("//*[@id='neighbours']")
-    assert "By the day of capture; no day of publication is known" in words
+    assert "Captured" in words
 
 
 @pytest.mark.parametrize("day", [date.min, date.max])
@@ -137,7 +137,7 @@ def test_near_duplicates_are_named_by_their_titles_and_behind_five_all_can_be_op
     group = _groups(asked, copies[0])["near-duplicates"]
     assert (group["total"], len(group["shown"]), group["shown"][0]["nearness"]) == (7, 5, 1.0)
     page = read(asked, f"/file/{copies[0].sha1hex}")
-    assert "All 7, with their addresses" in page.words("//section[@id='neighbours']/details")
+    assert "Addresses of all 7" in page.words("//section[@id='neighbours']/details")
     assert len(page.tree.xpath("//section[@id='neighbours']/details//li")) == 7
     assert len(page.tree.xpath("//section[@id='neighbours']/ul/li")) == 5
     EmbargoService(library, None, lambda: NOW).hide(
@@ -169,7 +169,7 @@ def test_of_its_theme_the_nearest_to_the_middle_stand_and_the_link_opens_the_the
     for one in group["shown"]:
         assert asked.get(one["href"]).status_code == 200
     page = read(asked, f"/file/{put[0].sha1hex}")
-    assert page.links()[group["href"]] == f"All {size}, with this one"
+    assert page.links()[group["href"]] == f"Show all {size}"
 
 
 def test_a_document_that_stands_alone_has_no_neighbours(asked: TestClient, library: Stores) -> None:

@@ -36,13 +36,13 @@ def test_hits_are_marked_in_the_text_and_on_the_picture(
     page = read(client, f"/file/{reading.pdf}/pages/3?q=flood")
     assert [one.text_content() for one in page.tree.xpath("//mark")] == ["Floods", "flood"]
     assert len(page.tree.xpath("//svg[@class='leaf-boxes']/rect")) == 2
-    assert "3 hits on 2 pages" in page.words()
+    assert "3 matches on 2 pages" in page.words()
     chips = page.links("//ul[@class='chips']")
     assert chips == {
-        f"/file/{reading.pdf}/pages/1?q=flood": "Page 1 1 hit",
-        f"/file/{reading.pdf}/pages/3?q=flood": "Page 3 2 hits",
+        f"/file/{reading.pdf}/pages/1?q=flood": "Page 1 1 match",
+        f"/file/{reading.pdf}/pages/3?q=flood": "Page 3 2 matches",
     }
-    assert "← Hits before, on page 1" in page.words()
+    assert "← Previous match (p. 1)" in page.words()
     told = client.get(f"/api/files/{reading.pdf}/pages/3?q=flood").json()
     assert len(told["boxes"]) == len(told["text_marks"]) == 2
     for left, top, right, bottom in told["boxes"]:
@@ -76,7 +76,7 @@ def test_finding_in_a_file_leads_to_the_first_page_with_a_hit(
         answer = client.get(f"{where}{asked}")
         assert (answer.status_code, answer.headers["location"]) == (303, f"{where}{to}")
     said = read(client, f"{where}/1?q=unheard").words()
-    assert "Nothing in the text of this file is found for “unheard”" in said
+    assert "No matches for “unheard”" in said
 
 
 def test_other_spellings_of_the_hash_are_sent_to_one(client: TestClient, reading: Reading) -> None:
@@ -87,7 +87,7 @@ def test_other_spellings_of_the_hash_are_sent_to_one(client: TestClient, reading
 
 def test_a_page_that_cannot_be_drawn_says_why(client: TestClient, reading: Reading) -> None:
     page = read(client, f"/file/{reading.broken}/pages/1")
-    assert "There is no picture of this page: neither pdfium nor qpdf" in page.words()
+    assert "No picture of this page: neither pdfium nor qpdf" in page.words()
     assert client.get(f"/file/{reading.broken}/pages/1/image").status_code == 404
 
 
@@ -100,7 +100,7 @@ def test_without_what_draws_there_is_the_text(stores: Stores, reading: Reading) 
 
 def test_pages_that_are_not_there_are_refused(client: TestClient, reading: Reading) -> None:
     said = read(client, f"/file/{reading.pdf}/pages/4", 404).words()
-    assert "This PDF has 3 pages; there is no page 4." in said
+    assert "There is no page 4. This PDF has 3 pages." in said
     assert client.get(f"/file/{reading.pdf}/pages/0").status_code == 400
     assert client.get(f"/file/{reading.versions[0]}/pages/1").status_code == 404
     assert client.get(f"/file/{'0' * 40}/pages/1").status_code == 404
@@ -148,7 +148,7 @@ def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
     assert [one.text_content() for one in cells] == [
         f"Page {number}: {words} words" for number, words in ((1, 7), (2, 3), (3, 5))
     ]
-    assert page.words("//ul[@class='page-key']") == "has text: 3 no text: 0 not known: 0"
+    assert page.words("//ul[@class='page-key']") == "has text: 3 no text: 0 unknown: 0"
     assert not page.tree.xpath("//section[@id='pages']//table")
     assert client.get(f"/api/files/{reading.versions[0]}").json()["strip"] is None
 

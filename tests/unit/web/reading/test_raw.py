@@ -110,5 +110,5 @@ def test_bytes_that_cannot_be_read_are_told_with_the_reason(
     assert (told["size_bytes"], told["rows"], told["warc"]) == (None, [], None)
     assert "does not exist" in told["why"]
     page: PageRead = read(client, f"/file/{reading.pdf}/raw")
-    assert page.heading == "The bytes cannot be read now"
+    assert page.heading == "The bytes cannot be read"
     assert told["why"] in page.words()

@@ -56,8 +56,8 @@ def test_failed_captures_and_the_same_bytes_stand_among_the_versions(
     assert "3 versions of this story, 2 failed captures" in page.words("//h2[@id='versions-head']")
     rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
     assert [one.xpath("td")[0].text for one in rows] == [
-        "failed: timeout", "the same bytes again", "failed: http-status", "text changed", "same text",
-        "the first listed",
+        "failed: timeout", "same bytes", "failed: http-status", "text changed", "same text",
+        "first version listed",
     ]  # fmt: skip
     assert [one.xpath("th/a/@href")[0] for one in rows] == [one["href"] for one in told["captures"]]
     assert not page.tree.xpath("//section[@id='versions']//*[local-name()='svg']")
@@ -85,7 +85,10 @@ def test_captures_of_one_moment_and_a_story_of_one_capture(
     one = StoryVersion("a" * 40, "20240101000000", None, None)
     same = [one, replace(one, sha1hex="b" * 40, difference=VersionDifference.UNKNOWN)]
     found = story_captures(stores.records, StoryVersions(same, 2), ["http://nowhere.example/<b>"])
-    assert [capture_words(each) for each in found.captures] == ["not compared", "the first listed"]
+    assert [capture_words(each) for each in found.captures] == [
+        "not compared",
+        "first version listed",
+    ]
     assert found.failed == 0
     alone = story_captures(stores.records, StoryVersions([one], 1), [])
     assert len(alone.captures) == 1
@@ -101,5 +104,5 @@ def test_a_capture_whose_time_is_not_known_stands_where_it_came_in(
     found = story_captures(stores.records, StoryVersions([], 0), [STORY_URL])
     (capture,) = [one for one in found.captures if one.sort == "failed"]
     assert capture.is_entered
-    assert capture_words(capture) == "failed: http-status, came in then"
+    assert capture_words(capture) == "failed: http-status, received then"
     assert capture.href.startswith("/show?key=http")

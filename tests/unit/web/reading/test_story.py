@@ -25,7 +25,7 @@ def test_byline_day_and_site_stand_under_the_headline(client: TestClient, readin
     assert said.startswith("Ada Reporter, Ben Writer · published 2026-01-05, captured 19 Feb 2026")
     assert said.endswith("· daily.example")
     right = read(client, f"/file/{reading.hebrew}").words("//p[@class='byline']")
-    assert right.startswith("no day of publication found, captured")
+    assert right.startswith("no publication date, captured")
 
 
 def test_paragraphs_are_kept_and_run_their_own_way(client: TestClient, reading: Reading) -> None:
@@ -48,14 +48,14 @@ def test_versions_stand_in_order_and_lead_to_each_other(
     page = read(client, f"/file/{second}")
     rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
     assert [one.xpath("td")[0].text for one in rows] == [
-        "text changed", "same text", "the first listed",
+        "text changed", "same text", "first version listed",
     ]  # fmt: skip
     assert [one.xpath("th/a/@aria-current") for one in rows] == [[], ["true"], []]
     links = page.links("//nav[@aria-label='Versions of this story']")
     assert links == {
-        f"/file/{first}": "← Version before",
-        f"/file/{second}/changes?since={first}": "What changed since the version before",
-        f"/file/{third}": "Version after →",
+        f"/file/{first}": "← Previous version",
+        f"/file/{second}/changes?since={first}": "See what changed",
+        f"/file/{third}": "Next version →",
     }
     assert not read(client, f"/file/{reading.hebrew}").tree.xpath("//section[@id='versions']")
 
@@ -69,7 +69,7 @@ def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: Rea
     _, second, third = reading.versions
     page = read(client, f"/file/{third}/changes")
     assert page.words("//p[@class='note']") == (
-        "+7 −1 words, headline and byline changed. The text is another."
+        "+7 −1 words, headline and byline changed. The text changed."
     )
     assert ("del", "RemovedMonday.") in _stretches(page, "text")
     assert ("ins", "AddedTuesday.") in _stretches(page, "text")
@@ -90,8 +90,8 @@ def test_three_sentences_tell_bytes_text_and_change_apart(
         for one, other in ((first, first), (second, first), (third, first))
     }
     assert len(said) == 3
-    assert "These are the same bytes: one version, captured again." in said
-    assert any(one.startswith("The text is the same; other bytes") for one in said)
+    assert "Both captures have the same bytes." in said
+    assert any(one.startswith("The text is the same. Other parts") for one in said)
 
 
 def test_any_two_versions_can_be_compared_and_no_others(
@@ -106,7 +106,7 @@ def test_any_two_versions_can_be_compared_and_no_others(
         assert "no version of this story" in answer.json()["error"]
     assert client.get(f"/file/{reading.pdf}/changes").status_code == 404
     whole = read(client, f"/file/{third}/changes?whole=1")
-    assert "The changes only" in whole.words()
+    assert "Show changes only" in whole.words()
 
 
 def test_both_texts_stand_beside_each_other_in_rows(client: TestClient, reading: Reading) -> None:
@@ -140,14 +140,17 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
     _, second, third = reading.versions
     path = f"/file/{third}/changes"
     page = read(client, f"{path}?since={second}")
-    assert f"Different programs read the two, {EXTRACTOR} and article/2 <b>" in page.words()
-    assert "fonds catchup story reads again all stories" in page.words()
+    assert (
+        f"The texts were extracted by different programs, {EXTRACTOR} and article/2 <b>"
+        in page.words()
+    )
+    assert "Run fonds catchup story to extract" in page.words()
     for _ in range(2):
         sent = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})
         assert (sent.status_code, sent.headers["location"]) == (303, f"{path}?since={second}")
     again = read(client, f"{path}?since={second}")
-    assert "They were sent to be read again, which has not ended yet." in again.words()
-    assert not again.tree.xpath("//button[text()='Read both again']")
+    assert "Both texts are being extracted again." in again.words()
+    assert not again.tree.xpath("//button[text()='Extract both again']")
     (reader,) = [one for one in list_readers(Settings()) if one.name.endswith("parse_story")]
     waiting = stores.queue.receive(reader.incoming, 10, 0.0)
     assert {one.message.about for one in waiting} == {second, third}
@@ -165,7 +168,7 @@ def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
     page = read(client, f"/file/{second}/changes?since={first}")
     stores.records.put([row])
     said = page.words("//p[@class='note']")
-    assert said.startswith("The text is unchanged, though another program read it.")
+    assert said.startswith("The text is unchanged. Another program extracted it.")
 
 
 def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading: Reading) -> None:

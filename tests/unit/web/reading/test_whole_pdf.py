@@ -39,5 +39,5 @@ def test_parts_of_it_can_be_had(client: TestClient, reading: Reading) -> None:
 def test_nothing_else_is_opened(client: TestClient, reading: Reading) -> None:
     told = client.get(f"/file/{reading.versions[0]}/pdf")
     assert told.status_code == 404
-    assert "is no PDF" in told.text
+    assert "is not a PDF" in told.text
     assert client.get(f"/file/{'0' * 40}/pdf").status_code == 404

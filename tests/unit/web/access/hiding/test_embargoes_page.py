@@ -26,7 +26,7 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
         act.hide(EmbargoRow(unknown, "rights", "", NOW + timedelta(days=9), "ann", NOW))
         curator = home.signed_in(Role.CURATOR)
         page = PageRead(curator.get("/embargoes").text)
-        assert page.heading == "3 files are under embargo."
+        assert page.heading == "3 files are under embargo"
         links = page.tree.xpath("//main//li//a")
         assert [one.get("href") for one in links] == [
             f"/file/{one}" for one in (files[1], files[0], unknown)
@@ -45,5 +45,5 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
         assert "/embargoes" not in home.signed_in(Role.READER).get("/").text
         for one in (*files, unknown):
             act.lift(one)
-        assert PageRead(curator.get("/embargoes").text).heading == "Nothing is under embargo."
+        assert PageRead(curator.get("/embargoes").text).heading == "Nothing is under embargo"
         assert curator.get("/api/embargoes").json() == {"files": [], "total": 0}

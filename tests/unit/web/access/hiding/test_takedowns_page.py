@@ -44,7 +44,7 @@ def test_what_would_go_is_told_and_then_goes(home: tuple[Guarded, Filled]) -> No
     assert candidate["traces"]["rows"] == there.rows
     assert candidate["traces"]["blobs"] == list(there.blobs)
     page = PageRead(admin.get(f"/takedowns?key={one}").text)
-    assert "1 file would go" in page.words()
+    assert "1 matching file" in page.words()
     assert f"{sum(there.rows.values())} in " in page.words("//article")
     assert there.has_any
     done = admin.post("/takedowns", data=sent(one), headers=OWN)
@@ -108,7 +108,7 @@ def test_only_an_admin_of_these_pages_takes_anything_down(home: tuple[Guarded, F
     assert place.signed_in(Role.READER).get("/takedowns").status_code == 403
     curator = PageRead(place.signed_in(Role.CURATOR).get(f"/takedowns?key={filled.pdfs[1]}").text)
     assert curator.tree.xpath("//form[@method='post'][@action='/takedowns']") == []
-    assert "An admin takes it down." in curator.words()
+    assert "Only an admin can take it down." in curator.words()
     assert list(place.stores.records.find(TakedownRow)) == []
 
 
@@ -153,8 +153,8 @@ def test_one_that_was_broken_off_stands_first_and_is_gone_on_with(
     assert told["unfinished"] == 1
     assert [each["sha1hex"] for each in told["files"]] == [one, other]
     page = PageRead(admin.get("/takedowns").text)
-    assert "WARC of ours holds it still" in page.words(f"//li[@id='t-{one}']")
-    assert page.tree.xpath(f"//li[@id='t-{one}']//button/text()") == ["Go on"]
+    assert "WARC still contains it" in page.words(f"//li[@id='t-{one}']")
+    assert page.tree.xpath(f"//li[@id='t-{one}']//button/text()") == ["Continue takedown"]
     assert page.tree.xpath(f"//li[@id='t-{other}']//button") == []
     done = admin.post("/takedowns", data={"sha1hex": one}, headers=OWN)
     assert done.status_code == 303
