@@ -14,15 +14,14 @@ from fonds.following.backfill import (
     BackfillStatus,
     build_backfill_status,
     find_next_poll,
-    parse_backfill,
-    parse_backfill_poll,
 )
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel
 from fonds.following.health import Mute, get_mute, health
-from fonds.following.source_list import get_poll_notes
+from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.encoding import pluralize
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.model.secrets import redact_secrets
+from fonds.model.stored_json import encode_stored
 from fonds.pipelines.flavours.registry import list_stages
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def build_source_facts(
     row: SourceRow, now: datetime, endings: Sequence[LinkEnding]
 ) -> dict[str, object]:
     """All that is known of a source; `endings` is what became of its links."""
-    muted, filled, asked = get_mute(row, now), build_backfill_status(row), parse_backfill(row)
+    muted, filled, asked = get_mute(row, now), build_backfill_status(row), row.backfill
     return {
         "source_id": row.source_id,
         "url": row.url,
@@ -68,7 +67,7 @@ def build_source_facts(
         "form": row.form,
         "form_before": row.form_before,
         "form_changed": row.form_changed,
-        "hints": {name: value for name, value in (row.hints or {}).items() if value},
+        "hints": {name: value for name, value in (encode_stored(row.hints) or {}).items() if value},
         "backfill": {**asdict(filled), "asked_by": asked.asked_by} if filled and asked else None,
     }
 
@@ -84,14 +83,14 @@ def poll_facts(row: InputRow) -> dict[str, object]:
         "refused_anew": dict(row.tally),
         "error": row.error,
         "finished": row.finished,
-        **get_poll_notes(row),
+        **encode_stored(parse_poll_notes(row)),
         **_build_backfill_facts(row),
     }
 
 
 def _build_backfill_facts(row: InputRow) -> dict[str, object]:
     """Which pages a poll of a backfill read, and what it left out; nothing of another poll."""
-    found = parse_backfill_poll(get_poll_notes(row))
+    found = parse_poll_notes(row).backfill
     if found is None:
         return {}
     facts = {name: getattr(found, name) for name in ("unread", *_SKIPPED_LABELS)}

@@ -18,7 +18,6 @@ from fonds.following.backfill import (
     build_started_column,
     has_turn,
     is_its_poll,
-    parse_backfill,
 )
 from fonds.following.backfill_poll import read_older_pages
 from fonds.following.link_rules import LinkRules
@@ -36,6 +35,7 @@ from fonds.following.poll_links import (
     poll_row,
     sift,
 )
+from fonds.following.poll_notes import PollNotes
 from fonds.following.poll_request import (
     ERROR_CHARS,
     PolledListing,
@@ -70,7 +70,7 @@ class PollResult:
     """Result of one poll: the updated row, notes, number of new links, and the error, if any."""
 
     row: SourceRow
-    notes: Mapping[str, object]
+    notes: PollNotes
     new: int = 0
     error: str | None = None
 
@@ -190,7 +190,7 @@ class Poller:
 
     def _poll_backfill(self, row: SourceRow, leased: SourceRow) -> PollResult | None:
         """Poll for a backfill. Only counts and the backfill itself change."""
-        backfill = parse_backfill(leased)
+        backfill = leased.backfill
         if backfill is None:
             return None
         try:
@@ -215,14 +215,10 @@ class Poller:
 
     def _finish_success(self, row: SourceRow, listing: PolledListing) -> PollResult | None:
         now = self.clock()
-        notes: dict[str, object] = {
-            "status": listing.answer.status,
-            "bytes": len(listing.answer.body),
-        }
         sifted = SiftedLinks()
         if listing.listing is not None:
             sifted = sift(row, listing.listing, self.rules, self.records, now)
-            notes |= build_poll_notes(listing.listing, sifted)
+        notes = build_poll_notes(listing, sifted)
         poll = self._enter(row, notes, sifted, None)
         if poll is None:
             return None
@@ -242,7 +238,7 @@ class Poller:
     def _finish_failure(
         self, row: SourceRow, answer: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, notes = self.clock(), {"status": answer.status}
+        now, notes = self.clock(), PollNotes(status=answer.status)
         error = error[:ERROR_CHARS]
         poll = self._enter(row, notes, SiftedLinks(), error)
         if poll is None:
@@ -261,7 +257,7 @@ class Poller:
     def _enter(
         self,
         row: SourceRow,
-        notes: Mapping[str, object],
+        notes: PollNotes,
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:

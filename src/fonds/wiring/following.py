@@ -42,6 +42,7 @@ from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.exchange import Hop, HttpHead
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import collect_credentials
+from fonds.model.stored_json import encode_stored
 from fonds.pipelines.runtime.intake import IntakeCounts
 from fonds.pipelines.runtime.schedule import RecurringTask
 from fonds.pipelines.runtime.timetable import Runner, Timetable
@@ -228,7 +229,8 @@ def _poll_rows(
     polls = new = failed = 0
     for poll in poll_in_turn(polling, rows):
         polls, new, failed = polls + 1, new + poll.new, failed + bool(poll.error)
-        log_fields = {"source": poll.row.url, "new": poll.new, "error": poll.error, **poll.notes}
+        counts = {"source": poll.row.url, "new": poll.new, "error": poll.error}
+        log_fields = {**counts, **encode_stored(poll.notes)}
         logger.info("polled", extra={"poll": log_fields})
         if should_stop():
             break

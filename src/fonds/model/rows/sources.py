@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,13 @@ class SourceRow:
     status: int | None = None
     error: str | None = None
     moved_from: str | None = None
-    refused: Mapping[str, Any] | None = None
-    hints: Mapping[str, Any] | None = None
+    refused: Mapping[str, str] | None = None
+    hints: ListingHints | None = None
     claimed_by: str | None = None
     silent_polls: int = 0
     silent_since: dt.datetime | None = None
-    refused_tally: Mapping[str, Any] | None = None
-    days: Mapping[str, Any] | None = None
+    refused_tally: Mapping[str, int] | None = None
+    days: Mapping[str, DayCounts] | None = None
     standing: str = "waiting"
     failing_since: dt.datetime | None = None
     muted_at: dt.datetime | None = None
@@ -84,7 +86,7 @@ class SourceRow:
     form: str | None = None
     form_before: str | None = None
     form_changed: dt.datetime | None = None
-    backfill: Mapping[str, Any] | None = None
+    backfill: Backfill | None = None
     backfill_changes: int = 0
 
 
@@ -157,7 +159,7 @@ class PaceRow:
     domain: str
     claimed_by: str | None
     beats: int
-    paces: Mapping[str, Any]
+    paces: Mapping[str, StoredPace]
     updated: dt.datetime
     wanted_by: str | None = None
     wanted_at: dt.datetime | None = None
