@@ -49,7 +49,7 @@ class PdfMetadata(
     update_id: str | None = None
     language: str | None = None
     origin: str | None = None
-    fonts_embedded: bool | None = None
+    fonts_embedded: str | None = None
     tagged: bool | None = None
     javascript: bool | None = None
     page0_rotation: int | None = None

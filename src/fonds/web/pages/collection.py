@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
+from fonds.grouping.configuration import build_values
 from fonds.grouping.names import CollectionName
 from fonds.grouping.views.clusterings import ClusteringView, RebuildProgress, list_progress
 from fonds.grouping.views.clusters import (
@@ -388,7 +389,7 @@ def build_collection_page(
         conf=selection.conf,
         level=selection.level,
         levels=at.levels if at else 0,
-        configuration=at.configuration if at else {},
+        configuration=build_values(at.configuration) if at else {},
         shown_at=to_datetime(at.timestamp) if at else None,
         is_served=at is not None and at.is_served,
         before_at=to_datetime(selection.previous.timestamp) if selection.previous else None,
