@@ -12,6 +12,7 @@ from shutil import copytree
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from starlette.testclient import TestClient
 
 from e2e.running import fonds
 from filled_home import opened
@@ -27,6 +28,7 @@ from fonds.model.rows import (
 )
 from fonds.model.stored_json import UNKNOWN, encode_stored, is_stored_type
 from fonds.ports import Stores
+from fonds.web.app import create_app
 from sample import write_sample
 
 pytestmark = pytest.mark.slow
@@ -77,6 +79,30 @@ def test_a_value_is_written_as_it_was_stored(home: Path, stores: Stores, kind: A
         written = None if value is None else json.dumps(encode_stored(value), ensure_ascii=False)
         assert written == text
         assert not getattr(value, UNKNOWN, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "column"),
+    [
+        (PdfMetaRow, "pdf", "metadata"),
+        (BibliographyRow, "bibliography", "metadata"),
+        (JatsRow, "jats", "metadata"),
+        (StoryMetaRow, "story", "story"),
+    ],
+)
+def test_api_and_command_give_a_value_as_it_is_stored(
+    home: Path, stores: Stores, kind: Any, name: str, column: str
+) -> None:
+    row = next(row for row in stores.records.find(kind) if getattr(row, column))
+    with closing(sqlite3.connect(home / "records.sqlite")) as database:
+        query = f"select {column} from {kind.TABLE} where sha1hex = ?"
+        (text,) = database.execute(query, [row.sha1hex]).fetchone()
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        answered = client.get(f"/api/files/{row.sha1hex}").json()
+    (shown,) = fonds(home, "show", row.sha1hex, "--json").lines
+    for given in (answered, shown):
+        assert given["derivatives"][name][column] == json.loads(text)
+        assert given["derivatives"][name]["sha1hex"] == row.sha1hex
 
 
 def test_what_another_program_stored_is_kept_and_shown(home: Path, tmp_path: Path) -> None:

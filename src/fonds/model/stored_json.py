@@ -9,7 +9,7 @@ JSON. Other types ignore unknown fields.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -42,6 +42,11 @@ def encode_stored(value: object) -> Any:
         )
     known = _list_tuples(msgspec.to_builtins(msgspec.structs.replace(value, unknown={})))
     return {**known, **getattr(value, UNKNOWN)}
+
+
+def encode_row(row: Any) -> dict[str, Any]:
+    """Return the columns of a row by name, typed values as plain JSON data."""
+    return {column.name: encode_stored(getattr(row, column.name)) for column in fields(row)}
 
 
 def decode_stored(kind: type[T], value: Any) -> Any:
@@ -97,7 +102,7 @@ def _convert(kind: Any, value: Any) -> Any:
 def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any:
     """Convert the fields one by one; UNSET if a required one is missing."""
     hints = get_type_hints(kind)
-    fields = {}
+    values = {}
     for name, stored_name in zip(
         kind.__struct_fields__, kind.__struct_encode_fields__, strict=True
     ):
@@ -105,9 +110,9 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
             continue
         converted = _convert(hints[name], value[stored_name])
         if converted is not msgspec.UNSET:
-            fields[name] = converted
+            values[name] = converted
     try:
-        return kind(**fields)
+        return kind(**values)
     except TypeError:
         # A required field is missing.
         return msgspec.UNSET

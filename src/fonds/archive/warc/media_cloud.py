@@ -74,11 +74,14 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
     )
 
 
-def _encode_fields(story: Story) -> bytes:
-    """Encode the fields that Media Cloud knows."""
+def select_fields(story: Story) -> dict[str, dict[str, object]]:
+    """Return the fields that Media Cloud knows, by sub-object."""
     document = encode_story(story)
-    known = {name: {key: document[name][key] for key in fields} for name, fields in FIELDS.items()}
-    return msgspec.json.format(msgspec.json.encode(known), indent=2)
+    return {name: {key: document[name][key] for key in fields} for name, fields in FIELDS.items()}
+
+
+def _encode_fields(story: Story) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(select_fields(story)), indent=2)
 
 
 def _drop_time_zone(text: str | None) -> str | None:
