@@ -22,6 +22,7 @@ from typing import Any
 from fonds.derivatives.sketch import KIND, RESEMBLANCE_MIN, build_page_sketch, write_sketches
 from fonds.extract.page import PageStatus, parse_page
 from fonds.model.rows import StoryMetaRow, TextSketchRow
+from fonds.model.story import Story
 from fonds.stores.records.sql import open_sqlite
 from fonds.text.minhash import compute_signature, hash_shingles
 from fonds.text.similarity import compute_bands, estimate_resemblance
@@ -42,7 +43,7 @@ def row(number: int) -> StoryMetaRow:
     url = f"http://site{number % 300}.example/story/{number}"
     facts: tuple[Any, ...] = (
         *("20240101000000", NOW, "success", url, "", None, None, None),
-        *(WORDS, {}, "x"),
+        *(WORDS, Story(), "x"),
     )
     return StoryMetaRow(f"{number:040x}", f"{number:064x}", *facts)
 

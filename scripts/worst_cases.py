@@ -33,7 +33,7 @@ from fonds.extract.pdf.text_cleanup import normalise_page
 from fonds.extract.pdf.trailer import scan_trailer
 from fonds.ingest.sources.container import detect_container
 from fonds.model.errors import PermanentError
-from fonds.queues.messages.envelope import decode_story
+from fonds.model.story_json import decode_story
 from fonds.text.coding import MEMBERS_MAX, decode_body
 from fonds.text.language import identify_page_language
 from fonds.urls.mediacloud_id import hash_url

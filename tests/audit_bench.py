@@ -32,6 +32,7 @@ from fonds.model.rows import (
     PdfMetaRow,
     StoryMetaRow,
 )
+from fonds.model.story import Story
 from fonds.ports import Stores
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.blobs import FolderBlobs
@@ -171,7 +172,7 @@ def story_row() -> StoryMetaRow:
         None,
         None,
         1,
-        {},
+        Story(),
         "x",
     )
 

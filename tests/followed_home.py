@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from fonds.following.backfill import Backfill, encode_backfill
 from fonds.following.health import health_after_poll
 from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
+from fonds.model.source import Backfill
 from fonds.ports import Stores
 from home_rows import NOW
 
@@ -68,7 +68,7 @@ def fill_sources(stores: Stores) -> None:
             failures=7,
             failing_since=NOW,
             error="<b>503</b>",
-            backfill=encode_backfill(HOSTILE_BACKFILL),
+            backfill=HOSTILE_BACKFILL,
         ),
         replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
         replace(PAUSED, state="paused"),

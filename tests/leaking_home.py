@@ -310,7 +310,7 @@ def _embargo(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
 def _takedown(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
     act = taking_down(stores, changes)
     for one in hidden.files:
-        act(TakedownRow(one, "privacy", NOTE, "ann", NOW, {}))
+        act(TakedownRow(one, "privacy", NOTE, "ann", NOW))
 
 
 ACTS: Mapping[str, tuple[Callable[[Stores, CollectionWriter, Hidden], None], int, str, str]] = {

@@ -30,6 +30,7 @@ from fonds.model.rows import (
     Row,
     StoryMetaRow,
 )
+from fonds.model.story import Story
 from fonds.ports import Stores
 from home_rows import NOW, PIPELINE, Body, archived, ended, enter, kept, write
 
@@ -144,7 +145,7 @@ def _made(body: Body, text: str) -> tuple[Row, IndexDocument]:
     row = StoryMetaRow(
         sha1hex=body.sha1hex, story_id=id_, captured=format_datetime14(body.captured_at), updated=NOW,
         status="success", url=body.url, canonical_domain=site, publication_date=published.isoformat(),
-        language=language, article_title=title, word_count=WORDS_A_TEXT, story={}, extractor="made",
+        language=language, article_title=title, word_count=WORDS_A_TEXT, story=Story(), extractor="made",
     )  # fmt: skip
     return row, document
 
@@ -153,7 +154,7 @@ def _pdf_row(body: Body) -> PdfMetaRow:
     return PdfMetaRow(
         sha1hex=body.sha1hex, updated=NOW, status="success", has_page0_thumbnail=False, page_count=PAGES,
         word_count=WORDS_A_TEXT, page0_height=841.9, page0_width=595.3, permanent_id=None, pdf_created=None,
-        pdf_version="1.7", metadata={}, extractor="made", error_msg=None,
+        pdf_version="1.7", metadata=None, extractor="made", error_msg=None,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from home_rows import NOW
 
 
 def wanted(sha1hex: str) -> TakedownRow:
-    return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW, {})
+    return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW)
 
 
 def taking_down(

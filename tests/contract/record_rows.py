@@ -6,7 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from fonds.model.capture import RssEntry
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CdxRow, FileMetaRow, PdfMetaRow, Row, StoryMetaRow
+from fonds.model.story import Story
 
 NOON = datetime(2024, 5, 6, 12, 0, 0, 123456, UTC)
 
@@ -29,7 +32,7 @@ def cdx_row(path: str, offset: int, **changes: Any) -> CdxRow:
 def pdf_row(**changes: Any) -> PdfMetaRow:
     row = PdfMetaRow(
         "a" * 40, NOON, "success", True, 3, 700, 841.875, 595.25, "0f1e", NOON - timedelta(days=900),
-        "1.7", {"title": "Über", "pages": [1, None, {"deep": True}]}, "pdf/1", None,
+        "1.7", PdfMetadata(title="Über", unknown={"pages": [1, None, {"deep": True}]}), "pdf/1", None,
     )  # fmt: skip
     return replace(row, **changes)
 
@@ -37,7 +40,7 @@ def pdf_row(**changes: Any) -> PdfMetaRow:
 def story_row(**changes: Any) -> StoryMetaRow:
     row = StoryMetaRow(
         "a" * 40, "story-1", "20240506120000", NOON, "success", "http://x.org/a", "x.org",
-        "2024-05-06", "de", "Titel", 12, {"rss_entry": {"link": None}}, "page/1",
+        "2024-05-06", "de", "Titel", 12, Story(rss_entry=RssEntry(title="Titel")), "page/1",
     )  # fmt: skip
     return replace(row, **changes)
 

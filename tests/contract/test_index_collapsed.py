@@ -18,6 +18,7 @@ from fonds.derivatives.sketch import RESEMBLANCE_MIN, build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.model.search import SearchQuery
+from fonds.model.story import Story
 from fonds.ports import Index, Records
 from fonds.search import results as module
 from fonds.search.results import list_collapsed_ids, search_collapsed
@@ -58,7 +59,7 @@ def row(one: IndexDocument) -> TextSketchRow:
         "en",
         "t",
         9,
-        {},
+        Story(),
         "x",
     )
     return build_page_sketch(StoryMetaRow(one.sha1hex, one.id, *facts), one.text_content)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from datetime import timedelta, timezone
+from math import inf, nan
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from contract.ledger_rows import entry, input_row, settled
 from contract.record_rows import NOON, cdx_row, file_row, key, pdf_row, story_row
 from fonds.model.errors import LimitError
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import (
     CdxRow,
     CrashedPdfRow,
@@ -65,7 +67,9 @@ def test_absent_values_stay_absent(records: Records) -> None:
 
 
 def test_zero_is_not_absent(records: Records) -> None:
-    empty = pdf_row(page_count=0, word_count=0, page0_height=0.0, page0_width=0.0, metadata={})
+    empty = pdf_row(
+        page_count=0, word_count=0, page0_height=0.0, page0_width=0.0, metadata=PdfMetadata()
+    )
     records.put([empty])
     assert records.get(PdfMetaRow, [empty.sha1hex]) == [empty]
 
@@ -151,16 +155,17 @@ def test_a_time_without_a_zone_is_refused(records: Records) -> None:
 def test_nul_and_lone_surrogates_are_removed_everywhere(records: Records) -> None:
     dirty = "a\x00b\ud800c\udfffd\U0001f4d6"
     clean = "abcd\U0001f4d6"
+    metadata = PdfMetadata(title=dirty, unknown={dirty: [dirty, {"x": dirty}]})
     records.put(
         [
-            pdf_row(metadata={dirty: [dirty, {"x": dirty}]}, error_msg=dirty),
+            pdf_row(metadata=metadata, error_msg=dirty),
             entry(f"id{dirty}"),
             settled("c", "c", "step", "done", detail=dirty),
         ]
     )
     (pdf,) = records.find(PdfMetaRow)
     assert pdf.error_msg == clean
-    assert pdf.metadata == {clean: [clean, {"x": clean}]}
+    assert pdf.metadata == PdfMetadata(title=clean, unknown={clean: [clean, {"x": clean}]})
     found = records.get(EntryRow, [(f"id{dirty}", "library")])
     assert [row.entry_id for row in found] == [f"id{clean}"]
     assert [row.entry_id for row in records.find(EntryRow, {"entry_id": f"id{dirty}"})]
@@ -169,9 +174,14 @@ def test_nul_and_lone_surrogates_are_removed_everywhere(records: Records) -> Non
 
 def test_json_holds_any_mapping_and_no_number_json_lacks(records: Records) -> None:
     records.put(
-        [pdf_row(metadata=MappingProxyType({"nan": float("nan"), "inf": [float("inf")], "x": 0.5}))]
+        [
+            pdf_row(
+                metadata=PdfMetadata(unknown={"nan": nan, "inf": [inf], "x": MappingProxyType({})})
+            )
+        ]
     )
-    assert next(records.find(PdfMetaRow)).metadata == {"nan": None, "inf": [None], "x": 0.5}
+    (row,) = records.find(PdfMetaRow)
+    assert row.metadata == PdfMetadata(unknown={"nan": None, "inf": [None], "x": {}})
 
 
 def test_json_that_is_nested_without_end_is_refused(records: Records) -> None:
@@ -179,7 +189,7 @@ def test_json_that_is_nested_without_end_is_refused(records: Records) -> None:
     for _ in range(100):
         deep = {"d": deep}
     with pytest.raises(LimitError, match="nested"):
-        records.put([pdf_row(metadata=deep)])
+        records.put([pdf_row(metadata=PdfMetadata(unknown=deep))])
 
 
 def test_more_rows_and_keys_than_fit_one_statement(records: Records) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from fonds.following.backfill import parse_backfill
 from fonds.following.backfill_requests import request_backfill, stop_backfill
 from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.errors import ConfigurationError
@@ -26,7 +25,7 @@ def test_what_was_seen_of_a_source_before_is_not_written_over(records: Records) 
     records.put([seen])
     wanted = request_backfill(records, seen, DAYS, "ada", NOW)
     (row,) = records.get(SourceRow, [seen.source_id])
-    assert (parse_backfill(row), row.backfill_changes, row.next_poll) == (
+    assert (row.backfill, row.backfill_changes, row.next_poll) == (
         replace(wanted, poll_at=seen.next_poll),
         1,
         NOW,

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,11 +123,11 @@ def test_downloads_become_stories_and_archives_and_these_become_stories_again(
     ]
     five, own = stories["http://a.example/five"], stories["http://c.example/own"]
     assert (five.captured, own.captured) == ("20120304050607", "20120305000000")
-    assert five.story["rss_entry"]["link"] == "5"
-    assert five.story["http_metadata"]["response_code"] == 200
-    assert five.story["http_metadata"]["encoding"] is None
-    assert own.story["http_metadata"]["final_url"] == "http://c.example/own"
-    assert own.story["content_metadata"]["original_url"] == "s3://old/downloads/7"
+    assert five.story.rss_entry.link == "5"
+    assert five.story.http_metadata.response_code == 200
+    assert five.story.http_metadata.encoding is None
+    assert own.story.http_metadata.final_url == "http://c.example/own"
+    assert own.story.content_metadata.original_url == "s3://old/downloads/7"
     epochs = [stories["http://a.example/in-b"], stories["http://b.example/in-d"]]
     assert [row.captured[:6] for row in epochs] == ["202110", "202201"]
 
@@ -164,13 +165,12 @@ def _restored(home: Path, archive: Path, call: Call, stories: dict[str, StoryMet
             row.captured,
         )
         assert (other.article_title, other.word_count) == (row.article_title, row.word_count)
-        assert all(other.story[part] == row.story[part] for part in ("rss_entry", "http_metadata"))
+        assert other.story.rss_entry == row.story.rss_entry
+        assert other.story.http_metadata == row.story.http_metadata
         # They write times without saying that they are in UTC.
-        parsed_date = row.story["content_metadata"]["parsed_date"].removesuffix("+00:00")
-        assert other.story["content_metadata"] == {
-            **row.story["content_metadata"],
-            "parsed_date": parsed_date,
-        }
+        content = row.story.content_metadata
+        parsed_date = (content.parsed_date or "").removesuffix("+00:00")
+        assert other.story.content_metadata == replace(content, parsed_date=parsed_date)
     # Its bodies stay where they are.
     assert {row.warc_path.rpartition("/")[0] for row in captures} == {archive.name}
     assert list(home.glob("archive/*.warc.gz")) == []

@@ -154,7 +154,7 @@ def test_what_a_pdf_states_of_itself_is_seen_everywhere(of_pdf: Seen) -> None:
     of_pdf.assert_everywhere("2019-04-01", *VIEWS, *EXPORTS)
     of_pdf.assert_everywhere(PDF_URL, "page", "api", *EXPORTS, *CITATIONS)
     assert of_pdf.row.page_count == of_pdf.document.page_count == 2
-    assert of_pdf.row.metadata["title"] == of_pdf.document.article_title == PDF_INFO["Title"]
+    assert of_pdf.row.metadata.title == of_pdf.document.article_title == PDF_INFO["Title"]
     assert of_pdf.document.authors == ("Ada Stroom",)
     of_pdf.assert_found("title:gauge", "author:stroom", "doi:10.5555/basin.7", "date:2019-04-01")
     of_pdf.assert_found("pages:2", "text:estuary", "kind:pdf", "domain:basin.example")
@@ -185,10 +185,10 @@ def test_what_an_article_states_is_seen_everywhere(of_article: Seen) -> None:
 
 
 def test_what_a_feed_states_of_a_story_is_seen_everywhere(of_feed: Seen) -> None:
-    entry = of_feed.row.story["rss_entry"]
-    assert entry["title"] == "The feed calls it a dam"
-    of_feed.assert_everywhere(entry["title"], *VIEWS, *EXPORTS)
-    of_feed.assert_everywhere(entry["source_url"], *VIEWS, *EXPORTS)
+    entry = of_feed.row.story.rss_entry
+    assert entry.title == "The feed calls it a dam"
+    of_feed.assert_everywhere(entry.title, *VIEWS, *EXPORTS)
+    of_feed.assert_everywhere(entry.source_url, *VIEWS, *EXPORTS)
     of_feed.assert_everywhere("22 Nov 2026", *VIEWS, *EXPORTS)
     of_feed.assert_everywhere("2026-11-22", "show", "api", *EXPORTS)
     assert f"{of_feed.document.publication_date}" == "2026-11-22"

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import FileMetaRow, PdfMetaRow
 from fonds.stores.records.sql import SqlRecords
 from real_servers import private, url_of
@@ -79,7 +80,11 @@ def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(database: s
         for number, columns in enumerate((SEED_COLUMNS, SEED_COLUMNS_REQUIRED)):
             other.execute(insert_of(columns, "%s"), seed_values(number, columns))
     whole, bare = records.find(PdfMetaRow)
-    assert (whole.word_count, whole.metadata, whole.extractor) == (7, {"title": "Fähre"}, "")
+    assert (whole.word_count, whole.metadata, whole.extractor) == (
+        7,
+        PdfMetadata(title="Fähre"),
+        "",
+    )
     assert (bare.status, bare.word_count, bare.error_msg) == ("success", None, None)
     assert abs(bare.updated - datetime.now(UTC)) < timedelta(minutes=5)
     records.close()

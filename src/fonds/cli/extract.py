@@ -28,9 +28,9 @@ from fonds.model.entry import Entry
 from fonds.model.errors import FondsError
 from fonds.model.pdf import PdfText
 from fonds.model.story import ParsedPage
+from fonds.model.story_json import encode_story
 from fonds.papers.article_result import ArticleResult
 from fonds.ports import Archive, Source
-from fonds.queues.messages.envelope import encode_story
 
 
 @command("extract")

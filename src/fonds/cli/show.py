@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ from fonds.model.record_offset import record_place
 from fonds.model.restrictions import ReasonClass
 from fonds.model.rights import Statement
 from fonds.model.rows import DispositionRow, RefusedLinkRow
+from fonds.model.stored_json import encode_row
 from fonds.ports import Stores
 from fonds.search.direct_hits import explain_short_key, find_direct_hits
 from fonds.viewer.description import (
@@ -309,8 +311,9 @@ def _read_bytes(stores: Stores, description: FileDescription, *, body: bool, tex
 
 
 def _build_json(description: FileDescription) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(description, enc_hook=str)
-    return fields
+    rows = {name: encode_row(row) for name, row in description.derivatives.items()}
+    whole: dict[str, Any] = msgspec.to_builtins(replace(description, derivatives={}), enc_hook=str)
+    return {**whole, "derivatives": msgspec.to_builtins(rows, enc_hook=str)}
 
 
 def _print(screen: Console, description: FileDescription) -> None:

@@ -14,15 +14,14 @@ from fonds.following.backfill import (
     BackfillStatus,
     build_backfill_status,
     find_next_poll,
-    parse_backfill,
-    parse_backfill_poll,
 )
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel
 from fonds.following.health import Mute, get_mute, health
-from fonds.following.source_list import get_poll_notes
+from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.encoding import pluralize
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.model.secrets import redact_secrets
+from fonds.model.stored_json import encode_stored
 from fonds.pipelines.flavours.registry import list_stages
 
 if TYPE_CHECKING:
@@ -36,11 +35,7 @@ def build_source_facts(
     row: SourceRow, now: datetime, endings: Sequence[LinkEnding]
 ) -> dict[str, object]:
     """Return all facts about a source. `endings` are the outcomes of its links."""
-    muted, backfill, backfill_request = (
-        get_mute(row, now),
-        build_backfill_status(row),
-        parse_backfill(row),
-    )
+    muted, backfill, backfill_request = get_mute(row, now), build_backfill_status(row), row.backfill
     return {
         "source_id": row.source_id,
         "url": row.url,
@@ -72,7 +67,7 @@ def build_source_facts(
         "form": row.form,
         "form_before": row.form_before,
         "form_changed": row.form_changed,
-        "hints": {name: value for name, value in (row.hints or {}).items() if value},
+        "hints": {name: value for name, value in (encode_stored(row.hints) or {}).items() if value},
         "backfill": {**asdict(backfill), "asked_by": backfill_request.asked_by}
         if backfill and backfill_request
         else None,
@@ -90,14 +85,14 @@ def poll_facts(row: InputRow) -> dict[str, object]:
         "refused_anew": dict(row.tally),
         "error": row.error,
         "finished": row.finished,
-        **get_poll_notes(row),
+        **encode_stored(parse_poll_notes(row)),
         **_build_backfill_facts(row),
     }
 
 
 def _build_backfill_facts(row: InputRow) -> dict[str, object]:
     """Return the pages that a backfill poll read and what it skipped; empty for other polls."""
-    backfill_poll = parse_backfill_poll(get_poll_notes(row))
+    backfill_poll = parse_poll_notes(row).backfill
     if backfill_poll is None:
         return {}
     facts = {name: getattr(backfill_poll, name) for name in ("unread", *_SKIPPED_LABELS)}

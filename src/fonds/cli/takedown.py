@@ -95,7 +95,6 @@ def _purge_files(
     app: App, files: Sequence[str], reason: str, note: str, *, everywhere: bool
 ) -> int:
     from fonds.audit.repair.cleanup import recover
-    from fonds.restrictions.warc_records import list_remaining_warcs
     from fonds.stores.home_lock import HomeLock
     from fonds.wiring.collections import create_takedown
     from fonds.wiring.stores import are_stores_shared, get_utc_now
@@ -111,13 +110,13 @@ def _purge_files(
         )
         for sha1hex in files:
             with record_act(stores.records, f"fonds takedown {sha1hex} --reason {reason}"):
-                row = act(TakedownRow(sha1hex, reason, note, find_login_name(), get_utc_now(), {}))
+                row = act(TakedownRow(sha1hex, reason, note, find_login_name(), get_utc_now()))
             if app.is_json:
                 echo_json(_build_json(row))
             elif row.finished:
                 open_console().print(f"{sha1hex} is taken down.")
             if row.finished is None:
-                remaining_count = len(list_remaining_warcs(row))
+                remaining_count = len(row.rest.warcs)
                 problem = (
                     f"{remaining_count:,} of our WARCs hold it still"
                     if remaining_count

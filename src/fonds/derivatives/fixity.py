@@ -21,6 +21,7 @@ from fonds.model.encoding import EXACT_MAX
 from fonds.model.keys import build_tei_blob_key, build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.rows import FixityRow
 from fonds.model.rows.row import DerivativeRow
+from fonds.model.stored_json import encode_stored
 
 FLOAT_MAX = 10**308
 TEXT = "text"
@@ -71,7 +72,7 @@ def _normalize_column(value: Any) -> Any:
         return struct.pack(">f", value).hex()
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    return _normalize_json(value)
+    return _normalize_json(encode_stored(value))
 
 
 def _normalize_json(value: Any) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count, format_fact_name
+from fonds.model.bibliography import Author, Journal, PaperHead, PaperSummary
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition
 from fonds.model.document import IndexDocument
@@ -24,10 +24,6 @@ RETRY_STATUSES = frozenset(
     if one.status_class not in (StatusClass.OK, StatusClass.CONTENT)
 )
 NAMES_MAX = 10
-JOURNAL = {
-    "name": "journal", "volume": "volume", "issue": "issue", "pages": "pages in the journal",
-    "publisher": "publisher", "issn": "ISSN", "eissn": "electronic ISSN",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,52 +47,57 @@ class KnownGrobid:
         return None
 
 
-def parse_metadata(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the bibliographic metadata in a row's `metadata`; {} if there is none or it is
-    malformed.
-    """
-    biblio = (metadata or {}).get("biblio")
-    return biblio if isinstance(biblio, Mapping) else {}
-
-
-def build_biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
+def build_biblio_facts(metadata: PaperSummary | None) -> list[Fact]:
     """Return title, authors, journal, date, identifiers and reference count as facts."""
-    biblio = parse_metadata(metadata)
-    authors = _list_objects(biblio.get("authors"))
-    names = [author.get("name", "") for author in authors]
-    journal = biblio.get("journal")
+    head = metadata.head if metadata else PaperHead()
     facts = [
-        Fact("title", _get_text(biblio.get("title")), claimed=True),
-        Fact("authors", _format_names(names), claimed=True),
+        Fact("title", head.title or None, claimed=True),
+        Fact("authors", _format_names([author.name for author in head.authors]), claimed=True),
     ]
-    orcids = [orcid for author in authors if (orcid := _get_text(author.get("orcid")))]
-    details = {"affiliations": _format_affiliations(authors), "ORCID": _format_names(orcids)}
-    if isinstance(journal, Mapping):
-        details |= {title: _get_text(journal.get(name)) for name, title in JOURNAL.items()}
+    orcids = [author.orcid for author in head.authors if author.orcid]
+    details = {
+        "affiliations": _format_affiliations(head.authors),
+        "ORCID": _format_names(orcids),
+        **_build_journal_details(head.journal or Journal()),
+    }
     facts += [Fact(title, text, claimed=True) for title, text in details.items() if text]
-    identifiers = ("date", "doi", "arxiv_id", "pmid", "pmcid")
+    identifiers = {
+        "date": head.date,
+        "doi": head.doi,
+        "arxiv_id": head.arxiv_id,
+        "pmid": head.pmid,
+        "pmcid": head.pmcid,
+    }
     facts += [
-        Fact(format_fact_name(name), str(biblio[name]), claimed=True)
-        for name in identifiers
-        if biblio.get(name)
+        Fact(format_fact_name(name), value, claimed=True)
+        for name, value in identifiers.items()
+        if value
     ]
-    count = (metadata or {}).get("reference_count")
-    facts.append(Fact("references", format_count(count) if isinstance(count, int) else None))
+    facts.append(Fact("references", format_count(metadata.reference_count if metadata else None)))
     return facts
 
 
-def _format_affiliations(authors: Sequence[Mapping[str, Any]]) -> str | None:
+def _build_journal_details(journal: Journal) -> dict[str, str | None]:
+    return {
+        "journal": journal.name,
+        "volume": journal.volume,
+        "issue": journal.issue,
+        "pages in the journal": journal.pages,
+        "publisher": journal.publisher,
+        "ISSN": journal.issn,
+        "ISSN of the electronic edition": journal.eissn,
+    }
+
+
+def _format_affiliations(authors: Sequence[Author]) -> str | None:
     """Return the distinct institutions of the authors."""
     affiliations = [
         affiliation
         for author in authors
-        for affiliation in _list_objects([author.get("affiliation")])
-        + _list_objects(author.get("affiliations"))
+        for affiliation in (author.affiliation, *author.affiliations)
+        if affiliation
     ]
-    names = [
-        _get_text(affiliation.get("institution")) or _get_text(affiliation.get("unstructured"))
-        for affiliation in affiliations
-    ]
+    names = [affiliation.institution or affiliation.unstructured for affiliation in affiliations]
     return _format_names(list(dict.fromkeys(name for name in names if name)))
 
 
@@ -104,14 +105,6 @@ def _format_names(names: Sequence[str]) -> str | None:
     """Return the first names and the number of further ones; None for no names."""
     suffix = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return "; ".join(names[:NAMES_MAX]) + suffix or None
-
-
-def _list_objects(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def _get_text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _build_facts(row: GrobidRow) -> list[Fact]:

@@ -17,7 +17,7 @@ from fonds.derivatives.documents import (
     parse_authors,
     parse_doi,
 )
-from fonds.derivatives.grobid import build_biblio_facts, parse_metadata
+from fonds.derivatives.grobid import build_biblio_facts
 from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count
 from fonds.derivatives.visibility import find_active_embargoes
 from fonds.model.capture import Capture
@@ -27,13 +27,12 @@ from fonds.model.keys import build_text_blob_key
 from fonds.model.paper import JATS_VERSION, UnreadArticle
 from fonds.model.partial_date import parse_first_day
 from fonds.model.rows import JatsRow, Row
+from fonds.model.stored_json import encode_stored
 from fonds.ports import Records
-from fonds.rights.file_rights import build_file_rights, parse_statements
+from fonds.rights.file_rights import build_file_rights
 
 SUCCESS, UNREADABLE = "success", "unreadable"
 MIMETYPES = ("application/jats+xml",)
-RIGHTS = "rights"
-"""Key in `metadata` of the article's rights statements."""
 
 
 def find_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
@@ -70,12 +69,14 @@ def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> 
 
 def list_authors(row: JatsRow) -> tuple[str, ...]:
     """Return the names of an article's authors, cleaned, at most 100."""
-    return parse_authors(parse_metadata(row.metadata).get("authors"))
+    return parse_authors(
+        [author.name for author in row.metadata.head.authors] if row.metadata else ()
+    )
 
 
 def build_rights_rows(row: JatsRow) -> list[Row]:
     """Return the row of the article's rights statements, if any."""
-    return build_file_rights(row, parse_statements((row.metadata or {}).get(RIGHTS)))
+    return build_file_rights(row, row.metadata.rights if row.metadata else ())
 
 
 def _build_facts(row: JatsRow) -> list[Fact]:
@@ -103,7 +104,7 @@ def _build_values(row: JatsRow, document: IndexDocument | None) -> dict[str, obj
         "bibliography_quality": row.quality,
         "reference_count": row.reference_count,
         "extractor": row.extractor,
-        "metadata": msgspec.json.encode(row.metadata, order="deterministic").decode()
+        "metadata": msgspec.json.encode(encode_stored(row.metadata), order="deterministic").decode()
         if row.metadata
         else None,
     }

@@ -28,15 +28,14 @@ from fonds.model.file import FileMeta, Kind, UnextractedPdf
 from fonds.model.keys import build_text_blob_key
 from fonds.model.partial_date import parse_first_day
 from fonds.model.pdf import FILELESS_STATUSES, PdfStatus, StatusClass, build_ending
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CrashedPdfRow, DispositionRow, GrobidRow, PdfMetaRow, Row
+from fonds.model.stored_json import encode_stored
 from fonds.ports import Records
-from fonds.rights.file_rights import build_file_rights, parse_statements
+from fonds.rights.file_rights import build_file_rights
 from fonds.urls.parts import file_name
 
 TITLE_MAX_CHARS = 300
-RIGHTS = "rights"
-"""Key in `metadata` of the PDF's rights statements."""
-XFA = "XFA"
 INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
 """Statuses of the PDFs that are in the index."""
 RETRY_CLASSES = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
@@ -74,7 +73,7 @@ def is_placeholder(row: PdfMetaRow) -> bool:
     """Return whether the text may be the placeholder that XFA forms show to readers without XFA
     support.
     """
-    return (row.metadata or {}).get("form") == XFA
+    return row.metadata is not None and row.metadata.is_xfa_form
 
 
 def find_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
@@ -93,9 +92,8 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
     The language was detected on extraction and is stored under `language` in `metadata`.
     """
     text = decode_blob_text(blob)
-    metadata = row.metadata or {}
-    day, date_kind = _choose_date(row.pdf_created, metadata)
-    language = metadata.get("language")
+    metadata = row.metadata or PdfMetadata()
+    day, date_kind = _choose_date(row.pdf_created, metadata.published)
     return IndexDocument(
         id=row.sha1hex,
         sha1hex=row.sha1hex,
@@ -103,8 +101,8 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
         url=clean_text(origin.url),
         canonical_domain=clean_text(origin.domain),
         publication_date=day,
-        language=language if isinstance(language, str) else None,
-        article_title=_choose_title(metadata.get("title"), text, origin.url),
+        language=metadata.language,
+        article_title=_choose_title(metadata.title, text, origin.url),
         text_content=text,
         indexed_date=row.updated,
         collection=clean_text(origin.collection),
@@ -112,7 +110,7 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
         word_count=row.word_count,
         has_thumbnail=row.has_page0_thumbnail,
         authors=list_authors(row),
-        doi=parse_doi(metadata.get("doi")),
+        doi=parse_doi(metadata.doi),
         status=row.status,
         date_kind=date_kind,
         captured=origin.captured,
@@ -121,30 +119,30 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
 
 def list_authors(row: PdfMetaRow) -> tuple[str, ...]:
     """Return the names of a PDF's authors, cleaned, at most 100."""
-    metadata = row.metadata or {}
-    return parse_authors(metadata.get("authors") or metadata.get("author"))
+    metadata = row.metadata or PdfMetadata()
+    return parse_authors(metadata.authors or metadata.author)
 
 
 def build_rights_rows(row: PdfMetaRow) -> list[Row]:
     """Return the row of the PDF's rights statements, if any."""
-    return build_file_rights(row, parse_statements((row.metadata or {}).get(RIGHTS)))
+    return build_file_rights(row, row.metadata.rights if row.metadata else ())
 
 
 def _choose_date(
-    created: datetime | None, text: Mapping[str, object]
+    created: datetime | None, published: str | None
 ) -> tuple[date | None, DateKind | None]:
     """Return the creation date of the file, else the publication date of the paper, and which one
     it is.
     """
     if created:
         return created.astimezone(UTC).date(), DateKind.CREATED
-    day = parse_first_day(text.get("published"))
+    day = parse_first_day(published)
     return day, DateKind.PUBLISHED if day else None
 
 
-def _choose_title(info_title: object, text: str, url: str) -> str:
+def _choose_title(info_title: str | None, text: str, url: str) -> str:
     """Return the Info title, else the first line of text, else the file's name."""
-    title = clean_text(info_title).strip() if isinstance(info_title, str) else ""
+    title = clean_text(info_title).strip() if info_title else ""
     if not title:
         lines = (clean_text(line).strip() for line in text.splitlines())
         title = next((line for line in lines if line), "")
@@ -154,6 +152,7 @@ def _choose_title(info_title: object, text: str, url: str) -> str:
 
 
 def _build_values(row: PdfMetaRow, document: IndexDocument | None) -> dict[str, object]:
+    metadata = encode_stored(row.metadata)
     values: dict[str, object] = {
         "status": row.status,
         "authors": list(list_authors(row)) or None,
@@ -161,7 +160,7 @@ def _build_values(row: PdfMetaRow, document: IndexDocument | None) -> dict[str, 
         "word_count": row.word_count,
         "extractor": row.extractor,
         # Sorted keys: PostgreSQL does not preserve their order, and exports must be comparable.
-        "metadata": _encode_json(row.metadata) if row.metadata else None,
+        "metadata": _encode_json(metadata) if metadata else None,
     }
     if document is not None:
         day = document.publication_date
@@ -181,7 +180,7 @@ def _encode_json(value: Mapping[str, object]) -> str:
 def _build_facts(row: PdfMetaRow) -> list[Fact]:
     width, height = row.page0_width, row.page0_height
     paper = None if width is None or height is None else f"{width:g} × {height:g} points"
-    metadata = row.metadata or {}
+    metadata = encode_stored(row.metadata) or {}
     return [
         Fact("extraction", row.status),
         Fact("error", row.error_msg, "nothing"),
@@ -199,7 +198,7 @@ def _build_facts(row: PdfMetaRow) -> list[Fact]:
             {
                 name: value
                 for name, value in metadata.items()
-                if name not in {*MEASURED_KEYS, RIGHTS}
+                if name not in {*MEASURED_KEYS, "rights"}
             },
             is_claim=True,
         ),

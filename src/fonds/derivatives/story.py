@@ -30,7 +30,7 @@ from fonds.model.file import PAGE_TYPES, FileMeta, Kind, UnparsedPage
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import Row, StoryMetaRow
 from fonds.model.story import Story
-from fonds.queues.messages.envelope import build_story
+from fonds.model.story_json import encode_story
 from fonds.rights.file_rights import build_file_rights
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
@@ -50,16 +50,9 @@ COLUMNS = {
 }
 
 
-def parse_story(row: StoryMetaRow) -> Story:
-    """Return the typed story of a row. Fields of a wrong type are None; unknown fields are
-    preserved.
-    """
-    return build_story(row.story)
-
-
 def list_authors(row: StoryMetaRow) -> tuple[str, ...]:
     """Return the names of a page's authors, cleaned, at most 100."""
-    return parse_authors(parse_story(row).page_metadata.authors)
+    return parse_authors(row.story.page_metadata.authors)
 
 
 def build_document(row: StoryMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
@@ -67,7 +60,6 @@ def build_document(row: StoryMetaRow, blob: bytes | None, origin: DocumentOrigin
 
     All but text and collection comes from its row.
     """
-    story = parse_story(row)
     return IndexDocument(
         id=row.story_id,
         sha1hex=row.sha1hex,
@@ -78,7 +70,7 @@ def build_document(row: StoryMetaRow, blob: bytes | None, origin: DocumentOrigin
         language=row.language,
         article_title=None if row.article_title is None else clean_text(row.article_title),
         text_content=decode_blob_text(blob),
-        indexed_date=_get_parsed_at(story) or row.updated,
+        indexed_date=_get_parsed_at(row.story) or row.updated,
         collection=clean_text(origin.collection),
         story_id=row.story_id,
         word_count=row.word_count,
@@ -122,12 +114,13 @@ def _build_values(row: StoryMetaRow, document: IndexDocument | None) -> dict[str
         "story_id": row.story_id,
         "word_count": row.word_count,
         "extractor": row.extractor,
-        "metadata": msgspec.json.encode(row.story, order="deterministic").decode(),
+        "metadata": msgspec.json.encode(encode_story(row.story), order="deterministic").decode(),
     }
 
 
 def _build_facts(row: StoryMetaRow) -> list[Fact]:
-    claimed = [row.story.get(part) for part in CLAIMED_PARTS]
+    story = encode_story(row.story)
+    claimed = [story.get(part) for part in CLAIMED_PARTS]
     return [
         Fact("domain", row.canonical_domain or None),
         Fact("publication date", row.publication_date),
@@ -149,7 +142,7 @@ def _build_facts(row: StoryMetaRow) -> list[Fact]:
 
 def build_rights_rows(row: StoryMetaRow) -> list[Row]:
     """Return the row of the page's rights statements, if any."""
-    return build_file_rights(row, parse_story(row).page_metadata.rights)
+    return build_file_rights(row, row.story.page_metadata.rights)
 
 
 def _build_work(capture: Capture, file: FileMeta, after: datetime | None) -> UnparsedPage:
@@ -184,6 +177,6 @@ KIND = DerivativeKind(
     columns=COLUMNS,
     build_values=_build_values,
     build_facts=_build_facts,
-    build_warc_metadata=lambda row: msgspec.json.encode(row.story),
+    build_warc_metadata=lambda row: msgspec.json.encode(encode_story(row.story)),
     reading=READING,
 )

@@ -13,6 +13,7 @@ from fonds.leases.cells import LeaseColumns, get_cell
 from fonds.leases.lease import RENEWALS_PER_LEASE, Lease
 from fonds.leases.leases import Leases
 from fonds.model.rows import AddressUseRow, PaceRow
+from fonds.model.source import StoredPace
 from fonds.ports import Records
 
 LEASE_S = 60.0
@@ -239,34 +240,27 @@ class DomainLeases:
 
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
         """Restore stored rate limits in the frontier, unless the frontier knows a longer wait."""
-        for host, told in row.paces.items():
-            try:
-                next_at_s, slowdown, average_s, floor_s, failures = map(float, told)
-            except (TypeError, ValueError):
-                continue
+        for host, stored in row.paces.items():
             pace = self._frontier.recall(row.domain, host, now_s)
             longest_s = now_s + pace.rules.gap_max_s * 24
-            pace.next_at_s = max(pace.next_at_s, min(next_at_s, longest_s))
-            pace.slowdown = max(pace.slowdown, slowdown)
-            pace.average_s = max(pace.average_s, average_s)
-            pace.floor_s = max(pace.floor_s, floor_s)
-            pace.failures = max(pace.failures, int(failures))
+            pace.next_at_s = max(pace.next_at_s, min(stored.next_at_s, longest_s))
+            pace.slowdown = max(pace.slowdown, stored.slowdown)
+            pace.average_s = max(pace.average_s, stored.average_s)
+            pace.floor_s = max(pace.floor_s, stored.floor_s)
+            pace.failures = max(pace.failures, int(stored.failures))
 
 
-def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, list[float]]:
-    """Encode rate limits by host, "" for the domain.
-
-    The values are next request time, slowdown, average, floor and failures.
-    """
+def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
+    """Return the rate limits to store by host, "" for the domain."""
     ordered = sorted(paces.items(), key=lambda one: (one[0] != "", -one[1].next_at_s))
     return {
-        name: [
+        name: StoredPace(
             round(pace.next_at_s, 3),
             round(pace.slowdown, 3),
             round(pace.average_s, 3),
             pace.floor_s,
             float(pace.failures),
-        ]
+        )
         for name, pace in ordered[:HOSTS_MAX]
     }
 

@@ -7,108 +7,20 @@ Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from hashlib import sha1
 from typing import Any
 
-import msgspec
-
-from fonds.model.encoding import prepare_type
+from fonds.following.poll_notes import BackfillPoll, PollNotes
 from fonds.model.rows import InputRow, SourceRow
 from fonds.model.secrets import redact_secrets
+from fonds.model.source import Backfill, BackfillState
 
 ATTEMPTS_MAX = 5
 PAGES_MAX = 1_000
 MARK_CHARS = 12
-
-
-class BackfillState(StrEnum):
-    """State of a backfill; the values are shown to people."""
-
-    GOING_ON = "going on"
-    ENDED = "ended"
-    STOPPED = "stopped"
-    FAILED = "failed"  # a page could not be fetched, so the pages after it are unknown
-
-
-@dataclass(frozen=True, slots=True)
-class Backfill:
-    """Request and progress of a backfill.
-
-    `first` and `last` are dates in UTC; `takes_undated` includes entries without a date.
-    `at` is the next page to read, "" for the source's own listing.
-    `seen` holds hashes of the URLs that were read.
-    `pages` counts pages read; `unread` counts pages that could not be read.
-    `sitemaps` counts sitemaps of an index that were skipped because they last changed before
-    `first`.
-    `entered`, `known`, `refused`, `outside` (other dates) and `undated` count the listed entries.
-    `earliest` is the earliest date of any entry.
-    `attempts` counts consecutive failures, the last one with the error `trouble`.
-    `why` is the reason why it ended, at `ended_at`.
-    `poll` is the number of its latest poll, running or finished.
-    `due_at` is when it continues. `poll_at` is when the source is polled for new links; None means
-    at the next poll.
-    """
-
-    first: date
-    last: date
-    takes_undated: bool
-    asked_at: datetime
-    asked_by: str
-    due_at: datetime
-    poll_at: datetime | None = None
-    state: BackfillState = BackfillState.GOING_ON
-    at: str = ""
-    seen: tuple[str, ...] = ()
-    pages: int = 0
-    unread: int = 0
-    sitemaps: int = 0
-    entered: int = 0
-    known: int = 0
-    refused: int = 0
-    outside: int = 0
-    undated: int = 0
-    earliest: date | None = None
-    attempts: int = 0
-    trouble: str = ""
-    why: str = ""
-    ended_at: datetime | None = None
-    poll: int = 0
-
-    @property
-    def listed(self) -> int:
-        """Number of entries on the pages."""
-        return self.entered + self.known + self.refused + self.outside + self.undated
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the backfill has not ended."""
-        return self.state is BackfillState.GOING_ON
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillPoll:
-    """Result of one poll of a backfill, as stored in the poll's notes.
-
-    `marks` are hashes of the URLs of `pages` and of their redirect targets. `wait_s` is the minimum
-    delay before the next poll. The other fields are as in `Backfill`.
-    """
-
-    pages: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    unread: int = 0
-    sitemaps: int = 0
-    outside: int = 0
-    undated: int = 0
-    earliest: date | None = None
-    at: str = ""
-    state: BackfillState = BackfillState.GOING_ON
-    why: str = ""
-    trouble: str = ""
-    wait_s: float = 0.0
 
 
 def hash_url(url: str) -> str:
@@ -116,31 +28,9 @@ def hash_url(url: str) -> str:
     return sha1(url.encode("utf-8", "replace")).hexdigest()[:MARK_CHARS]  # noqa: S324 (a key, not security)
 
 
-def parse_backfill(row: SourceRow) -> Backfill | None:
-    """Return the latest backfill of a source; None if there was none."""
-    return (
-        None
-        if row.backfill is None
-        else msgspec.convert(dict(row.backfill), prepare_type(Backfill))
-    )
-
-
-def parse_backfill_poll(notes: Mapping[str, Any]) -> BackfillPoll | None:
-    """Return the backfill result in a poll's notes; None for a poll that was not part of a
-    backfill.
-    """
-    value = notes.get("backfill")
-    return None if value is None else msgspec.convert(value, prepare_type(BackfillPoll))
-
-
-def encode_backfill(backfill: Backfill) -> dict[str, Any]:
-    """Convert a backfill to the JSON object stored in the row."""
-    return dict(msgspec.to_builtins(backfill))
-
-
 def is_its_poll(row: SourceRow) -> bool:
     """Return whether the latest poll of a source belongs to its backfill."""
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     return backfill is not None and backfill.poll > 0 and backfill.poll == row.polls
 
 
@@ -155,7 +45,7 @@ def has_turn(row: SourceRow, now: datetime) -> bool:
     The source must be due and have no interrupted poll. If both kinds of poll are due, the one that
     is due longer goes first.
     """
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if (
         backfill is None
         or not backfill.is_active
@@ -168,24 +58,24 @@ def has_turn(row: SourceRow, now: datetime) -> bool:
 
 def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
     """Return the column for a source that starts this poll of its backfill."""
-    backfill = parse_backfill(row)
-    return {} if backfill is None else {"backfill": encode_backfill(replace(backfill, poll=number))}
+    backfill = row.backfill
+    return {} if backfill is None else {"backfill": replace(backfill, poll=number)}
 
 
 def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
     """Return the columns that schedule a source, with its next poll for new links at `poll_at`."""
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": poll_at}
     return {
         "next_poll": min(poll_at, backfill.due_at),
-        "backfill": encode_backfill(replace(backfill, poll_at=poll_at)),
+        "backfill": replace(backfill, poll_at=poll_at),
     }
 
 
 def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
     """Return the columns for a source that is polled for new links before its backfill continues."""
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {}
     return build_edited_columns(row, replace(backfill, poll_at=None))
@@ -196,36 +86,32 @@ def build_edited_columns(row: SourceRow, backfill: Backfill) -> dict[str, Any]:
 
     The changed counter makes a running poll notice the change when it ends.
     """
-    return {"backfill": encode_backfill(backfill), "backfill_changes": row.backfill_changes + 1}
+    return {"backfill": backfill, "backfill_changes": row.backfill_changes + 1}
 
 
 def find_next_poll(row: SourceRow) -> datetime | None:
     """Return when a source is polled for new links; None if it is paused or gone."""
     if row.state != "active":
         return None
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return row.next_poll
     return backfill.poll_at or row.next_poll
 
 
 def add_poll(
-    row: SourceRow, backfill_poll: BackfillPoll, poll: InputRow, notes: Mapping[str, Any]
+    row: SourceRow, backfill_poll: BackfillPoll, poll: InputRow, notes: PollNotes
 ) -> dict[str, Any]:
     """Return the column for a source after a recorded poll of its backfill.
 
     `notes` are the poll's notes.
     """
-    previous = parse_backfill(row)
-    return (
-        {}
-        if previous is None
-        else {"backfill": encode_backfill(_advance(previous, backfill_poll, poll, notes))}
-    )
+    previous = row.backfill
+    return {} if previous is None else {"backfill": _advance(previous, backfill_poll, poll, notes)}
 
 
 def _advance(
-    previous: Backfill, backfill_poll: BackfillPoll, poll: InputRow, notes: Mapping[str, Any]
+    previous: Backfill, backfill_poll: BackfillPoll, poll: InputRow, notes: PollNotes
 ) -> Backfill:
     dates = [day for day in (previous.earliest, backfill_poll.earliest) if day is not None]
     after = replace(
@@ -236,8 +122,8 @@ def _advance(
         unread=previous.unread + backfill_poll.unread,
         sitemaps=max(previous.sitemaps, backfill_poll.sitemaps),
         entered=previous.entered + poll.entries,
-        known=previous.known + int(notes.get("known") or 0),
-        refused=previous.refused + int(notes.get("refused") or 0),
+        known=previous.known + (notes.known or 0),
+        refused=previous.refused + (notes.refused or 0),
         outside=previous.outside + backfill_poll.outside,
         undated=previous.undated + backfill_poll.undated,
         earliest=min(dates, default=None),
@@ -268,7 +154,7 @@ def end_backfill(backfill: Backfill, state: BackfillState, reason: str, now: dat
 
 def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime) -> dict[str, Any]:
     """Return the columns for a source whose poll was not started and is due again at `moment`."""
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": moment, "backfill": row.backfill}
     backfill = (
@@ -278,7 +164,7 @@ def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime)
     is_begun = row.polling or other_due is None
     return {
         "next_poll": moment if is_begun else min(moment, other_due or moment),
-        "backfill": encode_backfill(backfill),
+        "backfill": backfill,
     }
 
 
@@ -329,7 +215,7 @@ class BackfillStatus:
 
 def build_backfill_status(row: SourceRow) -> BackfillStatus | None:
     """Return the status of a source's latest backfill; None if there was none."""
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if backfill is None:
         return None
     is_active = backfill.is_active

@@ -16,15 +16,13 @@ from datetime import date, datetime
 from fonds.following.backfill import (
     ATTEMPTS_MAX,
     PAGES_MAX,
-    Backfill,
-    BackfillPoll,
-    BackfillState,
     count_failed_attempts,
     hash_url,
 )
 from fonds.following.listings.dates import read_moment
 from fonds.following.listings.listing import Listing
 from fonds.following.poll_interval import DAY_S, PollIntervals
+from fonds.following.poll_notes import BackfillPoll
 from fonds.following.poll_request import ERROR_CHARS, INDEX, Read, SendRequest, check_kind
 from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
@@ -32,6 +30,7 @@ from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import redact_secrets
+from fonds.model.source import Backfill, BackfillState
 
 _ZONELESS = "-0000"
 

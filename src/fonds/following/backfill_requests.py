@@ -6,16 +6,14 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from fonds.following.backfill import (
-    Backfill,
-    BackfillState,
     build_due_columns,
     build_edited_columns,
     end_backfill,
     is_running,
-    parse_backfill,
 )
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
+from fonds.model.source import Backfill, BackfillState
 from fonds.ports import Records
 
 BY_A_PERSON = "a person stopped it"
@@ -42,10 +40,10 @@ def explain_no_older_pages(row: SourceRow) -> str:
         return "a page of links has no older pages"
     if row.kind == "rss-fetcher":
         return "an rss-fetcher is always read from its first id, so nothing older exists"
-    hints = row.hints or {}
-    if hints.get("children") or hints.get("older") or "older" not in hints:
+    hints = row.hints
+    if hints is None or hints.children or hints.older or hints.older is None:
         return ""
-    if hints.get("complete"):
+    if hints.is_complete:
         return "its last listing says that it lists everything"
     return "its last listing has no link to an older page"
 
@@ -69,7 +67,7 @@ def request_backfill(
     """
     for _ in range(_RELOADS_MAX):
         _check(row)
-        previous, (first, last) = parse_backfill(row), days
+        previous, (first, last) = row.backfill, days
         backfill = Backfill(
             first,
             last,
@@ -95,7 +93,7 @@ def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
     Entries that were entered stay. A running poll of it finishes first.
     """
     for _ in range(_RELOADS_MAX):
-        backfill = parse_backfill(row)
+        backfill = row.backfill
         if backfill is None or not backfill.is_active:
             return False
         values = build_edited_columns(
@@ -114,7 +112,7 @@ def _check(row: SourceRow) -> None:
         raise ConfigurationError(f"{row.url} is {row.state}. Resume it before you start a backfill")
     if explanation := explain_no_older_pages(row):
         raise ConfigurationError(f"cannot backfill {row.url}: {explanation}")
-    backfill = parse_backfill(row)
+    backfill = row.backfill
     if backfill is not None and backfill.is_active:
         raise ConfigurationError(
             f"a backfill of {row.url} from {backfill.first} to {backfill.last} is "

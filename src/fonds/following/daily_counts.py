@@ -14,9 +14,9 @@ from datetime import date, timedelta
 from enum import StrEnum
 from math import sqrt
 from statistics import median
-from typing import Any
 
 from fonds.model.rows import InputRow, SourceRow
+from fonds.model.source import DayCounts
 from fonds.model.tallies import format_day
 
 DAYS_STORED = 120
@@ -55,12 +55,16 @@ class SourceDay:
     outside: str | None = None
 
 
-def add_poll(days: Mapping[str, Any] | None, poll: InputRow) -> dict[str, list[int]]:
+def add_poll(days: Mapping[str, DayCounts] | None, poll: InputRow) -> dict[str, DayCounts]:
     """Add a poll to the daily counts of a source, keeping the last 120 days."""
-    counts = {day: list(numbers) for day, numbers in (days or {}).items()}
-    totals = counts.setdefault(format_day(poll.updated), [0, 0, 0, 0])
-    increments = (1, int(poll.error is not None), poll.entries, poll.tally_count)
-    totals[:] = [total + increment for total, increment in zip(totals, increments, strict=True)]
+    counts, day = dict(days or {}), format_day(poll.updated)
+    before = counts.get(day, DayCounts())
+    counts[day] = DayCounts(
+        before.polls + 1,
+        before.failed + int(poll.error is not None),
+        before.new + poll.entries,
+        before.refused + poll.tally_count,
+    )
     return {day: counts[day] for day in sorted(counts)[-DAYS_STORED:]}
 
 
@@ -85,19 +89,22 @@ def judge_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
     ]
 
 
-def _build_day(day: date, numbers: Sequence[int] | None, first: str) -> SourceDay:
-    if numbers is None:
+def _build_day(day: date, counts: DayCounts | None, first: str) -> SourceDay:
+    if counts is None:
         is_after_first = bool(first) and day.isoformat() > first
         return SourceDay(
             day, DayOutcome.UNPOLLED if is_after_first else DayOutcome.UNKNOWN, 0, 0, 0, 0
         )
-    polls, failed, new, refused = numbers
     brought = (
-        DayOutcome.NEW if new else DayOutcome.FAILED if failed >= polls else DayOutcome.NOTHING
+        DayOutcome.NEW
+        if counts.new
+        else DayOutcome.FAILED
+        if counts.failed >= counts.polls
+        else DayOutcome.NOTHING
     )
     # The first listing contains entries from long before the source was followed.
     brought = DayOutcome.UNKNOWN if day.isoformat() == first else brought
-    return SourceDay(day, brought, polls, failed, new, refused)
+    return SourceDay(day, brought, counts.polls, counts.failed, counts.new, counts.refused)
 
 
 def _judge_day(day: SourceDay, previous_days: Sequence[SourceDay], today: date) -> SourceDay:

@@ -113,7 +113,7 @@ def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence
 
 def get_refused_counts(row: SourceRow) -> Mapping[str, int]:
     """Return the number of links of a source that were refused before they entered, by reason."""
-    return {why: int(count) for why, count in (row.refused_tally or {}).items() if count}
+    return {why: count for why, count in (row.refused_tally or {}).items() if count}
 
 
 def list_steps_after(endings: Sequence[LinkEnding], stages: Sequence[str]) -> list[str]:

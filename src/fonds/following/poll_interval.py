@@ -76,9 +76,8 @@ def compute_recent_rate(new: int, known_count: int, elapsed_s: float) -> float:
 
 def _compute_natural_interval_s(row: SourceRow, bounds: PollIntervals, recent_day: float) -> float:
     """Return the interval from the source's rate, within the bounds and not below its hints."""
-    hints = row.hints or {}
-    hint_seconds = [float(hints.get(name) or 0) for name in ("ttl_s", "update_s")]
-    minimum_s = max(bounds.min_s, min(max(hint_seconds), HINT_MAX_S))
+    hint_s = max(row.hints.ttl_s or 0, row.hints.update_s or 0) if row.hints else 0
+    minimum_s = max(bounds.min_s, min(hint_s, HINT_MAX_S))
     if row.rate_day is None:
         interval_s = UNKNOWN_S
     elif row.rate_day <= 0:

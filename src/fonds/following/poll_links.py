@@ -13,10 +13,9 @@ from datetime import datetime
 from hashlib import sha1
 from itertools import islice
 
-import msgspec
-
 from fonds.following.link_rules import LinkRules, build_link, normalize_requested_url
 from fonds.following.listings.listing import Listing
+from fonds.following.poll_notes import PollNotes, encode_poll_notes
 from fonds.following.refused_links import (
     DETAIL_CHARS,
     ROWS_A_POLL,
@@ -58,12 +57,10 @@ def compute_input_id(row: SourceRow) -> str:
     return f"{row.source_id}.{row.polls:06d}"
 
 
-def poll_row(
-    row: SourceRow, notes: Mapping[str, object], error: str | None, now: datetime
-) -> InputRow:
+def poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: datetime) -> InputRow:
     """Build the input row of a poll. `notes` is what the poll saw."""
     return build_unread_input(
-        compute_input_id(row), row.url, POLL, msgspec.json.encode(notes).decode(), now, error
+        compute_input_id(row), row.url, POLL, encode_poll_notes(notes), now, error
     )
 
 

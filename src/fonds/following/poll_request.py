@@ -132,7 +132,7 @@ def request_listing(
 
 def get_sitemap_count(row: SourceRow) -> int:
     """Return the number of sitemaps in the source's last listing; 0 if it is not an index."""
-    return int((row.hints or {}).get("children") or 0)
+    return row.hints.children if row.hints else 0
 
 
 def _read_sitemaps(

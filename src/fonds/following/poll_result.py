@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from fonds.following.backfill import add_poll as with_backfill_poll
-from fonds.following.backfill import parse_backfill_poll
 from fonds.following.backfill_poll import BackfillPollResult
 from fonds.following.daily_counts import add_poll
 from fonds.following.health import NEEDS_SOMEONE, UNMUTED, UNTIL_RECOVERED, health_after_poll
@@ -17,35 +16,40 @@ from fonds.following.listings.dates import read_moment
 from fonds.following.listings.listing import Listing, describe_form
 from fonds.following.poll_interval import estimate_first_rate, update_rate
 from fonds.following.poll_links import SiftedLinks
+from fonds.following.poll_notes import PollNotes, parse_poll_notes
 from fonds.following.poll_request import ERROR_CHARS, PolledListing
-from fonds.following.source_list import get_poll_notes as noted
 from fonds.model.rows import InputRow, SourceRow
+from fonds.model.source import ListingHints
 
 
-def build_poll_notes(listing: Listing, sifted_links: SiftedLinks) -> dict[str, object]:
-    """Build the notes of a poll about the listing it read."""
-    notes: dict[str, object] = {
-        "kind": listing.kind,
-        "listed": len(listing.entries),
-        "known": sifted_links.known_count,
-        "refused": len(sifted_links.refused),
-    }
-    extra = {"cut": listing.cut, "problem": listing.problem[:ERROR_CHARS]}
-    return notes | {name: value for name, value in extra.items() if value}
+def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollNotes:
+    """Build the notes of a poll about the response and the listing it read."""
+    notes = PollNotes(status=listing.answer.status, bytes=len(listing.answer.body))
+    if listing.listing is None:
+        return notes
+    return msgspec.structs.replace(
+        notes,
+        kind=listing.listing.kind,
+        listed=len(listing.listing.entries),
+        known=sifted_links.known_count,
+        refused=len(sifted_links.refused),
+        cut=listing.listing.cut,
+        problem=listing.listing.problem[:ERROR_CHARS],
+    )
 
 
-def build_backfill_notes(older: BackfillPollResult, sifted_links: SiftedLinks) -> dict[str, object]:
+def build_backfill_notes(older: BackfillPollResult, sifted_links: SiftedLinks) -> PollNotes:
     """Build the notes of a backfill poll; they hold its result, which is parsed again later."""
-    notes: dict[str, object] = {
-        "status": older.status,
-        "bytes": older.bytes,
-        "kind": older.kind,
-        "listed": older.listed,
-        "known": sifted_links.known_count,
-        "refused": len(older.entries) - len(sifted_links.links) - sifted_links.known_count,
-        "backfill": msgspec.to_builtins(older.backfill_poll),
-    }
-    return notes | ({"problem": older.problem} if older.problem else {})
+    return PollNotes(
+        status=older.status,
+        bytes=older.bytes,
+        kind=older.kind,
+        listed=older.listed,
+        known=sifted_links.known_count,
+        refused=len(older.entries) - len(sifted_links.links) - sifted_links.known_count,
+        backfill=older.backfill_poll,
+        problem=older.problem,
+    )
 
 
 def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
@@ -55,11 +59,10 @@ def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
     """
     refused = Counter(row.refused_tally or {}) + Counter(poll.tally)
     counts = {"links": row.links + poll.entries, "refused_tally": dict(refused)}
-    notes = noted(poll)
-    backfill_poll = parse_backfill_poll(notes)
-    if backfill_poll is None:
+    notes = parse_poll_notes(poll)
+    if notes.backfill is None:
         return {**counts, "days": add_poll(row.days, poll)}
-    return {**counts, **with_backfill_poll(row, backfill_poll, poll, notes)}
+    return {**counts, **with_backfill_poll(row, notes.backfill, poll, notes)}
 
 
 def _record_link_count(
@@ -121,16 +124,16 @@ def build_success_columns(
             **_record_link_count(row, listing, listing.listing, now),
             **_record_form(row, listing, listing.listing, now),
             "refused": sifted_links.refused,
-            "hints": {
-                "ttl_s": hints.ttl_s,
-                "update_s": hints.update_s,
-                "hubs": list(hints.hubs),
-                "cloud": hints.cloud,
-                "self_url": hints.self_url,
-                "children": listing.children,
-                "older": listing.listing.older,
-                "complete": listing.listing.is_complete,
-            },
+            "hints": ListingHints(
+                ttl_s=hints.ttl_s,
+                update_s=hints.update_s,
+                hubs=hints.hubs,
+                cloud=hints.cloud,
+                self_url=hints.self_url,
+                children=listing.children,
+                older=listing.listing.older,
+                is_complete=listing.listing.is_complete,
+            ),
         }
     return values | ({"last_new": now} if new else {})
 

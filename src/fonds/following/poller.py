@@ -19,7 +19,6 @@ from fonds.following.backfill import (
     build_started_column,
     has_turn,
     is_its_poll,
-    parse_backfill,
 )
 from fonds.following.backfill_poll import read_older_pages
 from fonds.following.link_rules import LinkRules
@@ -37,6 +36,7 @@ from fonds.following.poll_links import (
     poll_row,
     sift,
 )
+from fonds.following.poll_notes import PollNotes
 from fonds.following.poll_request import (
     ERROR_CHARS,
     PolledListing,
@@ -74,7 +74,7 @@ class PollResult:
     """Result of one poll: the updated row, notes, number of new links, and the error, if any."""
 
     row: SourceRow
-    notes: Mapping[str, object]
+    notes: PollNotes
     new: int = 0
     error: str | None = None
 
@@ -208,41 +208,39 @@ class Poller:
 
     def _poll_backfill(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
         """Poll for a backfill. Only counts and the backfill itself change."""
-        was = parse_backfill(leased.row)
-        if was is None:
+        backfill = leased.row.backfill
+        if backfill is None:
             self.leases.release(leased.lease)
             return None
         try:
-            older = read_older_pages(leased.row, was, self.get, self.read, self.clock, self.bounds)
+            older = read_older_pages(
+                leased.row, backfill, self.get, self.read, self.clock, self.bounds
+            )
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
         # Built directly, because the limit for one listing has already been applied to each page.
         read = Listing(older.kind, older.entries)
         sifted = sift(leased.row, read, self.rules, self.records, self.clock())
-        told = build_backfill_notes(older, sifted)
+        notes = build_backfill_notes(older, sifted)
         failed = (
             None
             if older.backfill_poll.pages
             else older.backfill_poll.trouble or older.backfill_poll.why or None
         )
-        entered = self._enter(leased, told, sifted, failed)
+        entered = self._enter(leased, notes, sifted, failed)
         if entered is None:
             return None
-        after = self._write(leased, entered, {}, was.poll_at or self.clock())
-        return PollResult(after, told, entered.entries, failed)
+        after = self._write(leased, entered, {}, backfill.poll_at or self.clock())
+        return PollResult(after, notes, entered.entries, failed)
 
     def _finish_success(self, leased: LeasedSource, listing: PolledListing) -> PollResult | None:
         now, row = self.clock(), leased.row
-        told: dict[str, object] = {
-            "status": listing.answer.status,
-            "bytes": len(listing.answer.body),
-        }
         sifted = SiftedLinks()
         if listing.listing is not None:
             sifted = sift(row, listing.listing, self.rules, self.records, now)
-            told |= build_poll_notes(listing.listing, sifted)
-        entered = self._enter(leased, told, sifted, None)
+        notes = build_poll_notes(listing, sifted)
+        entered = self._enter(leased, notes, sifted, None)
         if entered is None:
             return None
         values = build_success_columns(row, listing, sifted, entered.entries, now)
@@ -251,14 +249,14 @@ class Poller:
         changed = self._write_with_health(
             leased, entered, values, asked_s, continues_soon=listing.has_more, recent_day=recent_day
         )
-        return PollResult(changed, told, entered.entries)
+        return PollResult(changed, notes, entered.entries)
 
     def _finish_failure(
         self, leased: LeasedSource, answer: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, row, told = self.clock(), leased.row, {"status": answer.status}
+        now, row, notes = self.clock(), leased.row, PollNotes(status=answer.status)
         error = error[:ERROR_CHARS]
-        entered = self._enter(leased, told, SiftedLinks(), error)
+        entered = self._enter(leased, notes, SiftedLinks(), error)
         if entered is None:
             return None
         values: dict[str, object] = {
@@ -270,12 +268,12 @@ class Poller:
             **({"state": state} if state else {}),
         }
         changed = self._write_with_health(leased, entered, values, answer.get_requested_wait_s(now))
-        return PollResult(changed, told, 0, error)
+        return PollResult(changed, notes, 0, error)
 
     def _enter(
         self,
         leased: LeasedSource,
-        notes: Mapping[str, object],
+        notes: PollNotes,
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from itertools import islice
 
-from fonds.following.backfill import parse_backfill_poll
 from fonds.following.funnel import LinkEnding, count_link_endings
 from fonds.following.health import (
     NEEDS_SOMEONE,
@@ -21,6 +19,7 @@ from fonds.following.health import (
     health_from_columns,
     health_since_filter,
 )
+from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.rows import InputRow, SourceRow
 from fonds.model.rows.row import Prefix, TimeRange
 from fonds.model.tallies import find_host
@@ -239,11 +238,7 @@ def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:
     """
     conditions = {**build_links_filter(source_id), "updated": TimeRange(*_day_bounds(day))}
     rows = records.find(InputRow, conditions)
-    return [
-        row.input_id
-        for row in rows
-        if row.entries and parse_backfill_poll(get_poll_notes(row)) is None
-    ]
+    return [row.input_id for row in rows if row.entries and parse_poll_notes(row).backfill is None]
 
 
 def _day_bounds(day: date) -> tuple[datetime, datetime]:
@@ -251,33 +246,20 @@ def _day_bounds(day: date) -> tuple[datetime, datetime]:
 
 
 def _poll(row: InputRow) -> SourcePoll:
-    notes = get_poll_notes(row)
-    backfill_poll = parse_backfill_poll(notes)
+    notes = parse_poll_notes(row)
+    backfill_poll = notes.backfill
     return SourcePoll(
         row.input_id,
         row.updated,
-        _get_int(notes.get("listed")),
+        notes.listed,
         row.entries,
-        _get_int(notes.get("known")),
+        notes.known,
         dict(row.tally),
         row.error,
-        str(notes["problem"]) if notes.get("problem") else None,
+        notes.problem or None,
         *(
             (len(backfill_poll.pages), backfill_poll.outside, backfill_poll.undated)
             if backfill_poll
             else ()
         ),
     )
-
-
-def get_poll_notes(row: InputRow) -> dict[str, object]:
-    """Return the notes of a poll; {} if it has none."""
-    try:
-        notes = json.loads(row.fingerprint)
-    except ValueError:
-        return {}
-    return notes if isinstance(notes, dict) else {}
-
-
-def _get_int(value: object) -> int | None:
-    return value if isinstance(value, int) else None

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from fonds.grouping.algorithms.clustering import Clustering, FinerLevel, Level, PlacementModel
 from fonds.grouping.algorithms.space import VectorSpace
 from fonds.grouping.algorithms.term_counts import compute_idf
-from fonds.grouping.configuration import Configuration, build_configuration
+from fonds.grouping.configuration import Configuration, parse_configuration
 from fonds.grouping.names import CollectionName, build_level_conf
 from fonds.grouping.stored.chunks import CHUNKS_MAX, build_chunk_column
 from fonds.grouping.stored.dictionary import decode_dictionary, encode_dictionary
 from fonds.grouping.stored.keys import build_clustering_prefix
 from fonds.grouping.stored.matrices import decode_matrix, encode_matrix
-from fonds.grouping.tables import CLUSTERINGS, Cells, Tables, decode_text, encode_json
+from fonds.grouping.tables import CLUSTERINGS, Tables, encode_json
 from fonds.model.encoding import prepare_type
 
 DIRECTIONS = "processing:directions"
@@ -172,12 +172,6 @@ def read_middles(
         return None
     centroids, _ = decode_matrix(get_chunks(tables, CLUSTERINGS, row, _centroids_column(level)))
     return ClusterCentroids(labels, centroids)
-
-
-def parse_configuration(cells: Cells) -> Configuration:
-    """Return the configuration a clustering was built with, from its row."""
-    encoded = decode_text(cells, "main:configuration", "{}")
-    return build_configuration(msgspec.json.decode(encoded))
 
 
 def build_paths(

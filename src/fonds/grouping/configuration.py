@@ -14,7 +14,7 @@ import msgspec
 from fonds.grouping.names import DEFAULT, CollectionName, validate_conf, validate_name
 from fonds.grouping.stored.dense_vectors import NUMBERS_MAX
 from fonds.grouping.stored.keys import build_collection_row, build_namespace_prefix
-from fonds.grouping.tables import CONFIGURATIONS, Tables, encode_json
+from fonds.grouping.tables import CONFIGURATIONS, Cells, Tables, decode_text, encode_json
 from fonds.model.encoding import EXACT_MAX, prepare_type
 from fonds.model.suggestions import UnknownNameError, format_unknown_name
 
@@ -116,12 +116,17 @@ def get(tables: Tables, namespace: str, conf: str) -> Configuration:
     """
     cells = tables.get_row(CONFIGURATIONS, build_collection_row(namespace, conf), [_COLUMN])
     if cells is not None:
-        return build_configuration(msgspec.json.decode(cells[_COLUMN]))
+        return parse_configuration(cells)
     if conf == DEFAULT:
         return Configuration()
     raise UnknownNameError(
         "conf", "configuration", conf, sorted(list_configurations(tables, namespace))
     )
+
+
+def parse_configuration(cells: Cells) -> Configuration:
+    """Return the configuration in a row: a saved one, or the one a clustering was built with."""
+    return build_configuration(msgspec.json.decode(decode_text(cells, _COLUMN, "{}")))
 
 
 def save_configuration(
@@ -146,9 +151,7 @@ def list_configurations(tables: Tables, namespace: str) -> dict[str, Configurati
     """Return all configurations of a namespace by name, including `DEFAULT`."""
     configurations = {DEFAULT: Configuration()}
     for _, cells in tables.iter_rows(CONFIGURATIONS, build_namespace_prefix(namespace)):
-        configurations[cells["main:name"].decode()] = build_configuration(
-            msgspec.json.decode(cells[_COLUMN])
-        )
+        configurations[cells["main:name"].decode()] = parse_configuration(cells)
     return configurations
 
 

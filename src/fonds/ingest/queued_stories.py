@@ -5,8 +5,7 @@ Source: seed 004, "WARC file format" and Appendix B.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fonds.archive.warc.messages import MessageStory
@@ -95,9 +94,4 @@ def _build_link_story(link: Link) -> MessageStory:
 def _build_message_story(
     story: Story, url: str, page: bytes, moment: datetime | None
 ) -> MessageStory:
-    parts: Mapping[str, Mapping[str, object]] = {
-        "rss_entry": asdict(story.rss_entry),
-        "http_metadata": asdict(story.http_metadata),
-        "content_metadata": asdict(story.content_metadata),
-    }
-    return MessageStory(story.http_metadata.final_url or url, page, moment, parts)
+    return MessageStory(story.http_metadata.final_url or url, page, moment, story)

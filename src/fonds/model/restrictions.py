@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
 REDACTED = "taken down"
 """Replaces address, path and detail of removed files in the ledger."""
 
@@ -63,3 +65,10 @@ EXPLAINED: Mapping[EmbargoReason, str] = {
     EmbargoReason.REVIEW: "it is under review",
 }
 """Sentence shown to readers for each reason."""
+
+
+class TakedownRest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Work left of a takedown: ids of documents to purge, and names of our WARCs to rewrite."""
+
+    documents: tuple[str, ...] = ()
+    warcs: tuple[str, ...] = ()

@@ -7,10 +7,8 @@ Protocol (W3C community group, tdmrep.json); the X-Robots-Tag header as search e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 STATEMENTS_MAX = 100
 """Maximum statements kept per capture, and per file."""
@@ -62,26 +60,12 @@ class Statement:
     stated_in: StatementSource
     name: str = ""
 
-    def to_json(self) -> dict[str, str]:
-        """Return the statement as stored and as returned by the API."""
-        return {
-            "subject": self.subject,
-            "value": self.value,
-            "raw": self.raw,
-            "stated_in": self.stated_in,
-            "name": self.name,
-        }
 
-    @classmethod
-    def from_json(cls, stored_value: Mapping[str, Any]) -> Statement:
-        """Decode a statement. Raises KeyError or ValueError for malformed JSON."""
-        return cls(
-            Subject(stored_value["subject"]),
-            stored_value["value"],
-            stored_value["raw"],
-            StatementSource(stored_value["stated_in"]),
-            stored_value["name"],
-        )
+@dataclass(frozen=True, slots=True)
+class StatedRights:
+    """Statements as rows store them."""
+
+    statements: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)

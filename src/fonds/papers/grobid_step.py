@@ -202,7 +202,7 @@ class PersistGrobidStep:
             status_code=item.status_code,
             status=str(status),
             fatcat_release=reading.fatcat_release,
-            metadata=reading.row or None,
+            metadata=reading.summary,
             quality=reading.quality or None,
             extractor=item.extractor,
             error_msg=error[:ERROR_MAX_CHARS] if error else None,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from fonds.derivatives.documents import (
     DocumentOrigin,
@@ -15,7 +17,6 @@ from fonds.derivatives.documents import (
 )
 from fonds.derivatives.fixity import TEXT, build_fixity, build_row_fixity
 from fonds.derivatives.jats import (
-    RIGHTS,
     SUCCESS,
     UNREADABLE,
     build_document,
@@ -23,6 +24,7 @@ from fonds.derivatives.jats import (
     find_rows,
 )
 from fonds.derivatives.sketch import build_file_sketch, write_sketches
+from fonds.model.bibliography import PaperHead, PaperSummary
 from fonds.model.capture import format_datetime14
 from fonds.model.errors import ChildError
 from fonds.model.paper import JATS_VERSION, UnmatchedPaper, UnreadArticle
@@ -117,28 +119,32 @@ def read_article(
 
 
 def _build_row(item: UnreadArticle, article: JatsReading, now: datetime) -> JatsRow:
-    biblio = article.reading.row.get("biblio", {})
+    summary = _summarize(article)
+    head = summary.head if summary else PaperHead()
     error = article.reading.error
     return JatsRow(
         sha1hex=item.file.sha1,
         updated=now,
         status=SUCCESS if article.reason is None else UNREADABLE,
         quality=article.reading.quality or None,
-        title=biblio.get("title"),
-        doi=biblio.get("doi"),
+        title=head.title,
+        doi=head.doi,
         published=article.date,
         language=article.language,
         word_count=len(article.text.split()) if article.reason is None else None,
-        reference_count=article.reading.row.get("reference_count", 0),
-        metadata=_build_metadata(article),
+        reference_count=(summary.reference_count or 0) if summary else 0,
+        metadata=summary,
         error_msg=error[:ERROR_MAX_CHARS] if error else None,
         extractor=JATS_VERSION,
     )
 
 
-def _build_metadata(article: JatsReading) -> dict[str, Any] | None:
-    rights = [statement.to_json() for statement in article.rights]
-    return {**article.reading.row, **({RIGHTS: rights} if rights else {})} or None
+def _summarize(article: JatsReading) -> PaperSummary | None:
+    """Return the bibliographic metadata with the article's rights statements; None without any."""
+    summary = article.reading.summary
+    if not article.rights:
+        return summary
+    return msgspec.structs.replace(summary or PaperSummary(), rights=tuple(article.rights))
 
 
 def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:

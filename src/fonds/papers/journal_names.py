@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
-from fonds.derivatives.grobid import parse_metadata
-from fonds.model.encoding import prepare_type
+from fonds.model.bibliography import Journal
 from fonds.model.rows import BibliographyRow, GrobidRow, JatsRow
 from fonds.model.rows.row import Row
-from fonds.papers.bibliography.paper import Journal
 from fonds.ports import Records
 
 Reading = BibliographyRow | GrobidRow | JatsRow
@@ -33,12 +29,8 @@ def choose_journal(rows: Iterable[Row | None]) -> Journal | None:
 
 
 def _collect_journals(rows: Iterable[Reading]) -> dict[str, Journal]:
-    journals: dict[str, Journal] = {}
-    for row in rows:
-        try:
-            journals[row.sha1hex] = msgspec.convert(
-                parse_metadata(row.metadata).get("journal"), prepare_type(Journal)
-            )
-        except msgspec.ValidationError:
-            continue
-    return journals
+    return {
+        row.sha1hex: row.metadata.head.journal
+        for row in rows
+        if row.metadata and row.metadata.head.journal
+    }

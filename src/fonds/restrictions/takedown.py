@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+
+import msgspec
 
 from fonds.derivatives.index_update import iter_complete_documents, reindex_files
 from fonds.derivatives.kinds import indexed_kinds
@@ -19,7 +20,7 @@ from fonds.failures.decisions import accept
 from fonds.failures.entries import FailureQuery
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.model.message import Subscription
-from fonds.model.restrictions import REDACTED
+from fonds.model.restrictions import REDACTED, TakedownRest
 from fonds.model.rows import (
     CdxRow,
     DispositionRow,
@@ -45,7 +46,6 @@ from fonds.restrictions.traces import (
 from fonds.restrictions.warc_records import (
     WarcPurge,
     find_warc_names,
-    list_remaining_warcs,
     scan_warc_names,
 )
 from fonds.rights.host_files import withdraw_files
@@ -99,9 +99,9 @@ class TakedownService:
             if not traces.has_any or traces.under_way:
                 break
         row = self._purge_warcs(row)
-        if traces is None or traces.has_any or list_remaining_warcs(row):
+        if traces is None or traces.has_any or row.rest.warcs:
             return row
-        finished_row = replace(row, rest={}, finished=self.clock())
+        finished_row = replace(row, rest=TakedownRest(), finished=self.clock())
         records.put([finished_row])
         return finished_row
 
@@ -111,24 +111,23 @@ class TakedownService:
         """
         records, sha1hex = self.stores.records, row.sha1hex
         documents = {
-            *_list_documents(row),
+            *row.rest.documents,
             *list_document_ids(records, sha1hex),
             *list_story_ids(records, sha1hex),
         }
         names = warcs | find_warc_names(self.stores, sha1hex)
-        rest = {"documents": sorted(documents), "warcs": sorted(names)}
+        rest = TakedownRest(documents=tuple(sorted(documents)), warcs=tuple(sorted(names)))
         row = replace(row, rest=rest, finished=None)
         records.put([row])
         return row
 
     def _purge_warcs(self, row: TakedownRow) -> TakedownRow:
         """Purge the WARCs named in the row. Return the row with those that still contain the file."""
-        for name in list_remaining_warcs(row):
+        for name in row.rest.warcs:
             if self.warcs(row, name):
-                remaining = [
-                    warc_name for warc_name in list_remaining_warcs(row) if warc_name != name
-                ]
-                row = replace(row, rest={**row.rest, "warcs": remaining})
+                remaining = tuple(warc_name for warc_name in row.rest.warcs if warc_name != name)
+                rest = msgspec.structs.replace(row.rest, warcs=remaining)
+                row = replace(row, rest=rest)
                 self.stores.records.put([row])
         return row
 
@@ -159,7 +158,7 @@ class TakedownService:
         Story documents with this file as an earlier version are removed too. They are indexed again
         without it.
         """
-        documents = self.stores.index.get(_list_documents(row))
+        documents = self.stores.index.get(row.rest.documents)
         document_ids = [
             id_
             for id_, document in documents.items()
@@ -175,14 +174,9 @@ class TakedownService:
         """Index another version of each story, if there is one, without this file's text."""
         stores = self.stores
         for _, indexed in indexed_kinds():
-            current = list(indexed.load_current(stores.records, _list_documents(row)).values())
+            current = list(indexed.load_current(stores.records, row.rest.documents).values())
             for document in iter_complete_documents(indexed, stores.records, stores.blobs, current):
                 stores.index.put([document])
-
-
-def _list_documents(row: TakedownRow) -> list[str]:
-    documents: Any = row.rest.get("documents", [])
-    return [str(document_id) for document_id in documents]
 
 
 def _list_captures(records: Records, sha1hex: str) -> Iterable[str]:

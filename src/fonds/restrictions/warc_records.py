@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fonds.leases.leases import Leases
 from fonds.model.errors import FondsError
@@ -42,14 +41,8 @@ def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
     found |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
     for row in stores.records.get(TakedownRow, [sha1hex]):
-        found |= set(list_remaining_warcs(row))
+        found |= set(row.rest.warcs)
     return {name for name in found if "/" not in name}
-
-
-def list_remaining_warcs(row: TakedownRow) -> list[str]:
-    """Return our WARCs that a takedown must still purge."""
-    found: Any = row.rest.get("warcs", [])
-    return [str(one) for one in found]
 
 
 def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
-from fonds.model.rights import Rights, RobotsInForce, Statement
+from fonds.model.rights import Rights, RobotsInForce, StatedRights
 from fonds.model.rows import CaptureRightsRow, FileRightsRow
 from fonds.ports import Records
 
@@ -27,18 +26,15 @@ def load_capture_rights(records: Records, captures: Mapping[str, str]) -> dict[s
 
 def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
     """Merge the rows of one capture and its file; each statement once."""
-    statements = [*_decode_statements(row), *_decode_statements(file)]
+    statements = [
+        statement for stated in (row, file) if stated for statement in stated.stated.statements
+    ]
     return Rights(_decode_robots(row), tuple(dict.fromkeys(statements)))
 
 
 def parse_row_rights(row: CaptureRightsRow) -> Rights:
     """Return the rights stored for one capture, without those of its file."""
     return merge_row_rights(row, None)
-
-
-def encode_statements(statements: Iterable[Statement]) -> dict[str, Any]:
-    """Encode statements for the column `stated`."""
-    return {"statements": [statement.to_json() for statement in statements]}
 
 
 def build_capture_rights_row(
@@ -55,13 +51,9 @@ def build_capture_rights_row(
         robots_answer=robots.answer if robots else None,
         robots_capture_id=robots.capture_id if robots else None,
         robots_rule=robots.rule if robots else None,
-        stated=encode_statements(rights.statements),
+        stated=StatedRights(rights.statements),
         updated=updated,
     )
-
-
-def _decode_statements(row: CaptureRightsRow | FileRightsRow | None) -> list[Statement]:
-    return [Statement.from_json(statement) for statement in row.stated["statements"]] if row else []
 
 
 def _decode_robots(row: CaptureRightsRow | None) -> RobotsInForce | None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from fonds.model.rights import RAW_MAX_CHARS, STATEMENTS_MAX, Statement
+from fonds.model.rights import RAW_MAX_CHARS, STATEMENTS_MAX, StatedRights, Statement
 from fonds.model.rows import FileRightsRow, Row
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records
-from fonds.rights.capture_rights import encode_statements
 
 
 def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> list[Row]:
@@ -25,20 +23,7 @@ def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> li
     ]
     if not bounded:
         return []
-    return [FileRightsRow(row.sha1hex, encode_statements(bounded), row.extractor, row.updated)]
-
-
-def parse_statements(stored_value: Any) -> list[Statement]:
-    """Parse a list of statements from metadata; skip malformed ones."""
-    parsed = []
-    for item in stored_value if isinstance(stored_value, list) else ():
-        try:
-            statement = Statement.from_json(item)
-        except (KeyError, TypeError, ValueError):
-            continue
-        if all(isinstance(text, str) for text in (statement.value, statement.raw, statement.name)):
-            parsed.append(statement)
-    return parsed
+    return [FileRightsRow(row.sha1hex, StatedRights(tuple(bounded)), row.extractor, row.updated)]
 
 
 def remove_stale_rights(

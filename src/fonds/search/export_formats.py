@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
+from fonds.model.bibliography import Journal
 from fonds.model.document import IndexDocument
 from fonds.model.parquet import build_arrow_schema, convert_rows
 from fonds.papers.bibliography.bibtex_csl import build_csl, format_bibtex
-from fonds.papers.bibliography.paper import Journal
 from fonds.papers.journal_names import find_journals
 from fonds.ports import Stores
 from fonds.search.export_rows import FIELDS, iter_document_rows

@@ -349,7 +349,7 @@ def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
     with_text = sum(bool(count) for count in words)
     without_text = sum(count == 0 for count in words)
     listed_counts = [*words[:CELLS_MAX], *[None] * (min(total, CELLS_MAX) - len(words))]
-    origin_name = (row.metadata or {}).get("origin")
+    origin_name = row.metadata.origin if row.metadata else None
     return PageStrip(
         cells=[PageCell(number, count) for number, count in enumerate(listed_counts, start=1)],
         pages_total=total,

@@ -44,6 +44,7 @@ from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.exchange import Hop, HttpHead
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import collect_credentials
+from fonds.model.stored_json import encode_stored
 from fonds.pipelines.runtime.intake import IntakeCounts
 from fonds.pipelines.runtime.schedule import RecurringTask
 from fonds.pipelines.runtime.timetable import Runner, Timetable
@@ -229,8 +230,9 @@ def _poll_rows(
     polls = new = failed = 0
     for done in poll_in_turn(polling, rows):
         polls, new, failed = polls + 1, new + done.new, failed + bool(done.error)
-        told = {"source": done.row.url, "new": done.new, "error": done.error, **done.notes}
-        logger.info("polled", extra={"poll": told})
+        counts = {"source": done.row.url, "new": done.new, "error": done.error}
+        log_fields = {**counts, **encode_stored(done.notes)}
+        logger.info("polled", extra={"poll": log_fields})
         if should_stop():
             break
     return polls, new, failed

@@ -17,13 +17,12 @@ from fonds.model.file import FileMeta, IdentifiedCapture, UnextractedPdf, Unpars
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
 from fonds.model.story import ContentMetadata, ParsedPage, Story, UnarchivedBody
+from fonds.model.story_json import decode_story, encode_story
 from fonds.model.task import Task
 from fonds.queues.messages.envelope import (
     build_foreign_entry,
     decode,
-    decode_story,
     encode,
-    encode_story,
 )
 from fonds.queues.messages.work_objects import read_task
 from fuzz.promises import holds

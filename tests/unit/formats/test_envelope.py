@@ -12,11 +12,10 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import Message
 from fonds.model.story import SCHEMA_VERSION, ParsedPage, Story, UnarchivedBody
+from fonds.model.story_json import decode_story, encode_story
 from fonds.queues.messages.envelope import (
     decode,
-    decode_story,
     encode,
-    encode_story,
 )
 from step_bench import MOMENT, page_file
 

@@ -26,7 +26,7 @@ from fonds.model.capture import RssEntry
 from fonds.model.exchange import HttpHead
 from fonds.model.restrictions import Tombstone
 from fonds.model.story import ContentMetadata, HttpMetadata, PageMetadata, Story
-from fonds.queues.messages.envelope import decode_story, encode_story
+from fonds.model.story_json import decode_story, encode_story
 
 LATIN1 = "<p>größer</p>".encode("latin-1")
 

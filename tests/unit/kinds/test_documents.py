@@ -13,18 +13,21 @@ from fonds.derivatives import pdf, story
 from fonds.derivatives.documents import DocumentOrigin, encode_text
 from fonds.derivatives.pdf import INDEXED, TITLE_MAX_CHARS
 from fonds.model.pdf import PdfStatus
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import PdfMetaRow, StoryMetaRow
+from fonds.model.stored_json import decode_stored
+from fonds.model.story_json import build_story
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 ORIGIN = DocumentOrigin("http://e.org/a/pa%20per.pdf?x=1", "e.org", "floods")
 PDF = PdfMetaRow(
     "a" * 40, NOON, "success", True, 3, 700, 841.0, 595.0, None, NOON, "1.7",
-    {"title": "A title", "language": "de"}, "pdf/1", None,
+    PdfMetadata(title="A title", language="de"), "pdf/1", None,
 )  # fmt: skip
 STORY = StoryMetaRow(
     "b" * 40, "c" * 64, "20240229000000", NOON, "success", "http://x.org/a", "x.org",
     "2024-02-29", "de", "Titel", 12,
-    {"content_metadata": {"parsed_date": "2024-03-01T02:03:04+01:00"}}, "page/1",
+    build_story({"content_metadata": {"parsed_date": "2024-03-01T02:03:04+01:00"}}), "page/1",
 )  # fmt: skip
 TEXT = b"\f \nFirst line\nsecond"
 
@@ -57,7 +60,7 @@ def test_a_pdf_has_all_that_its_row_its_text_and_its_origin_say() -> None:
 def test_the_title_is_what_is_stated_else_the_first_line_else_the_name(
     stated: object, text: bytes | None, title: str
 ) -> None:
-    row = replace(PDF, metadata={"title": stated})
+    row = replace(PDF, metadata=decode_stored(PdfMetadata, {"title": stated}))
     assert pdf.build_document(row, text, ORIGIN).article_title == title
 
 
@@ -92,7 +95,10 @@ def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
 def test_a_story_that_does_not_say_when_it_was_parsed_goes_by_its_row(
     said: dict[str, object],
 ) -> None:
-    assert story.build_document(replace(STORY, story=said), None, ORIGIN).indexed_date == NOON
+    assert (
+        story.build_document(replace(STORY, story=build_story(said)), None, ORIGIN).indexed_date
+        == NOON
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +108,7 @@ def test_a_time_without_a_zone_is_in_utc_as_media_clouds_archives_have_it(
     said: str, hour: int
 ) -> None:
     told = {"content_metadata": {"parsed_date": said}}
-    found = story.build_document(replace(STORY, story=told), None, ORIGIN).indexed_date
+    found = story.build_document(replace(STORY, story=build_story(told)), None, ORIGIN).indexed_date
     assert (found.tzinfo, found.date(), found.hour) == (UTC, date(2024, 3, 1), hour)
 
 
@@ -112,7 +118,7 @@ def test_no_text_stops_a_document_or_leaves_what_the_records_cannot_keep(
 ) -> None:
     blob = encode_text(text)
     document = pdf.build_document(
-        replace(PDF, metadata={"title": title}), blob, DocumentOrigin(url, "", url)
+        replace(PDF, metadata=PdfMetadata(title=title)), blob, DocumentOrigin(url, "", url)
     )
     page = story.build_document(
         replace(STORY, article_title=title, url=url), blob, DocumentOrigin(url, "", url)

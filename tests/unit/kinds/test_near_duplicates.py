@@ -16,6 +16,7 @@ from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import StoryMetaRow
+from fonds.model.story import Story
 from fonds.ports import Stores
 from fonds.search.results import find_near_duplicates
 from fonds.web.app import create_app
@@ -67,7 +68,7 @@ def row(one: IndexDocument) -> StoryMetaRow:
         language="en",
         article_title=one.article_title,
         word_count=len(one.text_content.split()),
-        story={},
+        story=Story(),
         extractor="article/1",
     )
 

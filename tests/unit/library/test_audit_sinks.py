@@ -11,6 +11,7 @@ from fonds.audit import conservation
 from fonds.audit.conservation import SinkCheck
 from fonds.derivatives.sketch import build_file_sketch, build_page_sketch
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoryMetaRow
+from fonds.model.story import Story
 from step_bench import Bench
 
 BEGAN = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -43,7 +44,7 @@ def test_a_row_that_a_sink_should_have_written_and_is_not_there_is_named(bench: 
         f"persist_pdf_text is done with {PDF}, but text_sketch does not show it",
     ]
     story = (PAGE, "3" * 64, "20240305060708", BEGAN, "success", "http://e.org/", "")
-    row = StoryMetaRow(*story, None, None, None, 1, {}, "x")
+    row = StoryMetaRow(*story, None, None, None, 1, Story(), "x")
     of_pdf = build_file_sketch(pdf_row(False), "20240305060708", "http://e.org/", "")
     bench.records.put([pdf_row(False), row, build_page_sketch(row, "words"), of_pdf])
     assert found(bench, *rows) == []

@@ -15,6 +15,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.file import UnparsedPage
 from fonds.model.message import DEFAULT_TRAITS, Subscription
 from fonds.model.rows import DispositionRow, FileMetaRow, StoryMetaRow
+from fonds.model.story import Story
 from fonds.queues.messages.envelope import decode
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.journal_table.cells import build_file_cells
@@ -48,7 +49,7 @@ def page(
     bench.records.ledger.write([_ended(capture.id, "identify", "done", file.sha1)])
     bench.records.ledger.write([_ended(capture.id, "parse_story", verdict, file.sha1)])
     if extractor is not None:
-        facts = ("http://e.org/", "", None, None, None, 1, {}, extractor)
+        facts = ("http://e.org/", "", None, None, None, 1, Story(), extractor)
         times = ("20240305060708", MOMENT, "success")
         bench.records.put([StoryMetaRow(file.sha1, f"{number:064x}", *times, *facts)])
     return file.sha1

@@ -19,6 +19,7 @@ from fonds.derivatives.fixity import (
 )
 from fonds.model.archive import Blob
 from fonds.model.keys import build_text_blob_key
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import (
     CdxRow,
     DeepAuditRow,
@@ -114,14 +115,15 @@ def test_fixity_is_the_same_for_a_row_and_for_what_the_database_gives_back(store
         "nan": float("nan"),
     }
     sizes = (3, 5, 841.8898, 595.27563)
-    facts = ("success", True, *sizes, None, datetime.now(UTC), "1.7", said, "reader", None)
+    metadata = PdfMetadata(unknown=said)
+    facts = ("success", True, *sizes, None, datetime.now(UTC), "1.7", metadata, "reader", None)
     row = PdfMetaRow(PDF, datetime.now(UTC), *facts)
     stores.records.put([row])
     (back,) = stores.records.get(PdfMetaRow, [PDF])
     assert build_row_fixity(back) == build_row_fixity(row)
     # As PostgreSQL gives them back: reals of four bytes, whole floats as integers of all their digits.
     as_there = {**said, "n": 10**20, "large": 3 * 10**200, "whole": 2}
-    there = replace(back, page0_height=841.88977, metadata=as_there)
+    there = replace(back, page0_height=841.88977, metadata=PdfMetadata(unknown=as_there))
     here = replace(back, page0_height=struct.unpack(">f", struct.pack(">f", 841.88977))[0])
     assert build_row_fixity(there) == build_row_fixity(here)
 

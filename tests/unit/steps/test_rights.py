@@ -26,7 +26,7 @@ from fonds.model.file import IdentifiedCapture, UnextractedPdf, UnparsedPage
 from fonds.model.keys import encode_sha1_base32
 from fonds.model.paper import UnreadArticle
 from fonds.model.pdf import PdfText
-from fonds.model.rights import Statement, StatementSource
+from fonds.model.rights import StatedRights, StatementSource
 from fonds.model.rows import CaptureRightsRow, FileRightsRow, TakedownRow
 from fonds.model.story import ParsedPage
 from fonds.papers.bibliography.jats import (
@@ -113,7 +113,7 @@ def test_nothing_of_what_was_taken_down_stays(bench: Bench) -> None:
     (found,) = keep(bench, first)
     removed = {type(row) for row in iter_file_rows(bench.records, found.about)}
     assert CaptureRightsRow in removed
-    bench.records.put([TakedownRow(found.about, "other", "", "me", LATER, {})])
+    bench.records.put([TakedownRow(found.about, "other", "", "me", LATER)])
     keep(bench, first)
     assert list(bench.records.find(CaptureRightsRow)) == []
 
@@ -170,7 +170,7 @@ def test_what_a_file_states_has_a_row_that_its_kind_promises(  # type: ignore[no
 ) -> None:
     sha1hex = read(bench, body)
     (row,) = bench.records.find(FileRightsRow)
-    (statement,) = (Statement.from_json(one) for one in row.stated["statements"])
+    (statement,) = row.stated.statements
     assert (row.sha1hex, statement.value, statement.stated_in) == (sha1hex, "cc-by-4.0", where)
     promised = [
         one
@@ -193,6 +193,6 @@ def test_a_file_that_states_nothing_when_it_is_read_again_has_no_row(  # type: i
 ) -> None:
     sha1hex = read(bench, body)
     assert list(bench.records.find(FileRightsRow)) == []
-    bench.records.put([FileRightsRow(sha1hex, {"statements": []}, "reader 0", LATER)])
+    bench.records.put([FileRightsRow(sha1hex, StatedRights(()), "reader 0", LATER)])
     read(bench, body)
     assert list(bench.records.find(FileRightsRow)) == []

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 import sqlalchemy as sa
 
-from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
+from fonds.stores.records.column_types import CleanText, StoredJson, UtcTime
 from fonds.stores.records.tables import derive
 
 
@@ -52,7 +52,7 @@ def test_a_table_has_the_columns_of_its_row() -> None:
         "share": sa.REAL,
         "is_so": sa.Boolean,
         "at": UtcTime,
-        "said": CleanJson,
+        "said": StoredJson,
     }
     assert [column.name for column in table.c if column.nullable] == ["share", "said"]
     assert [column.name for column in table.primary_key] == ["sha1hex", "number"]

@@ -22,6 +22,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import (
     DispositionRow,
     EntryRow,
@@ -140,7 +141,11 @@ def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(
             other.execute(insert_of(columns, "?"), values)
         other.commit()
     whole, bare = records.find(PdfMetaRow)
-    assert (whole.word_count, whole.metadata, whole.extractor) == (7, {"title": "Fähre"}, "")
+    assert (whole.word_count, whole.metadata, whole.extractor) == (
+        7,
+        PdfMetadata(title="Fähre"),
+        "",
+    )
     assert whole.pdf_created == NOON
     assert (bare.status, bare.word_count, bare.error_msg) == ("success", None, None)
     assert abs(bare.updated - datetime.now(UTC)) < timedelta(minutes=5)

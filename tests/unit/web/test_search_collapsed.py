@@ -12,6 +12,7 @@ from filled_home import opened
 from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
+from fonds.model.story import Story
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -21,7 +22,7 @@ def words(name: str) -> str:
 
 
 def sketched(one: IndexDocument) -> TextSketchRow:
-    facts = ("success", one.url, "", None, "en", "t", 9, {}, "x")
+    facts = ("success", one.url, "", None, "en", "t", 9, Story(), "x")
     of_page = StoryMetaRow(one.sha1hex, one.id, "20240101000000", one.indexed_date, *facts)  # type: ignore[arg-type]
     return build_page_sketch(of_page, one.text_content)
 

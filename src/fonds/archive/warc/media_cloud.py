@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
 from fonds.archive.warc.writer import AppendableFile, RecordWriter, WrittenRecord
 from fonds.model.archive import ArchiveEntry
 from fonds.model.exchange import HttpHead
+from fonds.model.story import HttpMetadata, Story
+from fonds.model.story_json import decode_story, encode_story
 
 FIELDS = {
     "rss_entry": (
@@ -58,23 +59,29 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
 
     The response's status is kept, and its charset renamed.
     """
-    metadata = msgspec.json.decode(entry.metadata_json) if entry.metadata_json else {}
-    story = {
-        name: {key: metadata.get(name, {}).get(key) for key in fields}
-        for name, fields in FIELDS.items()
-    }
-    content = story["content_metadata"]
-    if not content["text_content"]:
+    story = decode_story(entry.metadata_json) if entry.metadata_json else Story()
+    content = story.content_metadata
+    if not content.text_content:
         plain = replace(entry, exchange=None, metadata_json=None)
         return plain if entry.original else replace(plain, http=None)
-    content["parsed_date"] = _drop_time_zone(content["parsed_date"])
+    content = replace(content, parsed_date=_drop_time_zone(content.parsed_date))
     return replace(
         entry,
-        http=_build_head(entry.http, story["http_metadata"]),
-        metadata_json=msgspec.json.format(msgspec.json.encode(story), indent=2),
+        http=_build_head(entry.http, story.http_metadata),
+        metadata_json=_encode_fields(replace(story, content_metadata=content)),
         original=None,
         exchange=None,
     )
+
+
+def select_fields(story: Story) -> dict[str, dict[str, object]]:
+    """Return the fields that Media Cloud knows, by sub-object."""
+    document = encode_story(story)
+    return {name: {key: document[name][key] for key in fields} for name, fields in FIELDS.items()}
+
+
+def _encode_fields(story: Story) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(select_fields(story)), indent=2)
 
 
 def _drop_time_zone(text: str | None) -> str | None:
@@ -89,11 +96,11 @@ def _drop_time_zone(text: str | None) -> str | None:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() if moment.tzinfo else text
 
 
-def _build_head(http: HttpHead | None, http_metadata: dict[str, Any]) -> HttpHead:
-    code = http_metadata["response_code"]
+def _build_head(http: HttpHead | None, http_metadata: HttpMetadata) -> HttpHead:
+    code = http_metadata.response_code
     if code is None and http is not None:
         code = http.status
-    encoding = http_metadata["encoding"] or (http.charset if http else None)
+    encoding = http_metadata.encoding or (http.charset if http else None)
     content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
     line = "HTTP/1.0 200 OK" if code == 200 else f"HTTP/1.0 {code} HUH?"
     return HttpHead(code or 0, line, (("Content-Type", content_type),))

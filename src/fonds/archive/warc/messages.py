@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
@@ -25,11 +25,12 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from fonds.archive.warc.media_cloud import FIELDS
+from fonds.archive.warc.media_cloud import select_fields
 from fonds.archive.warc.writer import METADATA_TYPE
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.message import Message
+from fonds.model.story import Story
 
 BODY_MAX_BYTES = 1024**3
 ADDRESS, ID, KEY, ATTEMPT, HEADERS = (
@@ -49,14 +50,13 @@ _IN_URL = "%/:?&=+$,;@!*'()~[]|#"
 class MessageStory:
     """The story a message is about.
 
-    `found_at` is the time it was fetched or found (aware UTC). `parts` maps the names of
-    sub-objects to fields.
+    `found_at` is the time it was fetched or found (aware UTC).
     """
 
     url: str
     page: bytes
     found_at: datetime | None
-    parts: Mapping[str, Mapping[str, object]]
+    story: Story
 
 
 class MessageWriter:
@@ -98,13 +98,8 @@ class MessageWriter:
 
     def _write_story(self, message: Message, story: MessageStory) -> None:
         """Write a page and its metadata as Media Cloud's `dump_archives` does."""
-        sub_objects = {
-            name: {key: story.parts.get(name, {}).get(key) for key in fields}
-            for name, fields in FIELDS.items()
-        }
-        code, encoding = (
-            sub_objects["http_metadata"][key] for key in ("response_code", "encoding")
-        )
+        http = story.story.http_metadata
+        code, encoding = http.response_code, http.encoding
         content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
         head = StatusAndHeaders(
             "200 OK" if code == 200 else f"{code} HUH?",
@@ -125,7 +120,7 @@ class MessageWriter:
             warc_headers_dict=dict(date),
         )
         self._writer.write_record(response)
-        metadata = {**sub_objects, RABBITMQ_HEADERS: dict(message.headers)}
+        metadata = {**select_fields(story.story), RABBITMQ_HEADERS: dict(message.headers)}
         body = json.dumps(metadata, indent=2, default=str).encode()
         refers_to = response.rec_headers.get_header("WARC-Record-ID")
         record = self._writer.create_warc_record(

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import pikepdf
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -350,7 +351,7 @@ def _build_result(
     xmp_fields = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
     xmp = {name: value for name, value in asdict(xmp_fields).items() if value and name != "rights"}
     rights = [
-        statement.to_json()
+        msgspec.to_builtins(statement)
         for statement in (*xmp_fields.rights, *_read_info_rights(structure.info or {}))
     ]
     page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]

@@ -38,12 +38,23 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.clusterings import list_progress as rebuilds
 from fonds.leases.lease import LeaseConflictError
 from fonds.leases.leases import Leases
+from fonds.model.encoding import prepare_type
 from fonds.model.errors import ConfigurationError, FondsError, TransientError
 
 if TYPE_CHECKING:
     from fonds.grouping.rebuild.rebuild import ProgressCallback
 
 REQUESTED = "wanted"
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildFailure:
+    """Failure of the request made at `wanted`, as the cell stores it; None if no request failed."""
+
+    wanted: int | None = None
+    error: str = ""
+
+
 QUEUED, BUILDING, DONE, FAILED = "queued", "building", "done", "failed"
 RECHECK_S = 2.0
 """Delay before another attempt while another process is building or a store is unavailable."""
@@ -184,7 +195,7 @@ def run_request(
     except (LeaseConflictError, TransientError):
         return False
     except (FondsError, ValueError, ArithmeticError, MemoryError) as error:
-        failure = encode_json({"wanted": requested_at, "error": str(error) or type(error).__name__})
+        failure = encode_json(RebuildFailure(requested_at, str(error) or type(error).__name__))
         with changes.lease(name) as collection:
             if is_collection_row(collection.cells):
                 changes.leases.check(collection.lease)
@@ -271,5 +282,7 @@ def _failure_column(conf: str) -> str:
 
 def _find_failure(cells: Cells, conf: str, requested_at: int) -> str | None:
     """Return why the request of this time failed; None if it did not."""
-    failure = msgspec.json.decode(decode_text(cells, _failure_column(conf), "{}"))
-    return str(failure["error"]) if failure.get("wanted") == requested_at else None
+    failure = msgspec.json.decode(
+        decode_text(cells, _failure_column(conf), "{}"), type=prepare_type(RebuildFailure)
+    )
+    return failure.error if failure.wanted == requested_at else None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
 
 from fonds.grouping.clustering import (
     building_column,
@@ -15,6 +12,7 @@ from fonds.grouping.clustering import (
     processed_column,
     served_column,
 )
+from fonds.grouping.configuration import Configuration, parse_configuration
 from fonds.grouping.names import DEFAULT, CollectionName, name_rebuild_lease
 from fonds.grouping.stored.keys import build_namespace_prefix
 from fonds.grouping.tables import (
@@ -84,7 +82,7 @@ class ClusteringView:
     ended: int
     later: int
     later_outliers: int
-    configuration: Mapping[str, Any]
+    configuration: Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,5 +196,5 @@ def _parse_clustering(row: Cells, is_served: bool) -> ClusteringView:
         decode_int(row, "main:ended"),
         decode_int(row, "main:later"),
         decode_int(row, "main:later_outliers"),
-        msgspec.json.decode(decode_text(row, "main:configuration", "{}")),
+        parse_configuration(row),
     )

@@ -10,13 +10,14 @@ import msgspec
 from fonds.derivatives.documents import parse_authors
 from fonds.derivatives.jats import SUCCESS, UNREADABLE
 from fonds.ingest.bulk.record_reading import BodyResult, RecordState
+from fonds.model.bibliography import PaperHead
 from fonds.model.disposition import Disposition
 from fonds.model.file import FileMeta
 from fonds.model.paper import JATS_VERSION
 from fonds.model.pdf import PdfText
 from fonds.model.story import ParsedPage
+from fonds.model.story_json import encode_story
 from fonds.papers.article_result import ArticleResult
-from fonds.queues.messages.envelope import encode_story
 
 if TYPE_CHECKING:  # Avoids loading the XML parser when nothing is extracted.
     from fonds.papers.bibliography.jats import JatsReading
@@ -142,17 +143,17 @@ def _build_story_fields(page: ParsedPage) -> dict[str, Any]:
 
 def _build_article_fields(article: JatsReading) -> dict[str, Any]:
     reading = article.reading
-    biblio = reading.row.get("biblio", {})
+    head = reading.summary.head if reading.summary else PaperHead()
     return {
         "status": SUCCESS if reading.error is None else UNREADABLE,
         "detail": reading.error,
         "extractor": JATS_VERSION,
-        "title": biblio.get("title"),
-        "authors": list(parse_authors(biblio.get("authors"))) or None,
+        "title": head.title,
+        "authors": list(parse_authors([author.name for author in head.authors])) or None,
         "publication_date": article.date,
         "language": article.language,
         "word_count": len(article.text.split()) if reading.error is None else None,
-        "doi": biblio.get("doi"),
+        "doi": head.doi,
         "metadata": _encode_json(
             {"bibliography": msgspec.json.decode(reading.metadata)} if reading.metadata else {}
         ),

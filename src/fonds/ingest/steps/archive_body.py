@@ -31,8 +31,8 @@ from fonds.model.file import UnparsedPage
 from fonds.model.rows import CdxRow, EntryRow, FetchedPageRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Story, UnarchivedBody
+from fonds.model.story_json import encode_story
 from fonds.ports import Archive, Blobs, Records, Table
-from fonds.queues.messages.envelope import encode_story
 from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 

@@ -26,7 +26,6 @@ from fonds.model.rows import StoryMetaRow
 from fonds.model.step import Result
 from fonds.model.story import ParsedPage, Story
 from fonds.ports import Blobs, Index, Records
-from fonds.queues.messages.envelope import encode_story
 from fonds.rights.combined_rights import add_rights
 from fonds.rights.file_rights import remove_stale_rights
 
@@ -137,6 +136,6 @@ def _build_row(item: ParsedPage, now: datetime) -> StoryMetaRow:
         language=content.language,
         article_title=content.article_title,
         word_count=len((content.text_content or "").split()),
-        story=encode_story(without_text),
+        story=without_text,
         extractor=item.extractor,
     )

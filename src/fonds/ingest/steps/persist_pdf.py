@@ -32,8 +32,10 @@ from fonds.model.pdf import (
     StatusClass,
     Thumbnail,
 )
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, TextSketchRow
 from fonds.model.step import Result
+from fonds.model.stored_json import decode_stored
 from fonds.ports import Blobs, Index, Records
 from fonds.rights.file_rights import remove_stale_rights
 from fonds.urls.normalization import find_canonical_domain
@@ -233,7 +235,7 @@ def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
     )
 
 
-def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
+def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | None:
     """Return the metadata fields of seed 003, spelled as there whatever the case in the file, and
     other small ones.
 
@@ -262,7 +264,7 @@ def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] |
     counts = extra.get("word_count"), extra.get("word_count_whitespace")
     if counts[0] != counts[1]:
         metadata["word_count_whitespace"] = counts[1]
-    return metadata or None
+    return decode_stored(PdfMetadata, metadata) if metadata else None
 
 
 def _find_publication_date(bibliography: Any) -> dict[str, str]:

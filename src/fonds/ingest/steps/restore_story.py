@@ -18,8 +18,8 @@ from fonds.model.errors import DamagedInputError
 from fonds.model.file import UnparsedPage
 from fonds.model.step import Output, Result
 from fonds.model.story import ContentMetadata, ParsedPage, RawHtml, Story
+from fonds.model.story_json import decode_story
 from fonds.ports import Archive
-from fonds.queues.messages.envelope import decode_story
 from fonds.text.language_codes import find_two_letter_code
 from fonds.urls.mediacloud_id import hash_url
 from fonds.urls.normalization import compute_story_id

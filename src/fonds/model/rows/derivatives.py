@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from fonds.model.bibliography import PaperSummary
+from fonds.model.pdf_metadata import PdfMetadata
+from fonds.model.story import Story
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class PdfMetaRow:
     permanent_id: str | None
     pdf_created: dt.datetime | None
     pdf_version: str | None
-    metadata: Mapping[str, Any] | None
+    metadata: PdfMetadata | None
     extractor: str
     error_msg: str | None
 
@@ -57,8 +60,8 @@ class CrashedPdfRow:
 class BibliographyRow:
     """`bibliography`: bibliographic data read from a paper without a server.
 
-    The full result is in the table, `bib0`. `metadata` is as in `grobid`. `title`, `doi`,
-    `arxiv_id` and `reference_count` are copied from it for queries.
+    The full result is in the table, `bib0`. `title`, `doi`, `arxiv_id` and `reference_count` are
+    copied from `metadata` for queries.
     """
 
     TABLE: ClassVar[str] = "bibliography"
@@ -73,7 +76,7 @@ class BibliographyRow:
     doi: str | None
     arxiv_id: str | None
     reference_count: int
-    metadata: Mapping[str, Any] | None
+    metadata: PaperSummary | None
     extractor: str
 
 
@@ -82,8 +85,7 @@ class GrobidRow:
     """`grobid`: result of GROBID for a PDF.
 
     It is the table of this name in other systems, plus `quality`, `extractor` and `error_msg`.
-    `metadata` holds `biblio` (title, authors, journal, date, identifiers), `reference_count`,
-    `grobid_timestamp` and `language_code`. `fatcat_release` may be set in older results.
+    `fatcat_release` may be set in older results.
     """
 
     TABLE: ClassVar[str] = "grobid"
@@ -96,7 +98,7 @@ class GrobidRow:
     status_code: int
     status: str
     fatcat_release: str | None
-    metadata: Mapping[str, Any] | None
+    metadata: PaperSummary | None
     quality: str | None
     extractor: str
     error_msg: str | None
@@ -106,8 +108,7 @@ class GrobidRow:
 class JatsRow:
     """`jats`: metadata of an article in JATS or NLM XML; its text is in the blobs.
 
-    `metadata` is as in `grobid`. `published` is as exact as stated. `error_msg` says why it could
-    not be read.
+    `published` is as exact as stated. `error_msg` says why it could not be read.
     """
 
     TABLE: ClassVar[str] = "jats"
@@ -124,7 +125,7 @@ class JatsRow:
     language: str | None
     word_count: int | None
     reference_count: int
-    metadata: Mapping[str, Any] | None
+    metadata: PaperSummary | None
     error_msg: str | None
     extractor: str
 
@@ -186,7 +187,7 @@ class CitationRow:
 class StoryMetaRow:
     """`story_meta`: a page, a version of its story.
 
-    `story` holds the sub-objects without body and text. `captured` is the 14-digit time of the
+    `story` has no body and no text. `captured` is the 14-digit time of the
     file's primary capture. Of several versions of a story the last one captured is in the index.
     """
 
@@ -205,7 +206,7 @@ class StoryMetaRow:
     language: str | None
     article_title: str | None
     word_count: int
-    story: Mapping[str, Any]
+    story: Story
     extractor: str
 
 

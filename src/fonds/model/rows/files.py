@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+from fonds.model.restrictions import TakedownRest
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,7 @@ class TakedownRow:
 
     - `reason_class`: one of `model/restrictions.py`.
     - `made_by`: the user who did it, as the machine names them.
-    - `rest`: work left. `documents` has the ids of documents to purge, `warcs` the names of our
-      WARCs to rewrite.
+    - `rest`: work left.
     - `finished`: when everything was purged; `rest` is then empty.
     """
 
@@ -100,7 +100,7 @@ class TakedownRow:
     note: str
     made_by: str
     row_created: dt.datetime
-    rest: Mapping[str, object]
+    rest: TakedownRest = field(default_factory=TakedownRest)
     finished: dt.datetime | None = None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from fonds.model.rights import StatedRights
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,6 @@ class CaptureRightsRow:
     The row exists only if they stated something. `robots_url` is the address of the robots.txt in
     force, None if unknown. `robots_answer`, `robots_capture_id` and `robots_rule` are those of
     `RobotsInForce`.
-    `stated` has the statements as JSON under the key `statements`.
     """
 
     TABLE: ClassVar[str] = "capture_rights"
@@ -26,7 +26,7 @@ class CaptureRightsRow:
     robots_answer: str | None
     robots_capture_id: str | None
     robots_rule: str | None
-    stated: Mapping[str, Any]
+    stated: StatedRights
     updated: dt.datetime
 
 
@@ -34,14 +34,13 @@ class CaptureRightsRow:
 class FileRightsRow:
     """`file_rights`: what one file states about its use; only if it states something.
 
-    `stated` has the statements as JSON under the key `statements`. `extractor` is the version that
-    read them.
+    `extractor` is the version that read them.
     """
 
     TABLE: ClassVar[str] = "file_rights"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
     sha1hex: str
-    stated: Mapping[str, Any]
+    stated: StatedRights
     extractor: str
     updated: dt.datetime
 

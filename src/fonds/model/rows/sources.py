@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,12 @@ class SourceRow:
     status: int | None = None
     error: str | None = None
     moved_from: str | None = None
-    refused: Mapping[str, Any] | None = None
-    hints: Mapping[str, Any] | None = None
+    refused: Mapping[str, str] | None = None
+    hints: ListingHints | None = None
     silent_polls: int = 0
     silent_since: dt.datetime | None = None
-    refused_tally: Mapping[str, Any] | None = None
-    days: Mapping[str, Any] | None = None
+    refused_tally: Mapping[str, int] | None = None
+    days: Mapping[str, DayCounts] | None = None
     standing: str = "waiting"
     failing_since: dt.datetime | None = None
     muted_at: dt.datetime | None = None
@@ -78,7 +80,7 @@ class SourceRow:
     form: str | None = None
     form_before: str | None = None
     form_changed: dt.datetime | None = None
-    backfill: Mapping[str, Any] | None = None
+    backfill: Backfill | None = None
     backfill_changes: int = 0
 
 
@@ -149,7 +151,7 @@ class PaceRow:
     domain: str
     lease_holder: str | None
     lease_version: int
-    paces: Mapping[str, Any]
+    paces: Mapping[str, StoredPace]
     updated: dt.datetime
     wanted_by: str | None = None
     wanted_at: dt.datetime | None = None

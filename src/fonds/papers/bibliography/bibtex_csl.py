@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlunsplit
 
 from fonds.fetching.addresses import is_public
+from fonds.model.bibliography import Journal
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
-from fonds.papers.bibliography.paper import Journal
 from fonds.papers.bibliography.person_names import split_name
 from fonds.text.words import split_words
 from fonds.urls.parts import split_address

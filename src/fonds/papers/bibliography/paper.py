@@ -12,65 +12,8 @@ from typing import Any
 
 import msgspec
 
+from fonds.model.bibliography import Author, Journal, PaperHead, PaperSummary
 from fonds.model.encoding import prepare_type
-
-
-class Address(
-    msgspec.Struct,
-    frozen=True,
-    omit_defaults=True,
-    kw_only=True,
-    rename={"line": "addrLine", "postcode": "postCode"},
-):
-    """Address of an affiliation. In the JSON the names are TEI's."""
-
-    line: str | None = None
-    postcode: str | None = None
-    settlement: str | None = None
-    region: str | None = None
-    country: str | None = None
-
-
-class Affiliation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Affiliation of an author. `unstructured` is its printed text if its parts are unknown."""
-
-    institution: str | None = None
-    department: str | None = None
-    laboratory: str | None = None
-    address: Address | None = None
-    unstructured: str | None = None
-
-
-class Author(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Author or editor.
-
-    `name` is the full name in reading order.
-    `given_name` is the first given name; `middle_name` holds the others.
-    `affiliations` are those after the first.
-    `orcid` is bare.
-    """
-
-    name: str
-    given_name: str | None = None
-    middle_name: str | None = None
-    surname: str | None = None
-    email: str | None = None
-    orcid: str | None = None
-    affiliation: Affiliation | None = None
-    affiliations: tuple[Affiliation, ...] = ()
-
-
-class Journal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Journal, volume and pages in which the paper itself appeared."""
-
-    name: str | None = None
-    abbreviation: str | None = None
-    publisher: str | None = None
-    issn: str | None = None
-    eissn: str | None = None
-    volume: str | None = None
-    issue: str | None = None
-    pages: str | None = None
 
 
 class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -178,15 +121,24 @@ def strip_full_text(paper: Paper) -> Paper:
     return msgspec.structs.replace(paper, body=None, annex=None)
 
 
-def summarize_paper(paper: Paper) -> dict[str, Any]:
-    """Build the `metadata` of a row: selected fields under `biblio`, and the number of references."""
-    names = ("title", "authors", "journal", "date", "doi", "arxiv_id", "pmid", "pmcid")
-    fields = encode_object(paper)
-    summary: dict[str, Any] = {"biblio": {name: fields[name] for name in names if fields.get(name)}}
-    for name in ("grobid_timestamp", "language_code"):
-        if name in fields:
-            summary[name] = fields[name]
-    return summary | {"reference_count": len(paper.citations)}
+def summarize_paper(paper: Paper) -> PaperSummary:
+    """Build the `metadata` of a row: selected fields and the number of references."""
+    head = PaperHead(
+        title=paper.title or None,
+        authors=paper.authors,
+        journal=paper.journal if paper.journal != Journal() else None,
+        date=paper.date or None,
+        doi=paper.doi or None,
+        arxiv_id=paper.arxiv_id or None,
+        pmid=paper.pmid or None,
+        pmcid=paper.pmcid or None,
+    )
+    return PaperSummary(
+        biblio=head,
+        grobid_timestamp=paper.grobid_timestamp,
+        language_code=paper.language_code,
+        reference_count=len(paper.citations),
+    )
 
 
 CITATION_MAX_CHARS, NAMES_MAX = 600, 6

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from fonds.papers.bibliography.paper import Affiliation, Author, Journal, Paper, encode_object
+from fonds.model.bibliography import Affiliation, Author, Journal
+from fonds.papers.bibliography.paper import Paper, encode_object
 from fonds.papers.bibliography.reference_containers import YEAR, parse_numbers
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_names import parse_names

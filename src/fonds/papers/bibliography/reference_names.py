@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from fonds.papers.bibliography.paper import Author
+from fonds.model.bibliography import Author
 
 TEXT_MAX_CHARS, NAMES_MAX = 3_000, 200
 UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017d\u0386-\u03ab\u0410-\u042f"

@@ -8,23 +8,20 @@ Limits: linear in the bytes, which the caller limits; counts are cut at the cons
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from lxml import etree
 
 from fonds.model.archive import OpenBody
+from fonds.model.bibliography import Address, Affiliation, Author, Journal, PaperSummary
 from fonds.model.errors import DamagedInputError
 from fonds.papers.bibliography.identifiers import collect_identifiers, find_orcid
 from fonds.papers.bibliography.paper import (
-    Address,
-    Affiliation,
-    Author,
     Citation,
     Funder,
     Funding,
-    Journal,
     Paper,
     assess_quality,
     encode_paper,
@@ -359,13 +356,13 @@ class BibliographyReading:
     """Stored content of a TEI document or article.
 
     `full_json` is the JSON of the paper; `metadata` is the same without full text.
-    `row` is the content of its row's `metadata`.
+    `summary` is the `metadata` of its row, None if there is an error.
     `error` is None if it was read.
     """
 
     full_json: bytes = b""
     metadata: bytes = b""
-    row: Mapping[str, Any] = field(default_factory=dict)
+    summary: PaperSummary | None = None
     quality: str = ""
     version: str = ""
     fatcat_release: str | None = None
@@ -391,7 +388,7 @@ def build_reading(paper: Paper) -> BibliographyReading:
     return BibliographyReading(
         full_json=encode_paper(paper),
         metadata=encode_paper(strip_full_text(paper)),
-        row=summarize_paper(paper),
+        summary=summarize_paper(paper),
         quality=str(assess_quality(paper)),
         version=paper.grobid_version,
         fatcat_release=paper.fatcat_release,

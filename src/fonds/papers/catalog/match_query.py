@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from fonds.papers.bibliography.paper import Author, Citation, Paper
+from fonds.model.bibliography import Author
+from fonds.papers.bibliography.paper import Citation, Paper
 from fonds.papers.catalog.slugs import (
     SLUG_LETTERS_MAX,
     TEXT_MAX_CHARS,

@@ -7,38 +7,15 @@ Limits: linear in the message, which the broker's limit bounds. JSON nested too 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
-from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.entry import MESSAGE, Entry
 from fonds.model.errors import DamagedInputError
-from fonds.model.exchange import Exchange
 from fonds.model.message import PIPELINE, Message
-from fonds.model.story import (
-    ContentMetadata,
-    HttpMetadata,
-    PageMetadata,
-    RawHtml,
-    Story,
-)
 from fonds.model.task import Task
 from fonds.queues.messages.contracts import CONTRACTS
-
-_SUB_OBJECTS: dict[str, type[Any]] = {
-    "rss_entry": RssEntry,
-    "raw_html": RawHtml,
-    "http_metadata": HttpMetadata,
-    "content_metadata": ContentMetadata,
-    "page_metadata": PageMetadata,
-    "exchange": Exchange,
-}
-VERSION_MAX = 10**6
 
 
 def encode(payload: object) -> bytes:
@@ -80,85 +57,3 @@ def build_foreign_entry(message: Message, kind: type, topic: str) -> Entry | Non
 
 def _build_unknown_entry(message: Message, topic: str) -> Entry:
     return Entry(message.entry, "", MESSAGE, f"{topic} {message.key or message.id}", None)
-
-
-def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
-    """Return the sub-objects as plain JSON values under the seed's names, including unknown fields.
-
-    `raw_html` is included only with `html`; its bytes are then base64.
-    """
-    document: dict[str, Any] = dict(story.unknown)
-    if story.schema_version:
-        document["schema_version"] = story.schema_version
-    for name in _SUB_OBJECTS:
-        if name == "raw_html" and not html:
-            continue
-        sub_object = getattr(story, name)
-        if sub_object is None:
-            continue
-        unknown_fields = document.get(name)
-        known_fields = msgspec.to_builtins(sub_object)
-        if not known_fields.get("rights", True):
-            # `rights` is ours, not part of the seed's object: leave it out when it is empty.
-            del known_fields["rights"]
-        document[name] = (
-            {**unknown_fields, **known_fields} if isinstance(unknown_fields, dict) else known_fields
-        )
-    return document
-
-
-def decode_story(data: bytes) -> Story:
-    """Parse a story from a metadata record of ours or of Media Cloud, leniently.
-
-    Fields of a wrong type become None, unknown ones are kept. Raises DamagedInputError when `data`
-    is not a JSON object.
-    """
-    try:
-        document = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, f"metadata is not JSON: {error}") from error
-    except RecursionError as error:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is nested too deeply") from error
-    if not isinstance(document, dict):
-        raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is not a JSON object")
-    return build_story(document)
-
-
-def build_story(values: Mapping[str, Any]) -> Story:
-    """Build a story from a decoded JSON object, as `decode_story` does from bytes."""
-    remaining = dict(values)
-    sub_objects: dict[str, Any] = {}
-    unknown: dict[str, Any] = {}
-    stated_version = remaining.pop("schema_version", 0)
-    version = (
-        stated_version if type(stated_version) is int and 0 <= stated_version <= VERSION_MAX else 0
-    )
-    for name, value in remaining.items():
-        kind = _SUB_OBJECTS.get(name)
-        if kind is None:
-            unknown[name] = value
-        elif isinstance(value, dict):
-            field_names = {field.name for field in dataclasses.fields(kind)}
-            sub_objects[name] = _build_sub_object(
-                kind, {k: v for k, v in value.items() if k in field_names}
-            )
-            if rest := {key: item for key, item in value.items() if key not in field_names}:
-                unknown[name] = rest
-    return Story(**sub_objects, unknown=unknown, schema_version=version)
-
-
-def _build_sub_object(kind: type[Any], fields: dict[str, Any]) -> object:
-    try:
-        return msgspec.convert(fields, prepare_type(kind))
-    except msgspec.ValidationError:
-        return msgspec.convert(
-            {k: v for k, v in fields.items() if _is_valid_field(kind, k, v)}, prepare_type(kind)
-        )
-
-
-def _is_valid_field(kind: type[Any], name: str, value: object) -> bool:
-    try:
-        msgspec.convert({name: value}, prepare_type(kind))
-    except msgspec.ValidationError:
-        return False
-    return True

@@ -16,6 +16,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
+from fonds.model.stored_json import decode_stored, encode_stored
 
 JSON_DEPTH_MAX = 64
 
@@ -86,11 +87,19 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class CleanJson(TypeDecorator[Any]):
-    """JSON value that is cleaned when written."""
+class StoredJson(TypeDecorator[Any]):
+    """Typed value, stored as JSON that is cleaned when written.
+
+    `kind` is the type of the values, such as `PdfMetadata` or `Mapping[str, int]`.
+    """
 
     impl = JSON
     cache_ok = True
+
+    def __init__(self, kind: Any) -> None:
+        """Create a column type for values of one type."""
+        super().__init__()
+        self.kind = kind
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """Use PostgreSQL's JSONB, which is imported only there."""
@@ -102,7 +111,11 @@ class CleanJson(TypeDecorator[Any]):
 
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
         """Return plain data for the database."""
-        return clean_json(value)
+        return clean_json(encode_stored(value))
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Return the typed value. Raises ValueError if a required field is missing."""
+        return None if value is None else decode_stored(self.kind, value)
 
 
 class ByteLength(FunctionElement[int]):

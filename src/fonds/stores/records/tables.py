@@ -12,13 +12,18 @@ from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
 
+from fonds.model.pdf_metadata import PdfMetadata
+from fonds.model.rights import StatedRights
 from fonds.model.rows import ROWS, Row
-from fonds.stores.records.column_types import ByteLength, CleanJson, CleanText, UtcTime
+from fonds.model.source import StoredPace
+from fonds.model.stored_json import is_stored_type
+from fonds.model.story import Story
+from fonds.stores.records.column_types import ByteLength, CleanText, StoredJson, UtcTime
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:
@@ -68,7 +73,6 @@ _TYPES: Mapping[type, Any] = {
     float: sa.REAL,
     bool: Boolean,
     datetime: UtcTime,
-    Mapping: CleanJson,
 }
 
 
@@ -76,8 +80,8 @@ def derive(kind: type[Row], metadata: sa.MetaData) -> Table:
     """Add a table derived from a row's fields to `metadata`.
 
     `str` is text, `int` a big integer, `float` a real, `bool` a boolean, `datetime` a time in UTC,
-    `Mapping` JSON; `| None` makes a column nullable. A column `sha1hex` has 40 characters. Raises
-    TypeError for a field of another type.
+    structs, dataclasses and `Mapping` JSON; `| None` makes a column nullable. A column `sha1hex`
+    has 40 characters. Raises TypeError for a field of another type.
     """
     hints = get_type_hints(kind)
     columns = [
@@ -91,7 +95,7 @@ def _build_column(kind: type[Row], name: str, hint: Any) -> Column[Any]:
     options = [option for option in get_args(hint) if option is not NoneType]
     is_nullable = isinstance(hint, UnionType) and len(options) < len(get_args(hint))
     plain = options[0] if is_nullable and len(options) == 1 else hint
-    column_type = _TYPES.get(get_origin(plain) or plain)
+    column_type = StoredJson(plain) if is_stored_type(plain) else _TYPES.get(plain)
     if column_type is None:
         raise TypeError(f"{kind.TABLE}.{name}: there is no column for {hint}")
     checks = [CheckConstraint("length(sha1hex) = 40")] if name == SHA1HEX else []
@@ -195,7 +199,7 @@ Table(
     Column("permanent_id", CleanText, CheckConstraint(ByteLength(sa.text("permanent_id")) >= 1)),
     Column("pdf_created", UtcTime),
     Column("pdf_version", CleanText, CheckConstraint(ByteLength(sa.text("pdf_version")) >= 1)),
-    Column("metadata", CleanJson),
+    Column("metadata", StoredJson(PdfMetadata)),
     Column("extractor", CleanText, nullable=False, server_default=""),
     Column("error_msg", CleanText),
     Index("pdf_meta_updated", "updated", "sha1hex"),
@@ -260,7 +264,7 @@ Table(
     Column("language", CleanText),
     Column("article_title", CleanText),
     Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
-    Column("story", CleanJson, nullable=False),
+    Column("story", StoredJson(Story), nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
     Index("story_meta_updated", "updated", "sha1hex"),
@@ -323,7 +327,7 @@ Table(
     Column("domain", CleanText, primary_key=True),
     Column("lease_holder", CleanText),
     Column("lease_version", BigInteger, nullable=False),
-    Column("paces", CleanJson, nullable=False),
+    Column("paces", StoredJson(Mapping[str, StoredPace]), nullable=False),
     Column("updated", UtcTime, nullable=False),
     Column("wanted_by", CleanText),
     Column("wanted_at", UtcTime),
@@ -338,7 +342,7 @@ Table(
     Column("fingerprint", CleanText, nullable=False),
     Column("position", BigInteger, nullable=False),
     Column("entries", BigInteger, nullable=False),
-    Column("tally", CleanJson, nullable=False),
+    Column("tally", StoredJson(Mapping[str, int]), nullable=False),
     Column("tally_count", BigInteger, nullable=False),
     Column("finished", Boolean, nullable=False),
     Column("error", CleanText),
@@ -456,7 +460,7 @@ Table(
     Column("robots_answer", CleanText),
     Column("robots_capture_id", CleanText),
     Column("robots_rule", CleanText),
-    Column("stated", CleanJson, nullable=False),
+    Column("stated", StoredJson(StatedRights), nullable=False),
     Column("updated", UtcTime, nullable=False),
     Index("capture_rights_sha1hex", "sha1hex"),
 )

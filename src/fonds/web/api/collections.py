@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fonds.grouping.changes.lifecycle import remove
+from fonds.grouping.configuration import build_values
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName, split
 from fonds.grouping.views.clusterings import (
@@ -182,7 +183,7 @@ def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     kept = [
         ClusteringOut(
             one.conf, one.timestamp, one.is_served, one.levels, one.documents, one.clusters,
-            one.begun, one.ended, one.later, one.later_outliers, one.configuration,
+            one.begun, one.ended, one.later, one.later_outliers, build_values(one.configuration),
             f"{build_path('clusters', ns, key)}?conf={one.conf}&at={one.timestamp}",
         )
         for one in list_clusterings(service.tables, found.name)

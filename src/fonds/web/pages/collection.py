@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
+from fonds.grouping.configuration import build_values
 from fonds.grouping.names import CollectionName
 from fonds.grouping.views.clusterings import ClusteringView, RebuildProgress, list_progress
 from fonds.grouping.views.clusters import (
@@ -412,7 +413,7 @@ def build_collection_page(
         conf=selection.conf,
         level=selection.level,
         levels=clustering.levels if clustering else 0,
-        configuration=clustering.configuration if clustering else {},
+        configuration=build_values(clustering.configuration) if clustering else {},
         shown_at=to_datetime(clustering.timestamp) if clustering else None,
         is_served=clustering is not None and clustering.is_served,
         before_at=to_datetime(selection.previous.timestamp) if selection.previous else None,

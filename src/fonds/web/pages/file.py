@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from markupsafe import Markup, escape
+from pydantic import PlainSerializer
 from starlette.responses import RedirectResponse, Response
 
 from fonds.archive.replay.memento import escape_link_url
@@ -22,6 +23,7 @@ from fonds.model.disposition import Reason
 from fonds.model.keys import encode_sha1_base32, parse_sha1
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.model.search import QueryError
+from fonds.model.stored_json import encode_row
 from fonds.ports import Stores
 from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.text.words import compose_text
@@ -182,6 +184,10 @@ class FileArrival:
     entered_at: dt.datetime
 
 
+SerializedRow = Annotated[Any, PlainSerializer(encode_row, return_type=Any)]
+"""Row whose typed values are plain JSON in an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class FilePage:
     """Everything known about one file.
@@ -210,7 +216,7 @@ class FilePage:
     sha1base32: str
     outcome: str | None
     file: FileMetaRow | None
-    derivatives: Mapping[str, Any]
+    derivatives: Mapping[str, SerializedRow]
     language: str | None
     indexed: bool
     searched: str | None

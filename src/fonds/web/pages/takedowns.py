@@ -26,7 +26,6 @@ from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.ports import Records, Stores
 from fonds.restrictions.takedown import NOTE_MAX_CHARS
 from fonds.restrictions.traces import TakedownTraces, find_traces
-from fonds.restrictions.warc_records import list_remaining_warcs
 from fonds.search.direct_hits import KEY_MAX_CHARS, explain_short_key, find_direct_hits
 from fonds.stores.home_lock import HomeLock
 from fonds.viewer.description import build_description, resolve
@@ -134,7 +133,7 @@ def _list_rows(records: Records) -> list[TakedownRow]:
 def _build_taken_down(row: TakedownRow) -> TakenDownFile:
     return TakenDownFile(
         row.sha1hex, row.reason_class, row.note, row.made_by, row.row_created, row.finished,
-        list_remaining_warcs(row) if row.finished is None else (),
+        row.rest.warcs if row.finished is None else (),
     )  # fmt: skip
 
 
@@ -272,7 +271,7 @@ def take_down(
         if refusal is not None:
             raise RefusedError(403, refusal)
         note = " ".join(sent.note.split())
-        row = TakedownRow(sha1hex, reason, note, actor, get_utc_now(), {})
+        row = TakedownRow(sha1hex, reason, note, actor, get_utc_now())
     with open_exclusive_stores(request, settings) as stores:
         recover(stores)
         create_takedown(stores, settings, lambda line: None, everywhere=sent.everywhere)(row)

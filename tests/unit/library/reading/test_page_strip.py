@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import PdfMetaRow
+from fonds.model.stored_json import decode_stored
 from fonds.viewer.pdf_pages import (
     CELLS_MAX,
     build_page_strip,
@@ -16,7 +18,7 @@ from fonds.viewer.pdf_pages import (
 ROW = PdfMetaRow(
     sha1hex="1" * 40, updated=datetime(2026, 3, 14, tzinfo=UTC), status="success", has_page0_thumbnail=False,
     page_count=3, word_count=5, page0_height=None, page0_width=None, permanent_id=None, pdf_created=None,
-    pdf_version=None, metadata={}, extractor="made", error_msg=None,
+    pdf_version=None, metadata=None, extractor="made", error_msg=None,
 )  # fmt: skip
 
 
@@ -59,6 +61,8 @@ def test_pages_that_were_not_counted_have_no_strip_and_what_a_file_claims_is_no_
     assert build_page_strip(replace(ROW, page_count=None), "text") is None
     assert build_page_strip(replace(ROW, page_count=0), "text") is None
     for said, origin in (("scanned", "scanned"), ("<b>", None), (["scanned"], None), (None, None)):
-        strip = build_page_strip(replace(ROW, metadata={"origin": said}), "text")
+        strip = build_page_strip(
+            replace(ROW, metadata=decode_stored(PdfMetadata, {"origin": said})), "text"
+        )
         assert strip is not None
         assert strip.origin == origin

@@ -12,6 +12,7 @@ from fonds.following.poll_links import poll_row
 from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason
 from fonds.model.rows import SourceRow
+from fonds.model.source import DayCounts
 from unit.sources.following.world import LINKS, WANTED, World, later
 
 TODAY = date(2026, 11, 24)
@@ -25,7 +26,7 @@ def brought(*new: int | None) -> SourceRow:
     days = {}
     for ago, count in enumerate(reversed(new)):
         day = (TODAY - timedelta(days=ago)).isoformat()
-        days[day] = [4, 4, 0, 0] if count is None else [4, 0, count, 0]
+        days[day] = DayCounts(4, 4) if count is None else DayCounts(4, 0, count)
     return replace(SOURCE, days=days)
 
 
@@ -59,7 +60,9 @@ def test_today_is_not_over_and_so_never_below() -> None:
 
 
 def test_days_without_a_poll_are_told_from_those_before_any_was_counted() -> None:
-    row = replace(SOURCE, days={"2026-11-20": [1, 0, 3, 0], "2026-11-23": [2, 0, 1, 0]})
+    row = replace(
+        SOURCE, days={"2026-11-20": DayCounts(1, 0, 3, 0), "2026-11-23": DayCounts(2, 0, 1, 0)}
+    )
     found = judge_days(row, TODAY, 6)
     assert [one.brought for one in found] == [
         DayOutcome.UNKNOWN,
@@ -117,7 +120,7 @@ def test_each_poll_counts_on_its_day_once(world: World) -> None:
     found = world.poll(row).row
     polls = world.polls()
     first, last = (f"{one.updated:%Y-%m-%d}" for one in (polls[0], polls[-1]))
-    assert found.days == {first: [2, 1, 4, 1], last: [1, 0, 1, 0]}
+    assert found.days == {first: DayCounts(2, 1, 4, 1), last: DayCounts(1, 0, 1, 0)}
     assert sum((found.refused_tally or {}).values()) == 1
     assert set(found.refused_tally or {}) <= set(map(str, Reason))
     assert world.row(row.source_id).days == found.days

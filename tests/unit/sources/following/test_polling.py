@@ -240,7 +240,7 @@ def test_a_sitemap_index_brings_the_links_of_its_sitemaps_and_says_what_it_could
     world.give("/a.xml", sitemap(LINKS))
     done = world.poll(row)
     assert done.new == 4
-    assert "missing.xml" in str(done.notes["problem"])
+    assert "missing.xml" in done.notes.problem
 
 
 def test_a_page_gives_the_links_of_its_own_site_alone(world: World) -> None:

@@ -22,6 +22,7 @@ from fonds.following.poll_interval import (
     update_rate,
 )
 from fonds.model.rows import SourceRow
+from fonds.model.source import ListingHints
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BOUNDS = PollIntervals()
@@ -49,7 +50,7 @@ rows = st.builds(
     listed=st.integers(0, 60_000),
     failures=st.integers(0, 10_000),
     polls=st.integers(0, 10**9),
-    hints=st.none() | st.fixed_dictionaries({"ttl_s": st.none() | st.integers(0, 10**12)}),
+    hints=st.none() | st.builds(ListingHints, ttl_s=st.none() | st.integers(0, 10**12)),
     last_well=st.none() | st.just(NOW - timedelta(days=400)) | st.just(NOW),
 )
 
@@ -135,7 +136,7 @@ def test_after_a_listing_that_was_wholly_new_the_next_poll_is_soon() -> None:
     for row in (ROW, quiet, replace(ROW, rate_day=None)):
         woken = compute_interval_s(row, BOUNDS, NOW, 0.0, float("inf"))
         assert BOUNDS.min_s <= woken <= BOUNDS.min_s * (1 + JITTER)
-    told = replace(ROW, hints={"ttl_s": 7_200})
+    told = replace(ROW, hints=ListingHints(ttl_s=7_200))
     assert compute_interval_s(told, BOUNDS, NOW, 0.0, float("inf")) >= 7_200
 
 
@@ -153,9 +154,11 @@ def test_an_api_has_a_schedule_of_its_own() -> None:
 def test_what_a_feed_asks_for_is_a_floor_of_a_day_at_most() -> None:
     busy = replace(ROW, rate_day=1000.0)
     assert compute_interval_s(busy, BOUNDS, NOW) < 1_000
-    assert compute_interval_s(replace(busy, hints={"ttl_s": 7_200}), BOUNDS, NOW) >= 7_200
-    assert compute_interval_s(replace(busy, hints={"update_s": 7_200}), BOUNDS, NOW) >= 7_200
-    year = replace(busy, hints={"ttl_s": 365 * 86_400})
+    assert compute_interval_s(replace(busy, hints=ListingHints(ttl_s=7_200)), BOUNDS, NOW) >= 7_200
+    assert (
+        compute_interval_s(replace(busy, hints=ListingHints(update_s=7_200)), BOUNDS, NOW) >= 7_200
+    )
+    year = replace(busy, hints=ListingHints(ttl_s=365 * 86_400))
     assert compute_interval_s(year, BOUNDS, NOW) <= DAY_S * (1 + JITTER)
 
 

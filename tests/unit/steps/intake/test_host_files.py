@@ -190,7 +190,7 @@ def test_what_was_taken_down_leaves_no_rows(bench: Bench) -> None:
     sha1hexes = [describe(OPEN, None).sha1, describe(PAGE + b"a1", None).sha1]
     removed = {type(row) for one in sha1hexes for row in iter_file_rows(bench.records, one)}
     assert {CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow} <= removed
-    bench.records.put([TakedownRow(one, "other", "", "me", LATER, {}) for one in sha1hexes])
+    bench.records.put([TakedownRow(one, "other", "", "me", LATER) for one in sha1hexes])
     persist(bench, [robots, known])
     for kind in (CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow):
         assert list(bench.records.find(kind)) == []
@@ -267,7 +267,7 @@ def test_a_file_brought_by_who_is_late_for_its_takedown_states_nothing(bench: Be
     items = [item for item in identify(reserved).items if isinstance(item, IdentifiedCapture)]
 
     def take_down() -> None:
-        bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER, {})])
+        bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER)])
 
     records: Any = Reserving(bench.records, take_down)
     (result,) = PersistFileStep(bench.table, records, JOURNAL, False, lambda: LATER)(items)

@@ -115,7 +115,7 @@ def test_what_is_no_robots_txt_is_not_kept(bench: Bench, body: bytes, status: in
 
 def test_what_was_taken_down_is_not_kept(bench: Bench) -> None:
     sha1hex = describe(TEXT, None).sha1
-    bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER, {})])
+    bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER)])
     assert kept(made(bench), answered()) is None
     assert list(bench.records.find(FetchedPageRow)) == []
 

@@ -390,7 +390,7 @@ def test_what_was_taken_down_is_not_kept_and_not_in_force(library: Library) -> N
     desk = library.process()
     library.note(desk.run(url)[url])
     (row,) = library.rows()
-    taken = TakedownRow(row.sha1hex, "other", "", "me", library.now(), {})
+    taken = TakedownRow(row.sha1hex, "other", "", "me", library.now())
     library.bench.records.put([taken])
     library.bench.records.delete(
         HostFileRow, [_key(one) for one in library.bench.records.find(HostFileRow)]

@@ -15,6 +15,7 @@ from fonds.model.errors import ChildError
 from fonds.model.keys import build_tei_blob_key
 from fonds.model.paper import GrobidOutput, GrobidStatus
 from fonds.model.rows import FixityRow, GrobidRow
+from fonds.model.stored_json import encode_stored
 from fonds.papers.bibliography.tei import read_tei_bytes
 from fonds.papers.grobid_step import PersistGrobidStep
 from fonds.stores.journal_table import cells as journal_cells
@@ -73,8 +74,8 @@ def test_all_six_columns_the_blob_and_the_row(bench: Bench) -> None:
     assert bench.blobs.get(build_tei_blob_key(SHA1)) == WHOLE.encode()
     assert (row.status, row.status_code, row.quality) == ("success", 200, "good")
     assert (row.grobid_version, row.updated, row.extractor) == ("0.8.1", LATER, "client 1")
-    assert (row.metadata or {})["biblio"]["title"] == "On the Weight of Air"
-    assert (row.metadata or {})["reference_count"] == 1
+    assert encode_stored(row.metadata)["biblio"]["title"] == "On the Weight of Air"
+    assert encode_stored(row.metadata)["reference_count"] == 1
     fixity = {one.part: one for one in bench.records.find(FixityRow)}
     assert fixity["grobid"] == build_row_fixity(row)
     assert fixity["tei"].size_bytes == len(WHOLE.encode())

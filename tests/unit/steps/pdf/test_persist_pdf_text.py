@@ -23,6 +23,7 @@ from fonds.model.keys import build_text_blob_key
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, Row
 from fonds.model.search import SearchQuery
+from fonds.model.stored_json import encode_stored
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.blobs import FolderBlobs
 
@@ -83,7 +84,7 @@ def test_text_row_and_document_are_kept(step: PersistPdfTextStep) -> None:
         False,
     )
     assert row.pdf_created == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
-    assert (row.metadata or {})["author"] == "A. Writer"
+    assert encode_stored(row.metadata)["author"] == "A. Writer"
     assert step.blobs.get(build_text_blob_key(KEY)) == b"\n  First line\nmore words"
     document = step.index.get([KEY])[KEY]
     assert document.publication_date == date(2020, 2, 3)
@@ -97,13 +98,13 @@ def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistP
 
 def test_the_language_is_kept_so_that_the_index_can_be_made_again(step: PersistPdfTextStep) -> None:
     step([replace(READ, text=None, pdf_extra={"language": "pt"})])
-    assert (_row(step).metadata or {})["language"] == "pt"
+    assert encode_stored(_row(step).metadata)["language"] == "pt"
     assert step.index.get([KEY])[KEY].language == "pt"
 
 
 def test_of_two_titles_the_one_that_says_something_is_kept(step: PersistPdfTextStep) -> None:
     step([replace(READ, pdf_info={"Title": " A title ", "TITLE": " "})])
-    assert (_row(step).metadata or {})["title"] == "A title"
+    assert encode_stored(_row(step).metadata)["title"] == "A title"
     assert step.index.get([KEY])[KEY].article_title == "A title"
 
 
@@ -233,7 +234,7 @@ def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfText
     }
     info = {"Title": "Microsoft Word - draft.doc", "doi": "none"}
     step([replace(READ, pdf_info=info, pdf_extra=extra)])
-    assert _row(step).metadata == {
+    assert encode_stored(_row(step).metadata) == {
         **found,
         "text_truncated": True,
         "word_count_whitespace": 3,

@@ -16,6 +16,7 @@ from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import StoryMetaRow
+from fonds.model.stored_json import encode_stored
 from fonds.model.story import ContentMetadata, ParsedPage, Story
 from step_bench import LATER, OTHER_PAGE, PAGE, Bench, page_file
 
@@ -69,9 +70,9 @@ def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(
     assert (row.publication_date, row.language, row.article_title) == ("2024-02-29", "en", "A page")
     assert (row.word_count, row.updated) == (8, LATER)
     parts = {"rss_entry", "http_metadata", "content_metadata", "page_metadata", "schema_version"}
-    assert row.story.keys() == parts
-    assert row.story["rss_entry"]["link"] == "http://news.example/0"
-    assert row.story["content_metadata"]["text_content"] is None
+    assert encode_stored(row.story).keys() == parts
+    assert row.story.rss_entry.link == "http://news.example/0"
+    assert row.story.content_metadata.text_content is None
 
 
 def test_the_document_is_complete(step: ImportStoryStep, bench: Bench) -> None:

@@ -202,8 +202,8 @@ def test_an_announced_day_fills_in_and_the_story_still_tells_it_from_a_found_one
     importer(bench)([found])
     (row,) = bench.records.get(StoryMetaRow, [found.file.sha1])
     assert row.publication_date == "2024-03-04"
-    assert row.story["content_metadata"]["publication_date"] is None
-    assert row.story["rss_entry"]["pub_date"] == announced
+    assert row.story.content_metadata.publication_date is None
+    assert row.story.rss_entry.pub_date == announced
 
 
 def test_a_batch_goes_into_the_index_with_one_request(

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from followed_home import GOOD, LATER, ORIGIN, PAUSED, row
-from fonds.following.backfill import Backfill, BackfillState, encode_backfill, parse_backfill
 from fonds.model.rows import ActRow, SourceRow
+from fonds.model.source import Backfill, BackfillState
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from page_reading import read
@@ -26,7 +26,7 @@ def kept_so(stores: Stores, **values: Any) -> None:
     """The source has a backfill that stands so."""
     days = date(2025, 1, 1), date(2025, 6, 30)
     found = replace(Backfill(*days, False, LATER, "ada", LATER, LATER, **READ), **values)
-    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": encode_backfill(found)})
+    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": found})
 
 
 def press(client: TestClient, act: str, **said: str) -> int:
@@ -43,7 +43,7 @@ def forms(client: TestClient) -> list[str]:
 
 def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Stores) -> None:
     assert press(client, "backfill", **SAID, undated="yes") == 303
-    found = parse_backfill(row(stores))
+    found = row(stores).backfill
     assert found is not None
     assert (found.first, found.last) == (date(2025, 1, 1), date(2025, 6, 30))
     assert (found.takes_undated, found.asked_by) == (True, "this machine")
@@ -151,6 +151,6 @@ def test_who_only_reads_sees_how_it_stands_and_changes_nothing(stores: Stores) -
         assert forms(reached) == []
         assert press(reached, "stop-backfill") == 403
         assert reached.post(f"{HERE}/backfill", json=SAID).status_code == 403
-    found = parse_backfill(row(stores))
+    found = row(stores).backfill
     assert found is not None
     assert found.is_active

@@ -18,6 +18,7 @@ from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.archive import Blob
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import EmbargoRow, StoryMetaRow, TextSketchRow
+from fonds.model.story import Story
 from fonds.ports import Stores
 from fonds.viewer import edits
 from fonds.web.app import create_app
@@ -43,7 +44,7 @@ def version(
     key = sha1(f"{story} {day}".encode()).hexdigest()
     row = StoryMetaRow(
         key, story, f"202601{day:02d}120000", NOW, "success", f"http://{site}/{story}", site, None,
-        "en", title, len(text.split()), {}, extractor,
+        "en", title, len(text.split()), Story(), extractor,
     )  # fmt: skip
     stores.blobs.put([Blob(build_text_blob_key(key), text.encode(), "text/plain")])
     stores.records.put([row, build_page_sketch(row, text)])

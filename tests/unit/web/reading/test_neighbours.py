@@ -19,6 +19,7 @@ from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.model.document import DateOf, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow
+from fonds.model.story import Story
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService
 from fonds.viewer.neighbours import find_around_day
@@ -61,7 +62,7 @@ def _keep(library: Stores, one: IndexDocument, text: str) -> None:
     published = one.publication_date.isoformat() if one.publication_date else None
     row = StoryMetaRow(
         one.sha1hex, one.id, "20260310120000", NOW, "success", one.url, one.canonical_domain, published,
-        "en", one.article_title, 90, {}, "article/1",
+        "en", one.article_title, 90, Story(), "article/1",
     )  # fmt: skip
     sketched = build_page_sketch(row, text)
     file = FileMetaRow(one.sha1hex, "0" * 64, "0" * 32, 9, "text/html", one.sha1hex, NOW)

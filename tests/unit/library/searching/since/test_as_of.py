@@ -19,6 +19,7 @@ from fonds.derivatives.story_versions import load_current_versions
 from fonds.model.archive import Blob
 from fonds.model.capture import format_datetime14
 from fonds.model.keys import build_text_blob_key
+from fonds.model.restrictions import TakedownRest
 from fonds.model.rows import (
     EmbargoRow,
     FileMetaRow,
@@ -27,6 +28,7 @@ from fonds.model.rows import (
     TakedownRow,
 )
 from fonds.model.search import SearchQuery
+from fonds.model.story import Story
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService
 from fonds.search.as_of import SORTS, AsOfContext, AsOfResult, validate_day
@@ -79,7 +81,7 @@ class History:
         self.keep(sha1hex, text)
         row = StoryMetaRow(
             sha1hex, story_id, format_datetime14(captured), at, "success", f"http://a.example/{story_id}",
-            "a.example", None, "en", None, 2, {}, "trafilatura 2",
+            "a.example", None, "en", None, 2, Story(), "trafilatura 2",
         )  # fmt: skip
         self.stores.records.put([row])
         self.show(story_id)
@@ -102,7 +104,20 @@ class History:
         text = self.text()
         self.keep(sha1hex, text)
         row = PdfMetaRow(
-            sha1hex, at, "success", False, 1, 2, None, None, None, None, None, {}, "pdfium 5", None
+            sha1hex,
+            at,
+            "success",
+            False,
+            1,
+            2,
+            None,
+            None,
+            None,
+            None,
+            None,
+            None,
+            "pdfium 5",
+            None,
         )
         self.stores.records.put([row])
         origin = DocumentOrigin("http://a.example/x.pdf", "a.example", "default")
@@ -116,7 +131,9 @@ class History:
             self.stores.records.delete(FileMetaRow, [sha1hex])
             self.stores.blobs.delete([build_text_blob_key(sha1hex)])
             self.stores.index.delete([sha1hex])
-            self.stores.records.put([TakedownRow(sha1hex, "privacy", "", "ann", at, {}, at)])
+            self.stores.records.put(
+                [TakedownRow(sha1hex, "privacy", "", "ann", at, TakedownRest(), at)]
+            )
             self.down[at.date()] += 1
 
     def file(self, at: datetime, mimetype: str) -> str:

@@ -299,7 +299,7 @@ def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
     act = EmbargoService(stores, None, lambda: NOW)
     act.hide(_wanted("ab" * 20))
     act.hide(_wanted(filled.pdfs[1]))
-    row = taking_down(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW, {}))
+    row = taking_down(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW))
     assert row.finished is not None
     assert [one.sha1hex for one in iter_active_embargoes(stores)] == ["ab" * 20]
     found = stores.index.search(SearchQuery("measurement"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 from fixtures.feeds import atom, json_feed, sitemap
-from fonds.following.backfill import Backfill, parse_backfill
 from fonds.following.backfill_requests import request_backfill
 from fonds.following.poller import PollResult
 from fonds.model.rows import SourceRow
+from fonds.model.source import Backfill
 from unit.sources.following.world import World
 
 HISTORY = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
@@ -77,7 +77,7 @@ def asked_for(world: World, row: SourceRow, *, undated: bool = False) -> Backfil
 
 
 def stands(world: World, row: SourceRow) -> Backfill:
-    found = parse_backfill(world.row(row.source_id))
+    found = world.row(row.source_id).backfill
     assert found is not None
     return found
 

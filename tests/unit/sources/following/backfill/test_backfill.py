@@ -9,7 +9,6 @@ import pytest
 
 from fixtures.feeds import atom, sitemap
 from fonds.following import backfill_poll
-from fonds.following.backfill import BackfillState
 from fonds.following.backfill_requests import request_backfill
 from fonds.following.source_list import (
     list_polls_on,
@@ -17,6 +16,7 @@ from fonds.following.source_list import (
 )
 from fonds.model.errors import PostponedError
 from fonds.model.rows import SourceRow
+from fonds.model.source import BackfillState, DayCounts
 from unit.sources.following.backfill.archives import (
     FIRST,
     HISTORY,
@@ -96,7 +96,7 @@ def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) 
     today = now.date()
     assert list_polls_on(world.place.records, row.source_id, today) == [ordinary.input_id]
     days = world.row(row.source_id).days or {}
-    assert days[today.isoformat()] == [1, 0, 3, 0]
+    assert days[today.isoformat()] == DayCounts(1, 0, 3, 0)
     assert sum(one.count for one in told.ended) == told.source.links == 9
 
 
@@ -226,7 +226,7 @@ def test_what_fails_for_now_is_tried_again_later_each_time_and_given_up_after_fi
     waits = []
     while stands(world, row).state is BackfillState.GOING_ON:
         world.place.records.change(SourceRow, [row.source_id], {"next_poll": world.place.clock()})
-        done = [one for one in works(world) if "backfill" in one.notes]
+        done = [one for one in works(world) if one.notes.backfill]
         found = stands(world, row)
         if found.state is BackfillState.GOING_ON:
             waits.append((found.due_at - world.place.clock()).total_seconds())
@@ -304,7 +304,7 @@ def test_neither_keeps_the_other_waiting(world: World, monkeypatch: pytest.Monke
         (due,) = always.list_due(1)
         done = always.poll(due)
         assert done is not None
-        kinds.append("backfill" in done.notes)
+        kinds.append(done.notes.backfill is not None)
         later(world, seconds=1)
     assert kinds.count(True) >= 4
     assert kinds.count(False) >= 4

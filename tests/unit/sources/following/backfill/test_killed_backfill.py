@@ -7,9 +7,9 @@ import pytest
 
 from fixtures.feeds import atom
 from fonds.following import backfill_poll
-from fonds.following.backfill import BackfillState
 from fonds.following.backfill_requests import stop_backfill
 from fonds.model.rows import SourceRow
+from fonds.model.source import BackfillState
 from unit.sources.following.backfill.archives import (
     HISTORY,
     archived,
@@ -81,7 +81,9 @@ def test_wherever_it_is_killed_it_is_gone_on_with_as_if_it_were_not(
     assert (found.state, found.pages, found.listed) == (BackfillState.ENDED, 5, 15)
     assert (found.entered, found.outside, found.known) == (6, 9, 0)
     # New, and refused: the poll that takes up what the last one left may ask for what is new.
-    assert [day[2:] for day in (world.row(row.source_id).days or {}).values()] == [[3, 0]]
+    assert [(day.new, day.refused) for day in (world.row(row.source_id).days or {}).values()] == [
+        (3, 0)
+    ]
 
 
 def test_what_left_a_page_meanwhile_is_on_the_books_and_counted(

@@ -10,12 +10,13 @@ import pytest
 
 from fixtures.feeds import rss_of
 from fonds.following import backfill_poll
-from fonds.following.backfill import BackfillState, find_next_poll
+from fonds.following.backfill import find_next_poll
 from fonds.following.backfill_requests import explain_no_older_pages, stop_backfill, validate_days
 from fonds.following.poller import Poller
 from fonds.following.source_edits import poll_soon, set_state
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
+from fonds.model.source import BackfillState
 from unit.sources.following.backfill.archives import (
     archived,
     asked,
@@ -140,8 +141,8 @@ def test_who_wants_it_polled_next_has_it_polled_before_the_backfill_goes_on(worl
     later(world, seconds=1)
     poll_soon(world.place.records, world.row(row.source_id), world.place.clock())
     done = world.poll(row)
-    assert "backfill" not in done.notes
-    assert "backfill" in world.poll(row).notes
+    assert done.notes.backfill is None
+    assert world.poll(row).notes.backfill is not None
     assert stands(world, row).state is BackfillState.ENDED
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from filled_home import Filled, fill_home
 from fonds.model.access import Role
+from fonds.model.restrictions import TakedownRest
 from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.stores.home_lock import HomeLock
 from guarded_home import OWN, Guarded, guarded
@@ -95,7 +96,7 @@ def test_only_a_curator_of_these_pages_hides_anything(home: tuple[Guarded, Fille
 def test_nothing_is_hidden_that_was_taken_down(home: tuple[Guarded, Filled]) -> None:
     place, filled = home
     one = filled.pdfs[1]
-    place.stores.records.put([TakedownRow(one, "copyright", "", "ann", NOW, {}, NOW)])
+    place.stores.records.put([TakedownRow(one, "copyright", "", "ann", NOW, TakedownRest(), NOW)])
     answer = place.signed_in(Role.CURATOR).post("/embargoes", data=sent(one), headers=OWN)
     assert answer.status_code in (400, 410)
     assert list(place.stores.records.find(EmbargoRow)) == []

@@ -11,6 +11,7 @@ import pytest
 from filled_home import Filled, fill_home
 from fonds.config import load_settings
 from fonds.model.access import Role
+from fonds.model.restrictions import TakedownRest
 from fonds.model.rows import ActRow, CdxRow, EmbargoRow, TakedownRow
 from fonds.restrictions.takedown import TakedownService
 from fonds.restrictions.traces import find_traces
@@ -148,7 +149,7 @@ def test_one_that_was_broken_off_stands_first_and_is_gone_on_with(
     with monkeypatch.context() as broken:
         broken.setattr(TakedownService, "_purge_warcs", lambda self, row: row)
         admin.post("/takedowns", data=sent(one), headers=OWN)
-    place.stores.records.put([TakedownRow(other, "copyright", "", "ann", NOW, {}, NOW)])
+    place.stores.records.put([TakedownRow(other, "copyright", "", "ann", NOW, TakedownRest(), NOW)])
     told = admin.get("/api/takedowns").json()
     assert told["unfinished"] == 1
     assert [each["sha1hex"] for each in told["files"]] == [one, other]

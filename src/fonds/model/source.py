@@ -1,0 +1,113 @@
+"""Values that rows of followed sources and rate limits store as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+import msgspec
+
+
+class ListingHints(msgspec.Struct, frozen=True, kw_only=True, rename={"is_complete": "complete"}):
+    """What the last listing of a source says about polling and about older entries.
+
+    - `ttl_s`, `update_s`: seconds between two polls, None if not stated.
+    - `hubs`: WebSub hubs. `cloud`: URL of the rssCloud server, "" if there is none.
+    - `self_url`: the feed's own URL as stated.
+    - `children`: number of sitemaps of an index.
+    - `older`: URL of the page with older entries, "" if there is none, None if unknown.
+    - `is_complete`: whether the listing states that it has all entries.
+    """
+
+    ttl_s: int | None = None
+    update_s: int | None = None
+    hubs: tuple[str, ...] = ()
+    cloud: str = ""
+    self_url: str = ""
+    children: int = 0
+    older: str | None = None
+    is_complete: bool = False
+
+
+class DayCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Counts of one source on one day: polls, failed polls, new links and refused links."""
+
+    polls: int = 0
+    failed: int = 0
+    new: int = 0
+    refused: int = 0
+
+
+class StoredPace(msgspec.Struct, frozen=True, array_like=True):
+    """Rate limit of one host or domain; `next_at_s` is in Unix seconds, as in `fetching/pace.py`."""
+
+    next_at_s: float
+    slowdown: float
+    average_s: float
+    floor_s: float
+    failures: float
+
+
+class BackfillState(StrEnum):
+    """State of a backfill; the values are shown to people."""
+
+    GOING_ON = "going on"
+    ENDED = "ended"
+    STOPPED = "stopped"
+    FAILED = "failed"  # a page could not be fetched, so the pages after it are unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """Request and progress of a backfill.
+
+    `first` and `last` are dates in UTC; `takes_undated` includes entries without a date.
+    `at` is the next page to read, "" for the source's own listing.
+    `seen` holds hashes of the URLs that were read.
+    `pages` counts pages read; `unread` counts pages that could not be read.
+    `sitemaps` counts sitemaps of an index that were skipped because they last changed before
+    `first`.
+    `entered`, `known`, `refused`, `outside` (other dates) and `undated` count the listed entries.
+    `earliest` is the earliest date of any entry.
+    `attempts` counts consecutive failures, the last one with the error `trouble`.
+    `why` is the reason why it ended, at `ended_at`.
+    `poll` is the number of its latest poll, running or finished.
+    `due_at` is when it continues. `poll_at` is when the source is polled for new links; None means
+    at the next poll.
+    """
+
+    first: date
+    last: date
+    takes_undated: bool
+    asked_at: datetime
+    asked_by: str
+    due_at: datetime
+    poll_at: datetime | None = None
+    state: BackfillState = BackfillState.GOING_ON
+    at: str = ""
+    seen: tuple[str, ...] = ()
+    pages: int = 0
+    unread: int = 0
+    sitemaps: int = 0
+    entered: int = 0
+    known: int = 0
+    refused: int = 0
+    outside: int = 0
+    undated: int = 0
+    earliest: date | None = None
+    attempts: int = 0
+    trouble: str = ""
+    why: str = ""
+    ended_at: datetime | None = None
+    poll: int = 0
+
+    @property
+    def listed(self) -> int:
+        """Number of entries on the pages."""
+        return self.entered + self.known + self.refused + self.outside + self.undated
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the backfill has not ended."""
+        return self.state is BackfillState.GOING_ON

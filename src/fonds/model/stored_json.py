@@ -1,0 +1,127 @@
+"""Convert typed values to the JSON that rows store, and back.
+
+A stored value is a struct, a dataclass, a story, or a mapping of such values. Reading never loses
+data: a struct with a field `unknown` keeps there every stored field that its own fields do not
+express, because the name is unknown or the value has another type. Writing it returns the same
+JSON. Other types ignore unknown fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from fonds.model.encoding import prepare_type
+from fonds.model.story import Story
+from fonds.model.story_json import build_story, encode_story
+
+UNKNOWN = "unknown"
+T = TypeVar("T")
+
+
+def is_stored_type(kind: Any) -> bool:
+    """Return whether values of a type are stored as JSON: a struct, a dataclass or a mapping."""
+    if (get_origin(kind) or kind) is Mapping:
+        return True
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind))
+
+
+def encode_stored(value: object) -> Any:
+    """Return a typed value as plain JSON data. A value that is plain already is returned as it is."""
+    if isinstance(value, Story):
+        return encode_story(value)
+    if not isinstance(value, msgspec.Struct | Mapping) and not is_dataclass(value):
+        return value
+    if not isinstance(value, msgspec.Struct) or not _keeps_unknown(type(value)):
+        return _list_tuples(
+            msgspec.to_builtins(dict(value) if isinstance(value, Mapping) else value)
+        )
+    known = _list_tuples(msgspec.to_builtins(msgspec.structs.replace(value, unknown={})))
+    return {**known, **getattr(value, UNKNOWN)}
+
+
+def encode_row(row: Any) -> dict[str, Any]:
+    """Return the columns of a row by name, typed values as plain JSON data."""
+    return {column.name: encode_stored(getattr(row, column.name)) for column in fields(row)}
+
+
+def decode_stored(kind: type[T], value: Any) -> Any:
+    """Return plain JSON data as a typed value.
+
+    A field of a wrong type has its default, and of a list or mapping the invalid elements are left
+    out. Raises ValueError for a value that lacks a required field.
+    """
+    if kind is Story:
+        return build_story(value if isinstance(value, Mapping) else {})
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and _keeps_unknown(kind):
+        return _decode_with_unknown(kind, value if isinstance(value, Mapping) else {})
+    found = _convert(kind, value)
+    if found is msgspec.UNSET:
+        raise ValueError(f"the stored value is no {kind}")
+    return found
+
+
+def _keeps_unknown(kind: type[msgspec.Struct]) -> bool:
+    return UNKNOWN in kind.__struct_fields__
+
+
+def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> msgspec.Struct:
+    found: msgspec.Struct = _convert_fields(kind, value)
+    known = encode_stored(found)
+    unknown = {
+        name: item for name, item in value.items() if name not in known or known[name] != item
+    }
+    return msgspec.structs.replace(found, unknown=unknown) if unknown else found
+
+
+def _convert(kind: Any, value: Any) -> Any:
+    """Convert a value, leaving out what is invalid; UNSET if nothing remains."""
+    try:
+        return msgspec.convert(value, prepare_type(kind))
+    except msgspec.ValidationError:
+        pass
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        options = [option for option in arguments if option is not NoneType]
+        return _convert(options[0], value) if len(options) == 1 else msgspec.UNSET
+    if origin is tuple and isinstance(value, list | tuple) and arguments[1:] == (...,):
+        items = [_convert(arguments[0], item) for item in value]
+        return tuple(item for item in items if item is not msgspec.UNSET)
+    if origin is Mapping and isinstance(value, Mapping):
+        values = {name: _convert(arguments[1], item) for name, item in value.items()}
+        return {name: item for name, item in values.items() if item is not msgspec.UNSET}
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, Mapping):
+        return _convert_fields(kind, value)
+    return msgspec.UNSET
+
+
+def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any:
+    """Convert the fields one by one; UNSET if a required one is missing."""
+    hints = get_type_hints(kind)
+    values = {}
+    for name, stored_name in zip(
+        kind.__struct_fields__, kind.__struct_encode_fields__, strict=True
+    ):
+        if name == UNKNOWN or stored_name not in value:
+            continue
+        converted = _convert(hints[name], value[stored_name])
+        if converted is not msgspec.UNSET:
+            values[name] = converted
+    try:
+        return kind(**values)
+    except TypeError:
+        # A required field is missing.
+        return msgspec.UNSET
+
+
+def _list_tuples(value: Any) -> Any:
+    """Return plain data as JSON has it: lists instead of tuples."""
+    if isinstance(value, dict):
+        return {name: _list_tuples(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_list_tuples(item) for item in value]
+    return value

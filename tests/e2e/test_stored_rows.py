@@ -1,0 +1,128 @@
+"""Rows that an ingest writes: the JSON in the database is what their types express, no more and no less."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+from shutil import copytree
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from starlette.testclient import TestClient
+
+from e2e.running import fonds
+from filled_home import opened
+from fixtures.jats import jats
+from fonds.model.rows import (
+    BibliographyRow,
+    FileRightsRow,
+    InputRow,
+    JatsRow,
+    PdfMetaRow,
+    Row,
+    StoryMetaRow,
+)
+from fonds.model.stored_json import UNKNOWN, encode_stored, is_stored_type
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from sample import write_sample
+
+pytestmark = pytest.mark.slow
+
+LICENSE = (
+    "<permissions><copyright-holder>Ada Example</copyright-holder><license license-type="
+    "'open-access'><license-p>Creative Commons Attribution 4.0</license-p></license></permissions>"
+)
+KINDS = (BibliographyRow, FileRightsRow, InputRow, JatsRow, PdfMetaRow, StoryMetaRow)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stored")
+    write_sample(folder / "crawl")
+    (folder / "air.xml").write_bytes(jats(meta=LICENSE))
+    fonds(folder / "home", "ingest", folder / "crawl", folder / "air.xml")
+    return folder / "home"
+
+
+@pytest.fixture(scope="module")
+def stores(home: Path) -> Iterator[Stores]:
+    with opened(home) as found:
+        yield found
+
+
+def list_stored_columns(kind: type[Row]) -> list[str]:
+    hints = get_type_hints(kind)
+    return [
+        column.name
+        for column in fields(kind)  # type: ignore[arg-type]
+        if any(map(is_stored_type, [hints[column.name], *get_args(hints[column.name])]))
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_value_is_written_as_it_was_stored(home: Path, stores: Stores, kind: Any) -> None:
+    (column,) = list_stored_columns(kind)
+    keys = ", ".join(kind.KEY)
+    with closing(sqlite3.connect(home / "records.sqlite")) as database:
+        values = database.execute(f"select {column}, {keys} from {kind.TABLE}").fetchall()
+    stored = {tuple(key): text for text, *key in values}
+    rows = list(stores.records.find(kind))
+    assert len(rows) == len(stored) > 0
+    for row in rows:
+        text = stored[tuple(getattr(row, name) for name in kind.KEY)]
+        value = getattr(row, column)
+        written = None if value is None else json.dumps(encode_stored(value), ensure_ascii=False)
+        assert written == text
+        assert not getattr(value, UNKNOWN, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "column"),
+    [
+        (PdfMetaRow, "pdf", "metadata"),
+        (BibliographyRow, "bibliography", "metadata"),
+        (JatsRow, "jats", "metadata"),
+        (StoryMetaRow, "story", "story"),
+    ],
+)
+def test_api_and_command_give_a_value_as_it_is_stored(
+    home: Path, stores: Stores, kind: Any, name: str, column: str
+) -> None:
+    row = next(row for row in stores.records.find(kind) if getattr(row, column))
+    with closing(sqlite3.connect(home / "records.sqlite")) as database:
+        query = f"select {column} from {kind.TABLE} where sha1hex = ?"
+        (text,) = database.execute(query, [row.sha1hex]).fetchone()
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        answered = client.get(f"/api/files/{row.sha1hex}").json()
+    (shown,) = fonds(home, "show", row.sha1hex, "--json").lines
+    for given in (answered, shown):
+        assert given["derivatives"][name][column] == json.loads(text)
+        assert given["derivatives"][name]["sha1hex"] == row.sha1hex
+
+
+def test_what_another_program_stored_is_kept_and_shown(home: Path, tmp_path: Path) -> None:
+    home = Path(copytree(home, tmp_path / "home"))
+    with closing(sqlite3.connect(home / "records.sqlite")) as database:
+        query = "select sha1hex, metadata from pdf_meta where metadata is not null"
+        sha1hex, text = database.execute(query).fetchone()
+        changed = {**json.loads(text), "title": None, "Trapped": "yes", "keywords": ["a", 1]}
+        database.execute(
+            "update pdf_meta set metadata = ? where sha1hex = ?", (json.dumps(changed), sha1hex)
+        )
+        database.commit()
+    with opened(home) as stores:
+        (row,) = stores.records.get(PdfMetaRow, [sha1hex])
+        assert row.metadata is not None
+        assert (row.metadata.title, row.metadata.keywords) == (None, None)
+        assert encode_stored(row.metadata) == changed
+        stores.records.put([row])
+        (again,) = stores.records.get(PdfMetaRow, [sha1hex])
+        assert again == row
+    shown = fonds(home, "show", sha1hex)
+    assert shown.code == 0
+    assert "trapped" in shown.out.lower()

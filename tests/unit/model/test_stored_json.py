@@ -1,0 +1,144 @@
+"""Typed values of rows as plain JSON and back: nothing is lost, and nothing invalid stops a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.bibliography import Author, PaperSummary
+from fonds.model.capture import RssEntry
+from fonds.model.pdf_metadata import PdfMetadata
+from fonds.model.rights import StatedRights, Statement, StatementSource, Subject
+from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
+from fonds.model.stored_json import decode_stored, encode_stored
+from fonds.model.story import Story
+
+LICENSE = Statement(Subject.LICENSE, "cc-by-4.0", "CC BY 4.0", StatementSource.XMP)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    ["title", "authors", "rights", "page0_rotation", "CrossMarkDomains", "biblio", "unknown", "x"]
+)
+
+
+def as_json(statement: Statement) -> dict[str, str]:
+    return {
+        "subject": str(statement.subject),
+        "value": statement.value,
+        "raw": statement.raw,
+        "stated_in": str(statement.stated_in),
+        "name": statement.name,
+    }
+
+
+@pytest.mark.parametrize("kind", [PdfMetadata, PaperSummary])
+@given(value=st.dictionaries(NAMES | st.text(), JSON))
+def test_what_another_program_stored_is_written_as_it_was(
+    kind: type[Any], value: dict[str, Any]
+) -> None:
+    assert encode_stored(decode_stored(kind, value)) == value
+
+
+def test_missing_fields_are_not_in_the_json() -> None:
+    assert encode_stored(PdfMetadata()) == {}
+    found = PdfMetadata(title="A", crossmark_domains="a.example", rights=(LICENSE,))
+    stored = {"title": "A", "CrossMarkDomains": "a.example", "rights": [as_json(LICENSE)]}
+    assert encode_stored(found) == stored
+    assert decode_stored(PdfMetadata, stored) == found
+
+
+def test_a_field_of_another_type_has_its_default_and_is_kept() -> None:
+    stored = {"title": 5, "language": "de", "author": None}
+    found = decode_stored(PdfMetadata, stored)
+    assert (found.title, found.language, found.author) == (None, "de", None)
+    assert found.unknown == {"title": 5, "author": None}
+
+
+def test_of_a_list_the_valid_elements_are_read() -> None:
+    stored = {"rights": [{"subject": "fame"}, as_json(LICENSE)]}
+    found = decode_stored(PdfMetadata, stored)
+    assert found.rights == (LICENSE,)
+    assert encode_stored(found) == stored
+
+
+def test_unknown_fields_within_a_field_are_kept_and_the_rest_is_read() -> None:
+    stored = {
+        "biblio": {"title": "A", "authors": [{"name": "Ada", "role": "editor"}], "date": 2020},
+        "reference_count": 3,
+    }
+    found = decode_stored(PaperSummary, stored)
+    assert (found.head.title, found.head.authors, found.head.date) == (
+        "A",
+        (Author(name="Ada"),),
+        None,
+    )
+    assert encode_stored(found) == stored
+
+
+@pytest.mark.parametrize("value", [[], "text", 5, [{"title": "A"}]])
+def test_what_is_no_object_is_read_as_an_empty_one(value: object) -> None:
+    assert decode_stored(PdfMetadata, value) == PdfMetadata()
+
+
+def test_counts_and_rate_limits_are_stored_as_lists() -> None:
+    days = {"2026-11-20": DayCounts(2, 1, 4, 1)}
+    assert encode_stored(days) == {"2026-11-20": [2, 1, 4, 1]}
+    assert decode_stored(Mapping[str, DayCounts], encode_stored(days)) == days  # type: ignore[type-abstract]
+    paces = {"": StoredPace(1.5, 2.0, 0.25, 0.0, 3.0)}
+    assert encode_stored(paces) == {"": [1.5, 2.0, 0.25, 0.0, 3.0]}
+    stored = {**encode_stored(paces), "a.example": [None, 1.0], "b.example": "soon"}
+    assert decode_stored(Mapping[str, StoredPace], stored) == paces  # type: ignore[type-abstract]
+
+
+def test_hints_have_all_their_fields_and_older_rows_lack_some() -> None:
+    assert encode_stored(ListingHints(ttl_s=60, hubs=("https://h.example/",), older="")) == {
+        "ttl_s": 60,
+        "update_s": None,
+        "hubs": ["https://h.example/"],
+        "cloud": "",
+        "self_url": "",
+        "children": 0,
+        "older": "",
+        "complete": False,
+    }
+    assert decode_stored(ListingHints, {"ttl_s": 60}).older is None
+    assert decode_stored(ListingHints, {"complete": True}).is_complete
+
+
+def test_a_backfill_needs_its_dates() -> None:
+    noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    backfill = Backfill(date(2026, 1, 1), date(2026, 2, 1), False, noon, "ann", noon)
+    stored = encode_stored(backfill)
+    assert (stored["first"], stored["due_at"], stored["state"]) == (
+        "2026-01-01",
+        "2026-11-20T12:00:00Z",
+        "going on",
+    )
+    assert decode_stored(Backfill, {**stored, "added_later": 1}) == backfill
+    with pytest.raises(ValueError, match="Backfill"):
+        decode_stored(Backfill, {"first": "2026-01-01"})
+
+
+def test_statements_are_stored_with_all_their_fields() -> None:
+    stated = StatedRights((LICENSE,))
+    assert encode_stored(stated) == {"statements": [as_json(LICENSE)]}
+    assert decode_stored(StatedRights, encode_stored(stated)) == stated
+
+
+def test_a_story_keeps_what_it_does_not_know() -> None:
+    story = Story(rss_entry=RssEntry(link="http://a.example/"), unknown={"rss_entry": {"more": 1}})
+    stored = encode_stored(story)
+    assert stored["rss_entry"]["more"] == 1
+    assert decode_stored(Story, stored) == story
+    assert decode_stored(Story, {**stored, "http_metadata": {"response_code": "x"}}) == replace(
+        story, schema_version=1
+    )
