@@ -35,7 +35,7 @@ EVERY_KIND: list[Row] = [
     file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), entry("c"),
     settled("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
     CrashedPdfRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
-    TimetableRow("poll", "", 60, "", NOON, "host:1", NOON, 2**40, NOON, None, "why", 1, 2),
+    TimetableRow("poll", "", 60, "", NOON, "host:1", 2**40, NOON, None, "why", 1, 2),
     TextSketchRow("a" * 40, "b" * 64, "2024", NOON, "success", "http://a/", "c" * 64, "00", "m/1"),
     TextBandRow(-(2**63), "a" * 40),
 ]  # fmt: skip

@@ -99,8 +99,11 @@ class Transfers:
                 return finished
 
     def wake(self) -> None:
-        """Interrupt the wait in `collect_finished`."""
-        with suppress(BlockingIOError):
+        """Interrupt the wait in `collect_finished`. Does nothing after `close`.
+
+        Another thread may close the transfers between its look at them and this call.
+        """
+        with suppress(OSError):
             self._wake_sender.send(b"\0")
 
     def close(self) -> None:

@@ -310,3 +310,10 @@ def test_nothing_is_left_open(web: Web) -> None:
     assert ours.count == 1
     ours.close()
     assert ours.count == 0
+
+
+def test_waking_closed_transfers_does_nothing() -> None:
+    """Another thread may close them at any moment."""
+    transfers = Transfers(QUICK, is_allowed)
+    transfers.close()
+    transfers.wake()
