@@ -127,8 +127,8 @@ class App:
         """Raises ConfigurationError when there is no home yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
-                f"there is no {self.home} yet. `{self.format_command('ingest PATH…')}` makes it; "
-                f"or point to another with --home or FONDS_HOME."
+                f"No library in {self.home}. Run `{self.format_command('ingest PATH…')}` "
+                "to create it, or choose another with --home or FONDS_HOME."
             )
 
 
@@ -152,7 +152,7 @@ def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {redact_secrets(word)!r}: write it as NAME=VALUE")
+            raise click.UsageError(f"--set {redact_secrets(word)!r} is invalid. Write NAME=VALUE.")
         pairs[name.strip()] = value
     return pairs
 
@@ -161,21 +161,21 @@ def build_global_options() -> list[click.Option]:
     """The options every call takes, before or behind the command's name."""
     return [
         click.Option(
-            ["--home"], metavar="DIR", help="Where everything is kept [FONDS_HOME, ./fonds-data]."
+            ["--home"], metavar="DIR", help=("Folder of the library [FONDS_HOME, ./fonds-data].")
         ),
         click.Option(
             ["--set", "set_"],
             multiple=True,
             metavar="NAME=VALUE",
-            help="Set a setting for this call.",
+            help="Change a setting for this command.",
         ),
-        click.Option(["--json"], is_flag=True, help="Answer in JSON."),
-        click.Option(["--quiet", "-q"], is_flag=True, help="No progress."),
+        click.Option(["--json"], is_flag=True, help="Print JSON."),
+        click.Option(["--quiet", "-q"], is_flag=True, help="Hide progress."),
     ]
 
 
 pipeline_option = click.option(
-    "--pipeline", metavar="PIPELINE", help="The pipeline meant [library]; see `fonds pipelines`."
+    "--pipeline", metavar="PIPELINE", help="Pipeline [library]; see `fonds pipelines`."
 )
 
 

@@ -29,7 +29,7 @@ class Day(click.DateTime):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f"{value!r} is not a day; write it as 2024-05-31", param, ctx)
+            self.fail(f"{value!r} is not a date. Example: 2024-05-31", param, ctx)
 
 
 DAY = Day()
@@ -66,8 +66,8 @@ class SuggestingCommand(click.Command):
             takes_words = any(isinstance(one, click.Argument) for one in self.params)
             if takes_words and not error.option_name.startswith("--"):
                 told = (
-                    f"{error.format_message()} What begins with a minus and is no option stands behind"
-                    f" --, after the options: {ctx.command_path} -- …"
+                    f"{error.format_message()} Write arguments that start with a minus "
+                    f"after --: {ctx.command_path} -- …"
                 )
                 raise click.UsageError(told, ctx) from error
             raise
