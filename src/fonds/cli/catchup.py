@@ -134,7 +134,7 @@ def _build_derive_command(kind: DerivativeKind) -> click.Command:
 def _build_options(reading: RereadPlan) -> list[Callable[[Callable[..., Any]], Callable[..., Any]]]:
     return [
         click.option(
-            "--reextract", is_flag=True, help=("Also process files that this extractor has read.")
+            "--reextract", is_flag=True, help="Also process files that this extractor has read."
         ),
         click.option(
             "--status",
@@ -161,7 +161,7 @@ def _build_options(reading: RereadPlan) -> list[Callable[[Callable[..., Any]], C
         ),
         pipeline_option,
         click.option(
-            "--enter-only", is_flag=True, help=("Send the work and leave it to the workers.")
+            "--enter-only", is_flag=True, help="Send the work and leave it to the workers."
         ),
         click.option("--dry-run", is_flag=True, help="Only count the files that would be read."),
     ]

@@ -135,7 +135,7 @@ collection.params += build_global_options()
 @command("create")
 @click.argument("name", metavar="COLLECTION")
 @click.option(
-    "--query", default="", help=("Query whose results are added automatically; see `fonds search`.")
+    "--query", default="", help="Query whose results are added automatically; see `fonds search`."
 )
 def create(app: App, name: str, query: str) -> int:
     """Create a collection, or change the query of an existing one.

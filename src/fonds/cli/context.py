@@ -161,7 +161,7 @@ def build_global_options() -> list[click.Option]:
     """The options every call takes, before or behind the command's name."""
     return [
         click.Option(
-            ["--home"], metavar="DIR", help=("Folder of the library [FONDS_HOME, ./fonds-data].")
+            ["--home"], metavar="DIR", help="Folder of the library [FONDS_HOME, ./fonds-data]."
         ),
         click.Option(
             ["--set", "set_"],

@@ -71,9 +71,7 @@ def _run_checks(app: App, settings: Settings) -> Iterator[CheckResult]:
     yield _check_pdf_extractor(settings)
     yield _check_disk_space(app.home)
     if not app.home.is_dir():
-        yield CheckResult(
-            "home", True, (f"{app.home} does not exist yet; `fonds ingest` creates it")
-        )
+        yield CheckResult("home", True, f"{app.home} does not exist yet; `fonds ingest` creates it")
         return
     writable = os.access(app.home, os.W_OK)
     detail = str(app.home) if writable else f"{app.home} is read-only, so nothing can be added"

@@ -46,13 +46,13 @@ NOTHING_TO_FETCH = (
     ),
 )
 @click.option(
-    "--again", is_flag=True, help=("Fetch all URLs of a list, even if they were fetched before.")
+    "--again", is_flag=True, help="Fetch all URLs of a list, even if they were fetched before."
 )
 @tls_option
 @click.option("--collection", metavar="NAME", help="Collection of the documents.")
 @build_pipeline_option("news", "Pipeline that receives the links.")
 @click.option(
-    "--enter-only", is_flag=True, help=("Enter the links and leave the work to the workers.")
+    "--enter-only", is_flag=True, help="Enter the links and leave the work to the workers."
 )
 def fetch(
     app: App,

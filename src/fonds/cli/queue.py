@@ -224,7 +224,7 @@ def dump(
 @pipeline_option
 @click.argument("file", metavar="FILE|URL")
 @click.option(
-    "--to", metavar="ADDRESS", help=("Address to send them to, instead of the original one.")
+    "--to", metavar="ADDRESS", help="Address to send them to, instead of the original one."
 )
 def load(app: App, file: str, to: str | None, **flags: Any) -> int:
     """Send the messages of a dump to the queue again. Repeating it does no harm.

@@ -62,7 +62,7 @@ ACT_LABELS = {
 @command("repair")
 @click.option("--yes", is_flag=True, help="Make the repairs; without it, only show them.")
 @click.option(
-    "--deep", is_flag=True, help=("First read and hash everything, as `fonds audit --deep` does.")
+    "--deep", is_flag=True, help="First read and hash everything, as `fonds audit --deep` does."
 )
 @pipeline_option
 def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:

@@ -112,7 +112,7 @@ class ImportAnswer(msgspec.Struct, frozen=True):
 @engine_option
 @workers_option
 @click.option(
-    "--large", is_flag=True, help=("Also read large cells, to count the rows without them.")
+    "--large", is_flag=True, help="Also read large cells, to count the rows without them."
 )
 def count_table(app: App, name: str | None, engine: str, workers: int, large: bool) -> int:
     """Count the rows and files of a table.
@@ -216,7 +216,7 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
 @form_option
 @table_option
 @click.option(
-    "--keep-keys", is_flag=True, help=("Keep the keys of older tables (`sha1:` and base32).")
+    "--keep-keys", is_flag=True, help="Keep the keys of older tables (`sha1:` and base32)."
 )
 def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bool) -> int:
     """Import rows from FILE, compressed or not.
@@ -352,7 +352,7 @@ table.params += build_global_options()
 @command("create", answers={"one": CreatedTableAnswer})
 @table_option
 @click.option(
-    "--shell", is_flag=True, help=("Print commands for the HBase shell, and create nothing.")
+    "--shell", is_flag=True, help="Print commands for the HBase shell, and create nothing."
 )
 @click.option(
     "--regions",

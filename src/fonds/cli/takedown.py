@@ -32,7 +32,7 @@ REPORT_EVERY_S = 10.0
     help=f"Published reason: {', '.join(map(str, ReasonClass))}.",
 )
 @click.option(
-    "--note", default="", help=("Who requested it and how; shown by this command and to curators.")
+    "--note", default="", help="Who requested it and how; shown by this command and to curators."
 )
 @click.option(
     "--everywhere",
