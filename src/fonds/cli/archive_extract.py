@@ -74,8 +74,8 @@ class CaptureAnswer(msgspec.Struct, frozen=True):
 @command(
     "extract",
     answers={
-        "for a path and offset: one": RecordAnswer,
-        "for a known capture: one": CaptureAnswer,
+        "one for a path and offset": RecordAnswer,
+        "one for a known capture": CaptureAnswer,
     },
 )
 @click.argument("key", metavar="CAPTURE|URL|WARC:OFFSET")

@@ -353,7 +353,7 @@ def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
 
 
 def _report_count(app: App, batches: Iterable[int], action: str) -> int:
-    """How many messages it were, told to whoever asked."""
+    """Print the number of messages."""
     count = sum(batches)
     if app.is_json:
         echo_json(CountAnswer(count))

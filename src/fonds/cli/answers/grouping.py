@@ -209,14 +209,14 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
             ("apart", "object", "documents in no cluster, by reason"),
         ),
         build_answer(
-            "with LABEL: one",
+            "one with LABEL",
             ("cluster", "object?", "the cluster; null for unclustered documents"),
             ("label", "text", "label of the cluster"),
             ("members", "list", "its documents with their scores"),
             ("after", "text?", "start of the next page, for --after"),
         ),
         build_answer(
-            "with --changes: one",
+            "one with --changes",
             ("conf", "text", "name of the configuration"),
             ("before", "integer", "time of the earlier clustering"),
             ("after", "integer", "time of the later clustering"),
@@ -238,9 +238,9 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
     "sources edit": (build_answer("one", *SOURCE, ("last_polls", "list", "its last polls")),),
     "sources unmute": (build_answer("one", ("unmuted", "list", "URLs of the sources")),),
     "sources show": (
-        build_answer("for a source: one", *SOURCE, ("last_polls", "list", "its last polls")),
+        build_answer("one for a source", *SOURCE, ("last_polls", "list", "its last polls")),
         build_answer(
-            "for a poll: one",
+            "one for a poll",
             ("input_id", "text", "poll id"),
             ("pipeline", "text", "pipeline that received its links"),
             ("url", "text", "URL that was requested"),
@@ -295,7 +295,7 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
             ("undated", "boolean", "whether entries without a date are read"),
         ),
         build_answer(
-            "with --stop: one",
+            "one with --stop",
             ("source", "text", "URL of the source"),
             ("stopped", "boolean", "whether a backfill was running"),
         ),

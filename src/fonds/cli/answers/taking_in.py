@@ -38,14 +38,14 @@ RETRIED = build_answer(
     ("retried", "integer", "messages that were retried"),
 )
 ENTERED_ONLY = build_answer(
-    "with --enter-only: one",
+    "one with --enter-only",
     ("entered", "integer", "records that entered"),
     ("inputs", "integer", "number of their inputs"),
     ("known", "integer", "records that were already known"),
     ("read_later", "integer", "failures that ended because a later read succeeded"),
 )
 DRY_RUN = build_answer(
-    "with --dry-run: one for each input",
+    "one for each input with --dry-run",
     ("input", "text", "path or URL of the input"),
     ("links", "integer", "links that would enter"),
     ("others", "object", "links that would not enter, by reason"),
@@ -56,14 +56,14 @@ DRY_RUN = build_answer(
 CATCH_UP = (
     WORKED_OFF,
     build_answer(
-        "with --enter-only: one",
+        "one with --enter-only",
         ("seen", "integer", "files examined"),
         ("sent", "integer", "files sent to be read again"),
         ("on_their_way", "integer", "files already in flight"),
         ("lost", "integer", "files whose bytes cannot be located"),
     ),
     build_answer(
-        "with --dry-run: one",
+        "one with --dry-run",
         ("wanted", "integer", "files that would be read"),
         ("by_status", "object", "these files by their current status"),
     ),
@@ -91,7 +91,7 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
     "extract": (EXTRACTED,),
     "catchup": (
         build_answer(
-            "with --list: one for each derivative kind",
+            "one for each derivative kind with --list",
             ("kind", "text", "name of the kind"),
             ("table", "text", "table of its rows"),
             ("made_by", "text", "step that stores it"),
