@@ -25,10 +25,10 @@ fonds \- turn crawls into a library
 .RI [ OPTIONS ] " COMMAND " [ ARGUMENTS ]
 """.lstrip()
 EXITS = (
-    ("0", "All is well; also when a search found nothing."),
-    ("1", "Something failed or was quarantined, or is not as it should be."),
-    ("2", "The call or a setting is wrong."),
-    ("130", "Interrupted; the same call goes on where it stopped."),
+    ("0", "Success, even if a search found nothing."),
+    ("1", "Something failed, was quarantined or is not correct."),
+    ("2", "Usage error: an argument or setting is invalid."),
+    ("130", "Interrupted. Run the same command again to resume."),
 )
 _ESCAPED = {
     "\\": r"\e",
@@ -58,7 +58,7 @@ def _lines() -> Iterator[str]:
     yield ".SH DESCRIPTION"
     yield from _prose(cli.help or "")
     yield ".SH OPTIONS"
-    yield "Before or behind the command:"
+    yield "These can be given before or after the command:"
     for option in build_global_options():
         yield from _option(option)
     yield ".SH COMMANDS"
@@ -71,7 +71,7 @@ def _lines() -> Iterator[str]:
     yield from (
         ".TP",
         r".B ./fonds\-data",
-        "The home, where neither --home nor FONDS_HOME says another one.",
+        "The default home, if neither --home nor FONDS_HOME is set.",
     )
     yield from (".TP", ".B HOME/fonds.toml", "The settings.")
     yield ".SH EXAMPLES"

@@ -101,7 +101,7 @@ DAMAGES = (
     Damage(
         "entry-gone",
         sql(f"delete from entries where entry_id = {identified()}"),
-        "is not on the books",
+        "is not in the ledger",
     ),
     Damage(
         "input-gone",

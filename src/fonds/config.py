@@ -63,8 +63,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     thumbnails: Annotated[
         str,
         Meta(
-            description="URL of a blob store for thumbnails alone, as a public bucket;"
-            " empty: with all other blobs",
+            description=(
+                "URL of a separate blob store for thumbnails, such as a public "
+                "bucket; empty: the blob store"
+            ),
             extra=HIDDEN,
         ),
     ] = ""
@@ -72,49 +74,63 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         "tantivy:index"
     )
     archive: Annotated[
-        str, Meta(description="URL of where the WARC files we write are kept", extra=HIDDEN)
+        str, Meta(description="URL of the archive, where WARC files are stored", extra=HIDDEN)
     ] = "file:archive"
     message_max_bytes: Annotated[
-        int, Meta(ge=1, description="Largest body between steps; larger ones lie in the blobs")
+        int,
+        Meta(
+            ge=1,
+            description=(
+                "Maximum size of a body in a message between steps; "
+                "larger ones are stored in the blobs"
+            ),
+        ),
     ] = 900_000
     topic_message_max_bytes: Annotated[
         int,
         Meta(
             ge=10_000,
-            description="Largest message on a public topic, at most what the broker takes; of a larger"
-            " one the text or TEI lies in the blobs",
+            description=(
+                "Maximum size of a message on a public topic, up to the broker's "
+                "limit; the text or TEI of a larger one is stored in the blobs"
+            ),
         ),
     ] = 16_000_000
-    group: Annotated[str, Meta(description="Group in the names of tables")] = "fonds"
+    group: Annotated[str, Meta(description="Group in table names")] = "fonds"
     topic_group: Annotated[
-        str, Meta(description="Group in the names of topics; empty for the same as `group`")
+        str, Meta(description="Group in topic names; empty: the same as `group`")
     ] = ""
-    env: Annotated[str, Meta(description="Environment in the table's name and in topics")] = "local"
-    table_version: Annotated[int, Meta(ge=0, description="Version in the table's name")] = 0
+    env: Annotated[str, Meta(description="Environment in table and topic names")] = "local"
+    table_version: Annotated[int, Meta(ge=0, description="Version in table names")] = 0
     table_families: Annotated[
         str,
-        Meta(description="Further families of the table, as `pdf0=pdf_status,pdf_certainty:json`"),
+        Meta(
+            description=("Additional column families, such as `pdf0=pdf_status,pdf_certainty:json`")
+        ),
     ] = ""
     pipeline: Annotated[
-        str, Meta(description="Pipeline that captures go into; `fonds pipelines`")
+        str, Meta(description="Pipeline that processes new captures; see `fonds pipelines`")
     ] = "library"
-    collection: Annotated[str, Meta(description="Collection that new documents belong to")] = (
-        "default"
-    )
+    collection: Annotated[str, Meta(description="Collection of new documents")] = "default"
     isolation: Annotated[
         Literal["possible", "required"],
         Meta(
-            description="Confine readers as far as this machine can, or refuse to start without a layer"
+            description=(
+                "Confine readers as far as this machine can, or refuse to start "
+                "if a layer is missing"
+            )
         ),
     ] = "possible"
     follow_links: Annotated[
         bool,
-        Meta(description="Follow links that lead out of the folders that are named; each is noted"),
+        Meta(description="Follow links out of the given folders, and record each"),
     ] = False
     match: Annotated[
         bool,
         Meta(
-            description="Match papers and what they cite with the catalogue; `fonds catalog load`"
+            description=(
+                "Match papers and their references with the catalogue; see `fonds catalog load`"
+            )
         ),
     ] = False
     work: WorkSettings = field(default_factory=WorkSettings)
@@ -189,13 +205,14 @@ def find_home(flag: str | None) -> Path:
     try:
         home = Path(path).expanduser().absolute()
     except (RuntimeError, FileNotFoundError) as error:
-        raise ConfigurationError(f"the home {path!r} leads nowhere: {cause_of(error)}") from error
+        raise ConfigurationError(f"The home {path!r} is not usable: {cause_of(error)}") from error
     try:
         str(home).encode("utf-8")
     except UnicodeEncodeError as error:
         printable = os.fsencode(home).decode("utf-8", "backslashreplace")
         raise ConfigurationError(
-            f"the home {printable} has a name that is not UTF-8; rename the folder, or choose another --home."
+            f"The home {printable} has a name that is not UTF-8. Rename the folder or "
+            "choose another --home."
         ) from error
     return home
 
@@ -264,10 +281,10 @@ def _load_file(path: Path) -> Mapping[str, Any]:
         return {}
     except NotADirectoryError as error:
         raise ConfigurationError(
-            f"{path.parent} is not a folder, or lies in what is none; choose another --home."
+            f"{path.parent} is not a folder. Choose another --home."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot read {path}: {cause_of(error)}") from error
 
 
 def _flatten(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -294,13 +311,14 @@ def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) ->
             raise ConfigurationError(f"setting {name!r} in {origin}: {error}") from None
         if name == "warc.base" and value.startswith("s3://") and has_secret(value):
             raise ConfigurationError(
-                "setting 'warc.base': the keys of S3 are told by elsewhere.s3_url alone"
+                "setting 'warc.base': put the S3 keys into elsewhere.s3_url instead"
             )
         if not may_hold and has_secret(value):
             raise ConfigurationError(
-                f"setting {name!r}: a user, password or key on the command line can be read by everyone"
-                f" on this machine; write it into {SETTINGS_FILE} in the home, or into a file that"
-                f" {ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}{FILE_SUFFIX} names"
+                f"setting {name!r}: anyone on this machine can read a user, password or "
+                f"key on the command line; write it to {SETTINGS_FILE} in the home, or to "
+                "a file named by "
+                f"{ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}{FILE_SUFFIX}"
             )
 
 
@@ -324,7 +342,7 @@ def _parse_variable(variable: str, value: str) -> tuple[str, str]:
     try:
         return name.removesuffix(FILE_SUFFIX).lower(), Path(value).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{variable}={value} cannot be read: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot read {variable}={value}: {cause_of(error)}") from error
 
 
 def _resolve_name(name: str, origin: str) -> str:
@@ -337,4 +355,4 @@ def _resolve_name(name: str, origin: str) -> str:
         return JOINED_NAMES[name]
     near = find_nearest_name(name, [*SETTINGS, *JOINED_NAMES])
     hint = f" Did you mean {near!r}?" if near else " `fonds doctor` lists all settings."
-    raise ConfigurationError(f"unknown setting {name!r} in {origin}.{hint}")
+    raise ConfigurationError(f"Unknown setting {name!r} in {origin}.{hint}")

@@ -32,38 +32,45 @@ class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Concurrency and retries."""
 
     children: Annotated[
-        int, Meta(ge=0, description="Isolated readers at once; 0 means one a core")
+        int, Meta(ge=0, description="Maximum number of isolated readers; 0 means one per core")
     ] = 0
     workers: Annotated[
         int,
         Meta(
             ge=0,
-            description="Processes `ingest`, `catchup` and retries may use; 0 means one a core",
+            description=(
+                "Maximum number of processes for `ingest`, `catchup` and "
+                "retries; 0 means one per core"
+            ),
         ),
     ] = 0
     worker_backlog: Annotated[
-        int, Meta(ge=1, description="Waiting messages for which one more of these processes starts")
+        int,
+        Meta(ge=1, description="Number of waiting messages for which one more process starts"),
     ] = 500
     retries_max: Annotated[
-        int, Meta(ge=0, description="Retries before a message is quarantined")
+        int, Meta(ge=0, description="Maximum number of retries before a message is quarantined")
     ] = 10
     retry_first_s: Annotated[
-        float, Meta(gt=0, description="Delay of the first retry, doubled each time")
+        float, Meta(gt=0, description="Delay of the first retry; it doubles each time")
     ] = 5.0
-    retry_longest_s: Annotated[float, Meta(gt=0, description="Longest delay between retries")] = (
+    retry_longest_s: Annotated[float, Meta(gt=0, description="Maximum delay between retries")] = (
         3600.0
     )
     queue_high: Annotated[
-        int, Meta(ge=1, description="Messages waiting at a step at which sources pause")
+        int, Meta(ge=1, description="Number of messages waiting at a step at which sources pause")
     ] = 20_000
     queue_low: Annotated[
-        int, Meta(ge=0, description="Messages waiting at a step at which sources go on")
+        int,
+        Meta(ge=0, description="Number of messages waiting at a step at which sources resume"),
     ] = 10_000
     child_memory_bytes: Annotated[
         int,
         Meta(
             ge=2**28,
-            description="Memory of one reader at most; that of a PDF has 640 MiB and eight times its size",
+            description=(
+                "Memory limit of one reader; for a PDF, 640 MiB and eight times its size are added"
+            ),
         ),
     ] = 2 * 1024**3
 
@@ -71,15 +78,24 @@ class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Reading of PDFs, and thumbnails."""
 
-    max_bytes: Annotated[int, Meta(ge=1, description="Largest PDF read")] = 256 * 1024**2
-    timeout_s: Annotated[float, Meta(gt=0, description="Longest time for one PDF")] = 60.0
-    pages_max: Annotated[int, Meta(ge=1, description="Pages of a PDF whose text is read")] = 2_000
-    pixels_max: Annotated[int, Meta(ge=10_000, description="Pixels rendered at most")] = 50_000_000
+    max_bytes: Annotated[int, Meta(ge=1, description="Maximum size of a PDF")] = 256 * 1024**2
+    timeout_s: Annotated[float, Meta(gt=0, description="Time limit for one PDF")] = 60.0
+    pages_max: Annotated[
+        int, Meta(ge=1, description="Maximum number of pages whose text is extracted")
+    ] = 2_000
+    pixels_max: Annotated[
+        int, Meta(ge=10_000, description="Maximum number of pixels of a rendered page")
+    ] = 50_000_000
     stopped_days: Annotated[
-        float, Meta(gt=0, description="Days before a PDF that stopped a reader is tried again")
+        float, Meta(gt=0, description="Days before a PDF that stopped a reader is retried")
     ] = 30.0
     more_thumbnails: Annotated[
-        str, Meta(description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png")
+        str,
+        Meta(
+            description=(
+                "Thumbnails in addition to 180px-jpg, such as 360px-jpg,360px-webp,180px-png"
+            )
+        ),
     ] = ""
 
 
@@ -90,18 +106,18 @@ class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^$|^https?://[^?#\s]+$",
-            description="GROBID server PDFs are sent to as well, as http://localhost:8070; empty means none",
+            description=(
+                "GROBID server that also processes PDFs, such as http://localhost:8070; empty: none"
+            ),
             extra=HIDDEN,
         ),
     ] = ""
     at_once: Annotated[
-        int, Meta(ge=1, le=100, description="PDFs sent to GROBID at once, by one process")
+        int, Meta(ge=1, le=100, description="Concurrent requests of one process to GROBID")
     ] = 8
-    timeout_s: Annotated[
-        float, Meta(gt=0, description="Longest time GROBID may take for one PDF")
-    ] = 180.0
+    timeout_s: Annotated[float, Meta(gt=0, description="Time limit of GROBID for one PDF")] = 180.0
     tei_max_bytes: Annotated[
-        int, Meta(ge=1, le=100 * 2**20, description="Longest TEI taken from GROBID")
+        int, Meta(ge=1, le=100 * 2**20, description="Maximum size of TEI from GROBID")
     ] = 64 * 2**20
 
     __repr__ = format_settings
@@ -110,8 +126,8 @@ class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class PageSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Reading of pages."""
 
-    max_bytes: Annotated[int, Meta(ge=1, description="Largest page body read")] = 10_000_000
-    timeout_s: Annotated[float, Meta(gt=0, description="Longest time for one page")] = 20.0
+    max_bytes: Annotated[int, Meta(ge=1, description="Maximum size of a page body")] = 10_000_000
+    timeout_s: Annotated[float, Meta(gt=0, description="Time limit for one page")] = 20.0
 
 
 class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,30 +137,38 @@ class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-            description="Beginning of our WARC files' names, where the pipeline has none of its own",
+            description="Prefix of WARC file names, unless the pipeline has its own",
         ),
     ] = "fonds"
     version: Annotated[
-        str, Meta(pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0")
+        str, Meta(pattern=r"^1\.[01]$", description="WARC version of new files: 1.1 or 1.0")
     ] = "1.1"
     form: Annotated[
         Literal["fonds", "mediacloud"],
         Meta(
-            description="Form of what is written: the standard's, or WARC/1.0 as Media Cloud reads it"
+            description=(
+                "Format of new WARC files: the standard, or WARC/1.0 as Media Cloud reads it"
+            )
         ),
     ] = "fonds"
-    stories_max: Annotated[int, Meta(ge=1, description="Bodies in one WARC file")] = 5_000
+    stories_max: Annotated[
+        int, Meta(ge=1, description="Maximum number of bodies per WARC file")
+    ] = 5_000
     max_bytes: Annotated[
-        int, Meta(ge=1, description="Size of a WARC at most, one long body alone excepted")
+        int,
+        Meta(
+            ge=1, description=("Maximum size of a WARC file; only a single long body may exceed it")
+        ),
     ] = 1024**3
     waiting_max_bytes: Annotated[
-        int, Meta(ge=0, description="Finished WARCs that may wait here for S3, in bytes")
+        int,
+        Meta(ge=0, description="Maximum size of finished WARC files that wait for upload to S3"),
     ] = 20 * 1024**3
     copy_bodies: Annotated[
-        bool, Meta(description="Copy bodies out of other people's WARCs into ours")
+        bool, Meta(description="Copy bodies from other WARCs into the library's own")
     ] = False
     base: Annotated[
-        str, Meta(description="Folder or URL where the WARCs of a CDX are", extra=HIDDEN)
+        str, Meta(description="Folder or URL of the WARCs named by a CDX", extra=HIDDEN)
     ] = ""
 
     __repr__ = format_settings
@@ -154,12 +178,14 @@ class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Data on other machines, and access to it."""
 
     task_folder: Annotated[
-        str, Meta(description="Folder whose files other programs' tasks may name; empty means none")
+        str, Meta(description="Folder whose files tasks of other programs may name; empty: none")
     ] = ""
     s3_url: Annotated[
         str,
         Meta(
-            description="Server and keys of places in S3; empty means AWS by its environment",
+            description=(
+                "Server and keys for S3 URLs; empty: AWS with the keys of the environment"
+            ),
             extra=HIDDEN,
         ),
     ] = ""
@@ -167,7 +193,7 @@ class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
-            description="Web archive that replays captures, unrewritten; empty means none",
+            description="Web archive that replays captures unchanged; empty: none",
             extra=HIDDEN,
         ),
     ] = "https://web.archive.org/web/{timestamp}id_/{url}"
@@ -175,12 +201,12 @@ class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
-            description="Where the files of petabox items are; empty means nowhere",
+            description="Location of files of petabox items; empty: none",
             extra=HIDDEN,
         ),
     ] = "https://archive.org/serve/{item}/{path}"
     private_addresses: Annotated[
-        bool, Meta(description="Allow fetching from private and loopback addresses")
+        bool, Meta(description="Allow requests to private and loopback addresses")
     ] = False
 
     __repr__ = format_settings
@@ -193,52 +219,66 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^[A-Za-z_-]{1,64}$",
-            description="Our name in the User-Agent; robots.txt files know us by it",
+            description="Name in the User-Agent header, which robots.txt files can refer to",
         ),
     ] = "Fonds"
     contact: Annotated[
         str,
         Meta(
             pattern=r"^[\x21-\x7e]{0,200}$",
-            description="Address of a page or mailbox for those whose sites we fetch, in the User-Agent",
+            description=(
+                "Contact URL or email address in the User-Agent header, for "
+                "operators of fetched sites"
+            ),
         ),
     ] = ""
     host_gap_s: Annotated[
         float,
         Meta(
-            ge=0, description="Least seconds between requests to a host; half of it for its domain"
+            ge=0,
+            description="Minimum delay between requests to a host; half of it for its domain",
         ),
     ] = 2.0
     gap_longest_s: Annotated[
-        float, Meta(gt=0, description="Longest gap that refusals and slow answers lead to")
+        float, Meta(gt=0, description="Maximum delay after refusals and slow responses")
     ] = 3600.0
-    at_once: Annotated[int, Meta(ge=1, le=1000, description="Requests under way at once")] = 64
-    in_hand_max: Annotated[int, Meta(ge=1, description="Links that wait for their turn here")] = (
-        1_000
-    )
+    at_once: Annotated[
+        int, Meta(ge=1, le=1000, description="Maximum number of concurrent requests")
+    ] = 64
+    in_hand_max: Annotated[
+        int, Meta(ge=1, description="Maximum number of links waiting for their host's delay")
+    ] = 1_000
     patience_s: Annotated[
-        float, Meta(gt=0, description="Seconds a link waits here before it goes back to the queue")
+        float, Meta(gt=0, description="Time a link waits here before it returns to the queue")
     ] = 60.0
     again_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="Seconds until a link is tried again whose server did not answer or had a fault",
+            description=(
+                "Delay before a link is retried after its server failed or did not respond"
+            ),
         ),
     ] = 1800.0
-    connect_s: Annotated[float, Meta(gt=0, description="Longest time to connect")] = 30.0
-    total_s: Annotated[float, Meta(gt=0, description="Longest time for one request")] = 120.0
-    max_bytes: Annotated[int, Meta(ge=1, description="Largest body fetched, as it is sent")] = (
-        10_000_000
-    )
-    redirects_max: Annotated[int, Meta(ge=0, description="Redirects followed for one link")] = 10
+    connect_s: Annotated[float, Meta(gt=0, description="Timeout for connecting")] = 30.0
+    total_s: Annotated[float, Meta(gt=0, description="Timeout for one request")] = 120.0
+    max_bytes: Annotated[
+        int, Meta(ge=1, description="Maximum size of a fetched body as transferred")
+    ] = 10_000_000
+    redirects_max: Annotated[
+        int, Meta(ge=0, description="Maximum number of redirects per link")
+    ] = 10
     tdmrep: Annotated[
         bool,
-        Meta(description="Ask each host that gave a page for its tdmrep.json, once in 24 hours"),
+        Meta(
+            description=(
+                "Request tdmrep.json from each host that returned a page, once in 24 hours"
+            )
+        ),
     ] = True
     ca_file: Annotated[
         str,
-        Meta(description="File of the authorities whose certificates count; empty means Mozilla's"),
+        Meta(description="File with trusted certificate authorities; empty: Mozilla's list"),
     ] = ""
 
     @property
@@ -252,22 +292,29 @@ class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Followed sources, and the links they list."""
 
     poll_shortest_s: Annotated[
-        float, Meta(ge=10, description="Seconds between two polls of a source at least")
+        float, Meta(ge=10, description="Minimum time between two polls of a source")
     ] = 900.0
     poll_longest_s: Annotated[
-        float, Meta(ge=10, description="Seconds between two polls of a source at most")
+        float, Meta(ge=10, description="Maximum time between two polls of a source")
     ] = 86_400.0
     poll_api_s: Annotated[
-        float, Meta(ge=10, description="Seconds between two polls of an rss-fetcher API")
+        float, Meta(ge=10, description="Time between two polls of an rss-fetcher API")
     ] = 3_600.0
     poll_threads: Annotated[
-        int, Meta(ge=1, le=100, description="Hosts whose sources are polled at once")
+        int,
+        Meta(ge=1, le=100, description="Number of hosts whose sources are polled concurrently"),
     ] = 8
     non_news: Annotated[
-        str, Meta(description="Further domains whose links are refused, as example.org,example.com")
+        str,
+        Meta(
+            description=(
+                "Additional domains whose links are refused, such as example.org,example.com"
+            )
+        ),
     ] = ""
     news: Annotated[
-        str, Meta(description="Domains whose links are taken though they are listed as no news")
+        str,
+        Meta(description="Domains whose links are allowed although they are listed as not news"),
     ] = ""
     downloads_url: Annotated[
         str,
@@ -279,7 +326,9 @@ class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
     logins: Annotated[
         str,
         Meta(
-            description="URLs with user and password of servers that ask for them, blanks between them",
+            description=(
+                "URLs with user and password of servers that require them, separated by spaces"
+            ),
             extra=HIDDEN,
         ),
     ] = ""
@@ -293,7 +342,8 @@ class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
     days: Annotated[
         int,
         Meta(
-            ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
+            ge=1,
+            description="Number of days in which `fonds run` reads and hashes all stored data",
         ),
     ] = 30
 
@@ -305,21 +355,23 @@ class CollectionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^[A-Za-z0-9._-]{0,100}$",
-            description="What stands before the names of their tables, so that several homes share a server",
+            description=(
+                "Prefix of their table names, so that several libraries can share a server"
+            ),
         ),
     ] = ""
     threads: Annotated[
         int,
         Meta(
             ge=0,
-            description="Threads of a rebuild; 0: one a core, in `fonds run` half of them",
+            description="Threads of a rebuild; 0: one per core, or half of them in `fonds run`",
         ),
     ] = 0
     every_s: Annotated[
         int,
         Meta(
             ge=1,
-            description="Seconds between two looks of `fonds run` at rules and rebuilds",
+            description="Interval at which `fonds run` checks rules and rebuilds",
         ),
     ] = 60
 
@@ -327,37 +379,36 @@ class CollectionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Web pages, and the metrics of workers."""
 
-    host: Annotated[str, Meta(description="Address the web page and the metrics listen on")] = (
+    host: Annotated[str, Meta(description="Address of the web server and the metrics")] = (
         "127.0.0.1"
     )
-    port: Annotated[int, Meta(ge=0, le=65535, description="Port the web page listens on")] = 8765
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port of the web pages")] = 8765
     replay_port: Annotated[
         int,
         Meta(
             ge=0,
             le=65535,
-            description="Port captures are replayed on; 0 means the one behind `web.port`",
+            description="Port for replay of captures; 0 means `web.port` + 1",
         ),
     ] = 0
     replay_url: Annotated[
         str,
         Meta(
             pattern=r"^$|^https?://[^/?#\s]+/?$",
-            description="Origin browsers reach that port at, behind a proxy; empty means this host",
+            description="Public origin of the replay port, behind a proxy; empty: this host",
         ),
     ] = ""
     reading_needs_key: Annotated[
-        bool, Meta(description="Whether whoever reads shows a key too, once one was made")
+        bool, Meta(description="Require a key for reading too, once a key exists")
     ] = False
     takedown_needs_two: Annotated[
         bool,
         Meta(
-            description="Whether a file is taken down on the pages only after somebody else put it under"
-            " embargo"
+            description=("Allow takedowns on the pages only after someone else placed an embargo")
         ),
     ] = False
     session_s: Annotated[
-        int, Meta(ge=60, le=31_536_000, description="Seconds a browser stays signed in at most")
+        int, Meta(ge=60, le=31_536_000, description="Maximum duration of a browser session")
     ] = 43_200
     metrics_port: Annotated[
         int,

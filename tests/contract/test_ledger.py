@@ -174,12 +174,14 @@ def test_a_recount_names_what_does_not_add_up_and_mends_it(records: SqlRecords) 
     records.change(EntryRow, [("a", "library")], {"outcome": "dropped"})
     records.change(DispositionRow, [("b", "library", "identify")], {"is_open": False})
     told = ledger.recount()
-    assert any(one.startswith("entry a (library) stands as dropped") for one in told)
-    assert any(one.startswith("entry b (library) stands as pending with 1 open") for one in told)
+    assert any(one.startswith("entry a (library) is recorded as dropped") for one in told)
+    assert any(
+        one.startswith("entry b (library) is recorded as pending with 1 open") for one in told
+    )
     ledger.recount(repair=True)
     assert ledger.recount() == []
     records.delete(EntryRow, [("a", "library")])
-    assert any("entry a (library) is not on the books" in one for one in ledger.recount())
+    assert any("entry a (library) is not in the ledger" in one for one in ledger.recount())
 
 
 VERDICTS = ("done", "dropped", "quarantined", "retried", "deferred", "pending")

@@ -120,6 +120,6 @@ def test_a_day_that_was_miscounted_is_named_and_mended(records: SqlRecords) -> N
     (row,) = records.find(TallyRow, {"counted": ENTRIES_BY_DAY})
     records.put([TallyRow(row.counted, row.pipeline, row.first, row.second, row.third, 7)])
     (told,) = records.ledger.recount(repair=True)
-    assert told.startswith("tally entries_by_day library 2024-05-06 pending: 7 stands there and 1")
+    assert told.startswith("tally entries_by_day library 2024-05-06 pending: 7 is recorded, but 1")
     assert records.ledger.recount() == []
     _agree(records)

@@ -62,7 +62,7 @@ def test_a_retry_reports_what_was_asked_for_and_nothing_else(tmp_path: Path) -> 
         assert (ran.last["dropped"], ran.last["quarantined"]) == ({}, {"missing-source": 1})
     told = fonds(home, "failures", "retry", "--reason", "missing-source").out
     assert "1 message retried" in told
-    assert "came in" not in told
+    assert "ingested" not in told
     assert "bad-index-line" not in told
     assert fonds(home, "status", "--json").last["in"] == 3
     assert fonds(home, "audit").code == 0
@@ -82,7 +82,7 @@ def test_a_url_of_another_scheme_is_refused(tmp_path: Path) -> None:
         tmp_path / "home", "backfill", "extract", "--to", "stores", "ftp://example.org/a.warc"
     )
     assert ran.code == 2
-    assert "only http, https and s3 URLs can be read" in ran.err
+    assert "only http, https and s3 URLs are supported" in ran.err
     ran = fonds(tmp_path / "home", "ingest", "gopher://example.org/a.pdf")
     assert ran.code == 2
     assert "http, https and s3 URLs" in ran.err

@@ -69,7 +69,7 @@ def test_nothing_is_wanted_after_an_ingest(home: Path) -> None:
 def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
     assert wanted(home, *FEWER_PAGES) == {"success": 7, "encrypted": 1, "parse-error": 1}
     ran = fonds(home, *FEWER_PAGES, "catchup", "pdf")
-    assert (ran.code, "9 files are to be read for pdf" in ran.out) == (1, True)
+    assert (ran.code, "9 files will be read for pdf" in ran.out) == (1, True)
     assert statuses(home) == {"success": 6, "text-truncated": 1, "encrypted": 1, "parse-error": 1}
     name = name_pdf_extractor(Settings().replace_values(pdf_pages_max=2))
     assert {row.extractor for row in rows(home)} == {name}

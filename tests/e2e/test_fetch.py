@@ -306,8 +306,8 @@ def test_people_are_shown_why_a_link_waits(
     assert "Next attempt at 2" in told
     assert run(lambda: cli.main([*home, "failures"], standalone_mode=False)) == 0
     told = capsys.readouterr().out
-    assert "Nothing has failed" not in told
-    assert "no-such-host at fetch, to be tried again" in told
+    assert "No failures" not in told
+    assert "no-such-host at fetch, will be retried" in told
     assert "next attempt at 2" in told
 
 
@@ -315,7 +315,7 @@ def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
     for words, said in (
         ((), "name an address"),
         (("--from", str(tmp_path / "none")), "no such file or folder"),
-        (("--pipeline", "library", "http://a.example/"), "no pipeline that begins with links"),
+        (("--pipeline", "library", "http://a.example/"), "no pipeline that starts with links"),
         (("--pipeline", "nws", "http://a.example/"), "Did you mean 'news'?"),
         (("--tls", "maybe", "http://a.example/"), "maybe"),
     ):

@@ -110,9 +110,9 @@ def test_retry_reads_the_path_again(home: Path, tmp_path: Path) -> None:
     lay(other, text_pdf(["Another paper."]))
     said = ran(home, "failures", "retry")
     assert said.code == 0, said.out
-    assert "could not be read before was read now" in said.err
+    assert "a later read succeeded" in said.err
     assert failing(home) == (0, 0)
-    assert "Nothing in quarantine fits" in ran(home, "failures", "retry").out
+    assert "Nothing in quarantine matches" in ran(home, "failures", "retry").out
     check_clean(home)
 
 
@@ -301,13 +301,13 @@ def test_what_failed_before_is_not_told_as_new(home: Path, tmp_path: Path) -> No
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "dangling.pdf").symlink_to("nowhere.pdf")
-    assert "1 record came in in" in ran(home, "ingest", folder).out
+    assert "1 record ingested in" in ran(home, "ingest", folder).out
     again = ran(home, "ingest", folder)
     assert again.code == 1
     assert again.out.startswith("Nothing new: 1 record failed before and still fails.\n")
     lay(folder / "paper.pdf", FILES["paper.pdf"])
     both = ran(home, "ingest", folder).out
-    assert "1 record came in in" in both
+    assert "1 record ingested in" in both
     assert "\n1 record failed before and still fails.\n" in both
     assert taken(home, folder)["still_failing"] == 1
     check_clean(home)

@@ -73,9 +73,9 @@ def test_doctor_tells_when_others_may_read_a_password(tmp_path: Path) -> None:
     settings.chmod(0o644)
     ran = fonds(tmp_path / "home", "doctor")
     assert ran.code == 1
-    assert "others may read it: chmod 600" in ran.out
+    assert "others can read it; run chmod 600" in ran.out
     settings.chmod(0o600)
-    assert "its owner alone may read it" in fonds(tmp_path / "home", "doctor").out
+    assert "only its owner can read it" in fonds(tmp_path / "home", "doctor").out
 
 
 def test_a_password_without_a_clear_end_is_refused_and_not_repeated(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
     [
         (("peek", "nobody"), "no address named 'library.nobody'"),
         (("peek", "extract_pdf-delay"), "comes to library.extract_pdf-in by itself"),
-        (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "cannot be written"),
+        (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "Cannot write"),
         (("load", "/dev/null/x"), "no such file"),
         (("release", "nobody"), "no address named"),
     ],

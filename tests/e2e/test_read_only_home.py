@@ -92,19 +92,19 @@ def test_it_can_be_audited_deeply_and_what_is_found_is_told(used: Path, tmp_path
 def test_what_would_write_says_why_it_cannot(home: Path, words: list[str]) -> None:
     ran = fonds(home, *words)
     assert ran.code == 2
-    assert ran.err.startswith(f"fonds: {home} cannot be worked on")
+    assert ran.err.startswith(f"fonds: Cannot write lock in {home}")
     assert "Traceback" not in ran.err
 
 
 def test_stores_that_can_only_be_read_refuse_to_write(home: Path) -> None:
     table = SqliteTable(home / "table.sqlite")
-    with pytest.raises(Exception, match="can only be read"):
+    with pytest.raises(Exception, match="is read-only"):
         table.put("fonds-journal-extract-0-local", [(b"key", {"file:mime": b"x"})])
     records = open_sqlite(home / "records.sqlite")
     from fonds.model.rows import InputRow
 
     (row,) = records.find(InputRow, count_max=1)
-    with pytest.raises(Exception, match="can only be read"):
+    with pytest.raises(Exception, match="is read-only"):
         records.put([row])
 
 

@@ -213,7 +213,7 @@ def test_what_is_no_warc_or_not_there_is_said(server: Answering, tmp_path: Path)
     words = ("backfill", "extract", "--to", "parquet", "--out", out)
     ran = fonds(home, *words, f"{server.url}/notes.txt", **PRIVATE)
     assert ran.code == 2
-    assert "notes.txt is no WARC: passed over" in ran.err
+    assert "notes.txt is not a WARC and is skipped" in ran.err
     assert [one for one in (home / "inbox").rglob("*") if one.is_file()] == []
     ran = fonds(home, *words, f"{server.url}/gone.warc.gz", **PRIVATE)
     assert ran.code == 2

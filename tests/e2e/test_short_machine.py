@@ -46,12 +46,12 @@ def _name_that_is_no_text(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("home", "told"),
     [
-        (lambda folder: Path("~nosuchuser/x"), "leads nowhere"),
+        (lambda folder: Path("~nosuchuser/x"), "is not usable"),
         (_name_that_is_no_text, "not UTF-8"),
         (lambda folder: folder / "file", "is not a folder"),
         (lambda folder: folder / "file" / "below", "is not a folder"),
         (lambda folder: folder / ("x" * 300), "too long"),
-        (lambda folder: Path("/proc/fonds"), "cannot be made"),
+        (lambda folder: Path("/proc/fonds"), "Cannot create the home"),
     ],
     ids=["nobody", "no text", "file", "below a file", "long", "nowhere"],
 )

@@ -184,7 +184,7 @@ def test_wiring_has_a_step_for_every_stage(name: str) -> None:
 
 def test_a_step_there_is_not_is_refused_by_name() -> None:
     nothing: object = None
-    with pytest.raises(ConfigurationError, match="there is no step 'count_links'"):
+    with pytest.raises(ConfigurationError, match="No step 'count_links'"):
         build_step("count_links", nothing, nothing, Settings())  # type: ignore[arg-type]
 
 

@@ -92,7 +92,7 @@ def test_a_table_that_was_dropped_meanwhile_is_told(table: HbaseTable, name: str
     connection.close()
     with pytest.raises((StoreUnavailableError, ConfigurationError)):
         table.put(name, [(b"a", {"f:a": b"1"})])
-    with pytest.raises(ConfigurationError, match="no table"):
+    with pytest.raises(ConfigurationError, match="No table"):
         table.put(name, [(b"a", {"f:a": b"1"})])
 
 

@@ -215,9 +215,9 @@ def test_a_full_disk_is_told_at_once_and_work_goes_on_when_there_is_room(
     ballast = own_on_small_disk.folder / "data" / "ballast"
     ballast.write_bytes(bytes(2_600_000))
     started = time.monotonic()
-    with pytest.raises(StorageFullError, match="no room left"):
+    with pytest.raises(StorageFullError, match="No space left"):
         blobs.put([Blob("new", data, "text/plain")])
-    with pytest.raises(StorageFullError, match="no room left"):
+    with pytest.raises(StorageFullError, match="No space left"):
         blobs.put([Blob("kept", bytes(900_000), "text/plain")])
     assert time.monotonic() - started < 5
     assert blobs.get("kept") == data, "what could not be replaced is still whole"

@@ -108,7 +108,7 @@ def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_their_beginning(tmp_p
     for to in (["parquet", "--out", tmp_path / "out"], ["stores"]):
         ran = fonds(home, *words, *to, **server)
         assert ran.code == 0, ran.err
-        assert "notes.txt is no WARC: passed over" in ran.err
+        assert "notes.txt is not a WARC and is skipped" in ran.err
         told = (ran.last["warcs"], ran.last["ended"]["done"], ran.last["wrong"])
         assert told == (2, 2, []), ran.last
     loaded = fonds(home, "catalog", "load", "--json", f"{begun}/works/*", **server)

@@ -88,7 +88,7 @@ def test_an_unknown_name_tells_where_it_stands_and_the_nearest(
     with pytest.raises(ConfigurationError) as told:
         load_settings(tmp_path, flags)
     point = "_" if layer == "environment" else "."
-    assert f"unknown setting 'pdf{point}timout_s' in" in str(told.value)
+    assert f"Unknown setting 'pdf{point}timout_s' in" in str(told.value)
     assert origin in str(told.value)
     assert str(told.value).endswith(f"Did you mean 'pdf{point}timeout_s'?")
 
@@ -99,10 +99,10 @@ def test_a_name_like_no_other_tells_where_all_are_listed(tmp_path: Path) -> None
 
 
 def test_a_group_is_no_setting_and_a_setting_no_group(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="unknown setting 'pdf'"):
+    with pytest.raises(ConfigurationError, match="Unknown setting 'pdf'"):
         load_settings(tmp_path, {"pdf": "3"})
     _file(tmp_path, "[group]\nname = 1\n")
-    with pytest.raises(ConfigurationError, match=r"unknown setting 'group\.name'"):
+    with pytest.raises(ConfigurationError, match=r"Unknown setting 'group\.name'"):
         load_settings(tmp_path)
 
 
@@ -150,13 +150,13 @@ def test_a_value_of_the_wrong_type_in_the_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"port = \n", b"port = 1\nport = 2\n", b"\xff\xfe\x00"])
 def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "fonds.toml").write_bytes(data)
-    with pytest.raises(ConfigurationError, match=r"fonds\.toml cannot be read"):
+    with pytest.raises(ConfigurationError, match=r"Cannot read .*fonds\.toml"):
         load_settings(tmp_path)
 
 
 def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "fonds.toml").mkdir()
-    with pytest.raises(ConfigurationError, match=r"fonds\.toml cannot be read"):
+    with pytest.raises(ConfigurationError, match=r"Cannot read .*fonds\.toml"):
         load_settings(tmp_path)
 
 

@@ -148,7 +148,7 @@ def _check_stores(
 def _build_ledger_fault(message: str) -> AuditFault:
     """Build the fault for a difference in the ledger: an unrecorded entry or a wrong count."""
     words = message.split(" ")
-    if message.startswith("entry ") and "is not on the books" in message:
+    if message.startswith("entry ") and "is not in the ledger" in message:
         return AuditFault(AuditCheck.ENTRY, words[1], message, words[2].strip("()"))
     return AuditFault(AuditCheck.COUNT, words[1] if len(words) > 1 else "", message)
 

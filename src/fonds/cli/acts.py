@@ -55,14 +55,14 @@ def parse_sha1s(keys: Sequence[str]) -> list[str]:
     digests = {key: parse_sha1(key) for key in keys}
     for key, raw in digests.items():
         if raw is None:
-            raise click.UsageError(f"{key[:100]!r} is not a SHA-1 in hex or base32")
+            raise click.UsageError(f"{key[:100]!r} is not a SHA-1 in hex or base32.")
     if len(digests) > FILES_MAX:
-        raise click.UsageError(f"at most {FILES_MAX:,} at once")
+        raise click.UsageError(f"At most {FILES_MAX:,} files per command.")
     return list(dict.fromkeys(raw.hex() for raw in digests.values() if raw is not None))
 
 
 def validate_note(note: str) -> str:
     """Return the note unchanged. Raises click.UsageError if it is too long."""
     if len(note) > NOTE_MAX_CHARS:
-        raise click.UsageError(f"--note has at most {NOTE_MAX_CHARS} characters")
+        raise click.UsageError(f"--note can have at most {NOTE_MAX_CHARS} characters.")
     return note

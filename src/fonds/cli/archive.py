@@ -76,9 +76,8 @@ def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
     for word in names:
         name = word.rpartition("/")[2]
         if files.inspect(name) is None:
-            raise ConfigurationError(
-                f"{word} is no file here, and {format_unknown_name('WARC of ours', name, files.iter_names())}"
-            )
+            unknown = format_unknown_name("WARC of this library", name, files.iter_names())
+            raise ConfigurationError(f"No file {word!r}, and {unknown}")
         yield name
 
 
@@ -107,13 +106,13 @@ FAULTS_MAX = 50
 class WarcAnswer(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
     """A WARC file of this home."""
 
-    warc_path: Annotated[str, Meta(description="its name")]
-    size_bytes: Annotated[int | None, Meta(description="its length, null where it is gone")]
-    captures: Annotated[int | None, Meta(description="captures in it, null without an index")]
+    warc_path: Annotated[str, Meta(description="name of the WARC")]
+    size_bytes: Annotated[int | None, Meta(description="size; null if the file is gone")]
+    captures: Annotated[int | None, Meta(description="number of captures; null without an index")]
     first: Annotated[str | None, Meta(description="time of the first capture, 14 digits")]
     last: Annotated[str | None, Meta(description="time of the last capture, 14 digits")]
     state: Annotated[
-        str, Meta(description="open, finished, waiting (to be sent), without index, gone")
+        str, Meta(description="open, finished, waiting (to be uploaded), without index, gone")
     ]
 
 
@@ -127,33 +126,32 @@ class FaultAnswer(msgspec.Struct, frozen=True):
 class WarcReportAnswer(msgspec.Struct, frozen=True):
     """What reading a WARC file to its end found."""
 
-    warc_path: Annotated[str, Meta(description="its name or path")]
-    size_bytes: Annotated[int | None, Meta(description="its length, null where it is gone")]
+    warc_path: Annotated[str, Meta(description="name or path")]
+    size_bytes: Annotated[int | None, Meta(description="size; null if the file is gone")]
     is_open: Annotated[bool, Meta(description="whether it is still being written")]
     records: Annotated[Mapping[str, int], Meta(description="records by type")]
     digests: Annotated[int, Meta(description="digests that were checked")]
-    unchecked: Annotated[int, Meta(description="digests of kinds that cannot be checked")]
-    faults_total: Annotated[int, Meta(description="how many faults")]
+    unchecked: Annotated[int, Meta(description="digests with an unknown algorithm")]
+    faults_total: Annotated[int, Meta(description="number of faults")]
     faults: Annotated[
-        Sequence[FaultAnswer], Meta(description="offset and words of each, at most 1,000")
+        Sequence[FaultAnswer], Meta(description="offset and text of each fault, at most 1,000")
     ]
 
 
 class IndexAnswer(msgspec.Struct, frozen=True):
     """What became of the index of a WARC file."""
 
-    warc_path: Annotated[str, Meta(description="its name")]
-    index: Annotated[
-        str, Meta(description="`changed`, `as it was`, `open`, or why it could not be")
-    ]
+    warc_path: Annotated[str, Meta(description="name of the WARC")]
+    index: Annotated[str, Meta(description="`changed`, `as it was`, `open`, or why it failed")]
 
 
 class UploadAnswer(msgspec.Struct, frozen=True):
     """The WARC files that were uploaded, and those that were not."""
 
-    sent: Annotated[Mapping[str, int], Meta(description="bytes of the files sent, by name")]
+    sent: Annotated[Mapping[str, int], Meta(description="bytes of the uploaded files, by name")]
     left: Annotated[
-        Mapping[str, int], Meta(description="bytes of the files that could not be sent, by name")
+        Mapping[str, int],
+        Meta(description="bytes of the files that could not be uploaded, by name"),
     ]
 
 
@@ -175,7 +173,7 @@ def archive(ctx: click.Context, /, **flags: Any) -> None:
 archive.params += build_global_options()
 
 
-@command("list", answers={"one for each WARC file of ours": WarcAnswer})
+@command("list", answers={"one for each WARC file of the library": WarcAnswer})
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def list_(app: App, names: tuple[str, ...]) -> int:
     """List the library's WARC files with size, dates and state.
@@ -209,7 +207,7 @@ def list_(app: App, names: tuple[str, ...]) -> int:
         screen.width = max(screen.width, 160)
         screen.print(table, crop=False)
     if not app.is_json:
-        of_ours = f"{pluralize(count, 'WARC file')} of ours, {pluralize(size_bytes, 'byte')}"
+        of_ours = f"{pluralize(count, 'WARC file')} in the library, {pluralize(size_bytes, 'byte')}"
         open_console().print(f"{of_ours}, {pluralize(captures, 'capture')}.")
     return 0
 
@@ -284,16 +282,19 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
             at = _format_offset(fault.offset)
             screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
         if (left := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
-            screen.print(f"… and {left:,} more in {escape(one.path)}; --json names a thousand")
+            screen.print(f"… and {left:,} more in {escape(one.path)}; --json lists a thousand")
         if one.unchecked:
-            screen.print(f"{escape(one.path)}: {one.unchecked:,} digests in a hash not known here")
+            screen.print(
+                f"{escape(one.path)}: {one.unchecked:,} digests have an unknown "
+                "algorithm and were not checked"
+            )
     wrong = sum(one.faults_total for one in reports)
     records = sum(one.records.total() for one in reports)
     digests = sum(one.digests for one in reports)
-    verdict = "Nothing is wrong." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
+    verdict = "No faults found." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
     screen.print(
-        f"{pluralize(len(reports), 'WARC file')}, {pluralize(records, 'record')},"
-        f" {pluralize(digests, 'digest')} right. [bold]{verdict}[/bold]"
+        f"{pluralize(len(reports), 'WARC file')}, {pluralize(records, 'record')}, "
+        f"{pluralize(digests, 'digest')} correct. [bold]{verdict}[/bold]"
     )
 
 
@@ -352,9 +353,9 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
     files.finish()
     if not app.is_json:
         left = len(chosen) - changed - same - failed
-        still = f", {left:,} still open and left alone" if left else ""
+        still = f", {left:,} skipped because they are still being written" if left else ""
         open_console().print(
-            f"{changed:,} indexes changed, {same:,} were right, {failed:,} failed{still}."
+            f"Indexes: {changed:,} changed, {same:,} unchanged, {failed:,} failed{still}."
         )
     return 1 if failed else 0
 
@@ -367,7 +368,7 @@ def _reindex_file(files: WarcArchive, name: str) -> str:
         return "open"
     after = files.inspect(name, repair=True)
     if after is None or after.records is None:
-        return "could not be made"
+        return "could not be built"
     return "as it was" if before.records == after.records else "changed"
 
 
@@ -386,8 +387,8 @@ def upload(app: App) -> int:
     """
     if not app.load_settings().archive.startswith("s3:"):
         raise ConfigurationError(
-            "the archive is a folder of this machine, where its files stay; only those of an archive in"
-            " s3:// are sent"
+            "The archive is a folder on this computer, so there is nothing to upload. "
+            "Only archives in s3:// upload their files."
         )
     files = open_files(app)
     waiting = files.list_unsent()
@@ -399,10 +400,11 @@ def upload(app: App) -> int:
         echo_json(UploadAnswer(sent, left))
     else:
         for name, size_bytes in left.items():
-            print_note(f"{name} waits here as before ({size_bytes:,} bytes)")
+            print_note(f"{name} was not uploaded and stays here ({size_bytes:,} bytes)")
         total = sum(sent.values())
         open_console().print(
-            f"{pluralize(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(left):,} left."
+            f"{pluralize(len(sent), 'WARC file')} uploaded and verified, {total:,} bytes; "
+            f"{len(left):,} left."
         )
     return 1 if left else 0
 
@@ -414,7 +416,7 @@ def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
 
     def tell() -> None:
         while not done.wait(REPORT_EVERY_S):
-            sys.stderr.write(f"{unsent_bytes() / 1e6:,.0f} MB are still to be sent\n")
+            sys.stderr.write(f"{unsent_bytes() / 1000000.0:,.0f} MB left to upload\n")
 
     teller = threading.Thread(target=tell, daemon=True)
     if not (app.is_quiet or app.is_json):

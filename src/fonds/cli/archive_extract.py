@@ -28,10 +28,10 @@ _SEPARATORS = re.compile(r"[-:TZ ]")
 
 _Offset = Annotated[
     int,
-    Meta(description="where it begins; of the n-th record in one member plus 2^40 (n - 1)"),
+    Meta(description="offset; for the n-th record in one member plus 2^40 (n - 1)"),
 ]
-_BodyLength = Annotated[int, Meta(description="length of the body, codings undone")]
-_Status = Annotated[int | None, Meta(description="the HTTP status")]
+_BodyLength = Annotated[int, Meta(description="length of the decoded body")]
+_Status = Annotated[int | None, Meta(description="HTTP status")]
 
 
 class RecordAnswer(msgspec.Struct, frozen=True):
@@ -51,40 +51,41 @@ class CaptureAnswer(msgspec.Struct, frozen=True):
 
     capture_id: Annotated[str, Meta(description="id of the capture")]
     sha1hex: Annotated[str, Meta(description="SHA-1 of the body")]
-    url: Annotated[str, Meta(description="its address")]
-    surt: Annotated[str, Meta(description="the same as SURT")]
-    surt_key: Annotated[str, Meta(description="the same as it is sorted")]
+    url: Annotated[str, Meta(description="URL of the capture")]
+    surt: Annotated[str, Meta(description="URL as SURT")]
+    surt_key: Annotated[str, Meta(description="SURT in its sort form")]
     datetime: Annotated[str, Meta(description="time of the capture, 14 digits")]
     mimetype: Annotated[str, Meta(description="media type, `warc/revisit` for a revisit")]
     status: _Status
     warc_path: Annotated[str, Meta(description="name or path of the WARC")]
-    warc_csize: Annotated[int | None, Meta(description="its length there")]
+    warc_csize: Annotated[int | None, Meta(description="compressed length in the WARC")]
     warc_offset: _Offset
-    row_created: Annotated[dt.datetime, Meta(description="when it was noted")]
+    row_created: Annotated[dt.datetime, Meta(description="when it was recorded")]
     body_bytes: Annotated[
         int | msgspec.UnsetType,
-        Meta(description="length of the body, codings undone; left out with --record"),
+        Meta(description="length of the decoded body; omitted with --record"),
     ] = msgspec.UNSET
     source: Annotated[
         CdxRow | msgspec.UnsetType,
-        Meta(description="the capture that holds the body, a row of `cdx`; left out with --record"),
+        Meta(description="capture that holds the body, a row of `cdx`; omitted with --record"),
     ] = msgspec.UNSET
 
 
 @command(
     "extract",
     answers={
-        "of a path and offset: one": RecordAnswer,
-        "of a capture that is known: one": CaptureAnswer,
+        "one for a path and offset": RecordAnswer,
+        "one for a known capture": CaptureAnswer,
     },
 )
 @click.argument("key", metavar="CAPTURE|URL|WARC:OFFSET")
 @click.option(
-    "--at", "at", metavar="TIME", help="Of a URL the capture nearest to this time [the newest]."
+    "--at",
+    "at",
+    metavar="TIME",
+    help="With a URL: the capture nearest to this time [the newest].",
 )
-@click.option(
-    "--record", "whole", is_flag=True, help="The whole WARC record as it lies there, unpacked."
-)
+@click.option("--record", "whole", is_flag=True, help="Write the whole WARC record, decompressed.")
 @click.option(
     "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file."
 )
@@ -103,12 +104,12 @@ def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -
     fonds archive extract crawl.warc.gz:31337 --record
     """
     if out is not None and out.exists():
-        raise click.UsageError(f"{out} is there already; choose another name")
+        raise click.UsageError(f"{out} already exists. Choose another name.")
     place = parse_record_place(key)
     answer: RecordAnswer | CaptureAnswer
     if place and Path(place[0]).is_file():
         if at:
-            raise click.UsageError("--at goes with a URL")
+            raise click.UsageError("--at needs a URL.")
         path = str(Path(place[0]).absolute())
         answer, pieces = _read_at_path(app, path, place[1], whole_record=whole)
     else:
@@ -161,7 +162,8 @@ def _read_known(
     found = load_capture_body(stores.records, stores.archive, row)
     if found.source is not row:
         print_note(
-            f"the bytes are those of {record_place(found.source.warc_path, found.source.warc_offset)}"
+            "The body is stored at "
+            f"{record_place(found.source.warc_path, found.source.warc_offset)}"
         )
     answer = CaptureAnswer(**asdict(row), body_bytes=len(found.body), source=found.source)
     return answer, lambda: iter([found.body])
@@ -190,18 +192,18 @@ def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
     by_id = stores.records.find(CdxRow, {"capture_id": key}, count_max=1)
     row = next(iter(by_place), None) or next(by_id, None)
     if row is not None and time:
-        raise click.UsageError("--at goes with a URL")
+        raise click.UsageError("--at needs a URL.")
     if row is None and time:
         digits = _parse_time14(time)
         row = find_nearest(stores.records, key, parse_datetime14(digits), digits)
         if row is not None and not row.datetime.startswith(_SEPARATORS.sub("", time)):
-            print_note(f"the capture nearest to {time} is of {row.datetime}")
+            print_note(f"The capture nearest to {time} was made at {row.datetime}")
     elif row is None:
         row = find_last_before(stores.records, key, MAX_DATETIME14)
     if row is None:
         raise ConfigurationError(
-            f"no capture is known by {key!r}: neither an id nor a place nor an address has it;"
-            " `fonds show` says what became of it"
+            f"No capture for {key!r}. Give the id, the place or the URL of a capture, or "
+            "run `fonds show`."
         )
     return row
 
@@ -233,7 +235,7 @@ def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
 
     if "://" in path:
         raise ConfigurationError(
-            f"{path} lies elsewhere: only bodies are read from there, not records"
+            f"{path} is stored elsewhere. Only bodies can be read from there, not records."
         )
 
     def pieces() -> Iterator[bytes]:
@@ -256,7 +258,7 @@ def _write_new_file(out: Path, pieces: Pieces) -> None:
                 out.unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise click.UsageError(f"{out} cannot be written: {error.strerror}") from error
+        raise click.UsageError(f"Cannot write {out}: {error.strerror}") from error
 
 
 def _copy_pieces(pieces: Iterator[bytes], out: BinaryIO) -> None:

@@ -31,14 +31,12 @@ EXIT_INTERRUPTED = 130
 
 @command("audit")
 @pipeline_option
-@click.option(
-    "--deep", is_flag=True, help="Read and hash every body, blob and document before that."
-)
+@click.option("--deep", is_flag=True, help="Also read and hash every body, blob and document.")
 @click.option(
     "--share",
     type=click.IntRange(1),
     metavar="FILES",
-    help="With --deep: go on with so many files only; the next run goes on behind them.",
+    help="With --deep: check at most this many files; the next run continues.",
 )
 def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     """Check that all input is accounted for and still present.
@@ -55,7 +53,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     fonds audit --json | jq .faults
     """
     if share and not deep:
-        raise click.UsageError("--share goes with --deep")
+        raise click.UsageError("--share needs --deep.")
     settings = app.load_settings(**flags)
     stores = app.open_stores(settings)
     round_ = None
@@ -128,7 +126,7 @@ def run_deep_audit(
 
 
 def _print_round(screen: Console, state: DeepAuditRow) -> None:
-    goes_on = "" if state.finished else "; the next `fonds audit --deep` goes on behind them"
+    goes_on = "" if state.finished else "; the next `fonds audit --deep` continues"
     screen.print(
         f"{pluralize(state.checked, 'file was', 'files were')} read and hashed,"
         f" {pluralize(state.found, 'fault')}{goes_on}."

@@ -50,8 +50,10 @@ UNBALANCED_MAX = 10
 
 @command("extract")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--to", type=SuggestingChoice("form", FORMS), required=True, help="Where results go.")
-@click.option("--out", metavar="FOLDER", help="The folder Parquet files are written into.")
+@click.option(
+    "--to", type=SuggestingChoice("form", FORMS), required=True, help="Where to store results."
+)
+@click.option("--out", metavar="FOLDER", help="Folder for Parquet files.")
 @engine_option
 @workers_option
 def backfill_extract(
@@ -78,7 +80,7 @@ def backfill_extract(
     fonds backfill extract --to stores crawl/ "s3://bucket/2026/*"
     """
     if (out is None) == (to == PARQUET):
-        raise click.UsageError("--to parquet needs a folder, --to stores none: --out names it")
+        raise click.UsageError("--to parquet needs --out FOLDER; --to stores does not take it.")
     from fonds.wiring.jobs import find_warcs
 
     started_s = time.monotonic()
@@ -86,9 +88,9 @@ def backfill_extract(
     names = expand_names(paths, app.home)
     warcs = find_warcs(names, app.home, app.load_settings(), keeps_files=to == PARQUET)
     for path in warcs.other_paths:
-        print_note(f"{path} is no WARC: passed over")
+        print_note(f"{path} is not a WARC and is skipped")
     if not warcs.rows:
-        raise click.UsageError("there is no WARC to be read")
+        raise click.UsageError("No WARC to read.")
     if out is None:
         ledger = _extract_to_stores(app, warcs, job_engine, workers)
     else:
@@ -193,10 +195,10 @@ backfill.params += build_global_options()
     "--filter",
     "filter_",
     type=SuggestingChoice("filter", FILTERS),
-    help="Only what looks like this.",
+    help="Only captures of this type.",
 )
 @click.option(
-    "--mime", "mimes", multiple=True, metavar="TYPE", help=f"Types that are taken [{PDF_MIME}]."
+    "--mime", "mimes", multiple=True, metavar="TYPE", help=f"Media types to keep [{PDF_MIME}]."
 )
 def cdx(
     app: App,
@@ -231,9 +233,9 @@ def cdx(
     names = expand_names(paths, app.home)
     indexes = find_indexes(fetch_paths(names, app.home, settings), app.home)
     for path in indexes.other_paths:
-        print_note(f"{path} is no index: passed over")
+        print_note(f"{path} is not an index and is skipped")
     if not indexes.paths:
-        raise click.UsageError("there is no index to be read")
+        raise click.UsageError("No index to read.")
     # Create and migrate the stores before several processes open them.
     close_stores(app.open_stores(settings, create=True))
     with HomeLock(app.home, shared=are_stores_shared(settings)):
@@ -249,7 +251,7 @@ def _parse_types(mimes: tuple[str, ...]) -> frozenset[str]:
     types = {name: normalize_mime(name) for name in mimes or (PDF_MIME,)}
     invalid = [name for name, mime in types.items() if mime is None]
     if invalid:
-        raise ConfigurationError(f"{invalid[0]!r} is no type; write it as {PDF_MIME}")
+        raise ConfigurationError(f"{invalid[0]!r} is not a media type. Example: {PDF_MIME}")
     return frozenset(mime for mime in types.values() if mime is not None)
 
 

@@ -68,7 +68,7 @@ def open_catalog(app: App, *, create: bool = False) -> Catalog:
         opened.declare()
     elif opened.name not in table.list_tables():
         hint = app.format_command("catalog load PATH…")
-        raise ConfigurationError(f"there is no catalogue yet: `{hint}` makes it")
+        raise ConfigurationError(f"No catalogue yet. Run `{hint}` to create it.")
     return opened
 
 
@@ -130,8 +130,8 @@ def show_work(app: App, key: str) -> int:
     works = target.load_works(ids)
     if not works:
         print_note(
-            f"the catalogue has no work {key!r};"
-            f" `{app.format_command('catalog search TITLE')}` looks for titles"
+            f"The catalogue has no work {key!r}. Run "
+            f"`{app.format_command('catalog search TITLE')}` to search titles."
         )
         return 1
     for id_, work in works.items():
@@ -142,7 +142,7 @@ def show_work(app: App, key: str) -> int:
         open_console().print(f"[bold]{escape(work.full_title or id_)}[/bold]")
         for name, value in _build_fields(work):
             open_console().print(f"  {name}: {escape(value)}")
-        open_console().print(f"  told by: {', '.join(records)}")
+        open_console().print(f"  sources: {', '.join(records)}")
     return 0
 
 
@@ -171,10 +171,10 @@ def search_titles(app: App, title: str, author: str | None) -> int:
             open_console().print(f"{escape(work.id)}  {escape(_format_work(work))}")
     if matches.has_more:
         print_note(
-            f"more than {LISTED_MAX} works have such a title: none is listed; name an author, or more of it"
+            f"More than {LISTED_MAX} works have this title. Add an author or more of the title."
         )
     elif not works:
-        print_note("no work has such a title")
+        print_note("No work has this title.")
     return 0
 
 
@@ -230,8 +230,8 @@ def _load_remote(
 
 def _print_skipped(count: int) -> None:
     if count:
-        have = pluralize(count, "file below folders has", "files below folders have")
-        print_note(f"{have} other names ({', '.join(ENDS)} are read)")
+        skipped = pluralize(count, "file in folders skipped", "files in folders skipped")
+        print_note(f"{skipped}: unknown format (supported: {', '.join(ENDS)})")
 
 
 def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
@@ -243,7 +243,7 @@ def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[
     files, failed, other_count = [], [], 0
     for file in iter_files(paths, app.home):
         if file.is_led_out:
-            failed.append(f"{file.path} is a link that leads out of the folder: passed over")
+            failed.append(f"{file.path} is a link out of the folder and is skipped")
         elif file.error:
             failed.append(f"{file.path}: {file.error}")
         elif file.path in named_paths or file.path.name.lower().endswith(ENDS):
@@ -302,7 +302,7 @@ def _print_result(
     duration = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = open_console()
     read = pluralize(len(files), "file")
-    screen.print(f"{read}: {pluralize(sum(accepted.values()), 'record')} taken{duration}.")
+    screen.print(f"{read}: {pluralize(sum(accepted.values()), 'record')} loaded{duration}.")
     for name, count in accepted.items():
         screen.print(f"  {count:>12,}  {name}")
     for reason in RefusalReason:
@@ -311,7 +311,7 @@ def _print_result(
             for example in examples.get(reason, []):
                 screen.print(f"                {escape(example)}", style="dim")
     for path in _list_unfinished(files):
-        print_note(f"{path} was not read to its end: load it again")
+        print_note(f"{path} was not read to the end; load it again")
 
 
 def _list_unfinished(files: list[LoadProgress]) -> list[str]:

@@ -33,7 +33,10 @@ from fonds.stores.home_lock import HomeLock
 
 @click.group("catchup", cls=CommandGroup, invoke_without_command=True)
 @click.option(
-    "--list", "listed", is_flag=True, help="Name the kinds of derivatives and how each is made."
+    "--list",
+    "listed",
+    is_flag=True,
+    help="List the kinds of derivatives and how they are computed.",
 )
 @click.pass_context
 def catchup(ctx: click.Context, /, listed: bool, **flags: object) -> int | None:
@@ -50,7 +53,7 @@ def catchup(ctx: click.Context, /, listed: bool, **flags: object) -> int | None:
         _list_kinds(ctx.obj)
         ctx.exit(0)
     if ctx.invoked_subcommand is None:
-        raise click.UsageError("which kind? See `fonds catchup --list`", ctx)
+        raise click.UsageError("Name a kind. `fonds catchup --list` lists them.", ctx)
     return None
 
 
@@ -68,10 +71,12 @@ def _list_kinds(app: App) -> None:
         if app.is_json:
             echo_json(description)
         elif kind.reading:
-            open_console().print(f"{kind.name}: read by {kind.reading.step}, kept by {kind.step}")
+            open_console().print(
+                f"{kind.name}: computed by {kind.reading.step}, stored by {kind.step}"
+            )
         else:
-            how = "made of texts that are kept" if kind.rebuild else "comes with another"
-            open_console().print(f"{kind.name}: kept by {' and '.join(kind.sinks)}, {how}")
+            how = "derived from stored texts" if kind.rebuild else "computed with another kind"
+            open_console().print(f"{kind.name}: stored by {' and '.join(kind.sinks)}, {how}")
 
 
 def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
@@ -109,7 +114,7 @@ def _build_derive_command(kind: DerivativeKind) -> click.Command:
             echo_json({"remade": n_rows})
         else:
             open_console().print(
-                f"{pluralize(n_rows, 'row was', 'rows were')} made of texts that are here: {kind.title}."
+                f"{pluralize(n_rows, 'row')} derived from stored texts: {kind.title}."
             )
         return 0
 
@@ -128,30 +133,37 @@ def _build_derive_command(kind: DerivativeKind) -> click.Command:
 
 def _build_options(reading: RereadPlan) -> list[Callable[[Callable[..., Any]], Callable[..., Any]]]:
     return [
-        click.option("--reextract", is_flag=True, help="Also what this very extractor has read."),
+        click.option(
+            "--reextract", is_flag=True, help="Also process files that this extractor has read."
+        ),
         click.option(
             "--status",
             "statuses",
             multiple=True,
             type=SuggestingChoice("status", reading.statuses),
             metavar="STATUS",
-            help="With --reextract: only with this status; may be given several times.",
+            help="With --reextract: only files with this status; repeatable.",
         ),
         click.option(
             "--made-by",
             default="",
             metavar="NAME",
-            help="With --reextract: only by an extractor whose name begins so, as fonds-pdf/1.",
+            help=(
+                "With --reextract: only files whose extractor name starts with this, "
+                "such as fonds-pdf/1."
+            ),
         ),
         click.option(
             "--older-than",
             type=click.FloatRange(0),
             metavar="DAYS",
-            help="With --reextract: only what was extracted longer ago.",
+            help="With --reextract: only files extracted more than this many days ago.",
         ),
         pipeline_option,
-        click.option("--enter-only", is_flag=True, help="Send the work and leave it to workers."),
-        click.option("--dry-run", is_flag=True, help="Only count what would be read."),
+        click.option(
+            "--enter-only", is_flag=True, help="Send the work and leave it to the workers."
+        ),
+        click.option("--dry-run", is_flag=True, help="Only count the files that would be read."),
     ]
 
 
@@ -168,7 +180,7 @@ def _catch_up(
     **flags: Any,
 ) -> int:
     if (statuses or made_by or older_than is not None) and not reextract:
-        raise click.UsageError("--status, --made-by and --older-than go with --reextract")
+        raise click.UsageError("--status, --made-by and --older-than need --reextract.")
     from fonds.wiring.pipelines import send_catchup
     from fonds.wiring.readers import name_extractors
     from fonds.wiring.stores import are_stores_shared, get_utc_now
@@ -207,7 +219,10 @@ def _run_catchup(
         if counts.sent and not app.is_json:
             open_console().print(_format_result(selection, counts))
 
-    nothing = f"Every {selection.kind.title} was read by this extractor, or failed for good."
+    nothing = (
+        f"Nothing to do: every {selection.kind.title} was read by this extractor or "
+        "failed permanently."
+    )
     return run_and_report(app, settings, stores, lock, feed, nothing)
 
 
@@ -229,18 +244,19 @@ def _print_result(app: App, selection: CatchUpSelection, counts: CatchUpCount) -
         echo_json(counts)
     else:
         open_console().print(
-            f"{_format_result(selection, counts)} `{app.format_command('status')}` shows how they fare."
+            f"{_format_result(selection, counts)} `{app.format_command('status')}` shows "
+            "the progress."
         )
     return 0
 
 
 def _format_result(selection: CatchUpSelection, counts: CatchUpCount) -> str:
-    sent = pluralize(counts.sent, "file is", "files are")
-    message = f"{sent} to be read for {selection.kind.name}; {counts.examined:,} were looked at."
+    sent = pluralize(counts.sent, "file will", "files will")
+    message = f"{sent} be read for {selection.kind.name}; {counts.examined:,} examined."
     if counts.in_flight:
-        message += f" {counts.in_flight:,} are on their way from before."
+        message += f" {counts.in_flight:,} are already in flight."
     if counts.lost:
-        message += f" Of {counts.lost:,} nobody knows where their bytes are."
+        message += f" The bytes of {counts.lost:,} files cannot be located."
     return message
 
 

@@ -27,7 +27,10 @@ _SIGNS = {"added": "+", "removed": "−"}
     help="edited [default], same-text, other-extractor or unknown.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=LISTED, help=f"At most so many [{LISTED}]."
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=LISTED,
+    help=f"Maximum number of changes [{LISTED}].",
 )
 def changes(app: App, site: str, change: str, limit: int) -> int:
     """List stories that were edited after capture, newest first.
@@ -59,13 +62,13 @@ def changes(app: App, site: str, change: str, limit: int) -> int:
         echo_json({"walked": walked, "counts": counts, "complete": after is None})
     elif not walked:
         of_site = f" of the site {site!r}" if site else ""
-        open_console().print(f"No story{of_site} is here.", markup=False)
+        open_console().print(f"No changed story{of_site}.", markup=False)
     else:
         open_console().print(
             ", ".join(f"{counts[version]:,} {version}" for version in EditKind), markup=False
         )
     if counts[change] > shown_count or after is not None:
-        print_note(f"{shown_count:,} listed, of {walked:,} versions looked at; --limit shows more")
+        print_note(f"{shown_count:,} shown, {walked:,} versions examined; --limit shows more")
     return 0
 
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 _conf = click.option(
-    "--conf", default="DEFAULT", show_default=True, help="The configuration it was grouped by."
+    "--conf", default="DEFAULT", show_default=True, help="Configuration of the clustering."
 )
 _collection = click.argument("name", metavar="COLLECTION")
 _theme = click.argument("theme")
@@ -137,7 +137,7 @@ def exclude(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
         return act(changes, collection, conf, theme, documents)
 
     return _print_documents(
-        app, _change_collection(app, name, conf, "exclude", done), "taken out of"
+        app, _change_collection(app, name, conf, "exclude", done), "removed from"
     )
 
 
@@ -160,7 +160,7 @@ def include(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
         return act(changes, collection, conf, theme, documents)
 
     return _print_documents(
-        app, _change_collection(app, name, conf, "include", done), "no longer kept out of"
+        app, _change_collection(app, name, conf, "include", done), "included again in"
     )
 
 
@@ -251,18 +251,16 @@ clusters.params += build_global_options()
 @click.argument("name", metavar="COLLECTION")
 @click.argument("label", required=False)
 @click.option(
-    "--conf", default="DEFAULT", show_default=True, help="The configuration it was grouped by."
+    "--conf", default="DEFAULT", show_default=True, help="Configuration of the clustering."
 )
 @click.option(
-    "--at", "timestamp", type=click.IntRange(0), help="The clustering of this time, not the newest."
+    "--at", "timestamp", type=click.IntRange(0), help="Time of the clustering [the newest]."
 )
-@click.option("--level", type=click.IntRange(0, 10), default=0, help="Another granularity.")
-@click.option(
-    "--changes", is_flag=True, help="What became of the clusters of the clustering before."
-)
-@click.option("--apart", is_flag=True, help="LABEL is why documents are in none, not a cluster's.")
+@click.option("--level", type=click.IntRange(0, 10), default=0, help="Level of granularity.")
+@click.option("--changes", is_flag=True, help="Compare with the previous clustering.")
+@click.option("--apart", is_flag=True, help="LABEL is a reason: show unclustered documents.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
-@click.option("--after", help="Begin behind this; the last page of a cluster tells what to give.")
+@click.option("--after", help="Start after this document; the previous page shows the value.")
 def show(
     app: App,
     name: str,
@@ -345,7 +343,7 @@ def _print_all(app: App, level: LevelView, limit: int) -> int:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in level.apart.items() if count)
     screen.print(
         f"{pluralize(total, 'document')} in {pluralize(len(level.clusters), 'cluster')}"
-        + (f"; in none: {reasons}" if reasons else "")
+        + (f"; unclustered: {reasons}" if reasons else "")
     )
     for cluster in sorted(level.clusters, key=lambda each: not each.pinned)[:limit]:
         screen.print(
@@ -356,7 +354,7 @@ def _print_all(app: App, level: LevelView, limit: int) -> int:
         for member in cluster.top:
             screen.print(f"   {member.score:.2f}  {escape(member.title or member.id)}")
     if len(level.clusters) > limit:
-        print_note(f"{limit:,} of {len(level.clusters):,} clusters shown; more: --limit")
+        print_note(f"{limit:,} of {len(level.clusters):,} clusters shown; --limit shows more")
     return 0
 
 
@@ -377,7 +375,7 @@ def _print_cluster(app: App, label: str, cluster: ClusterView | None, page: Memb
         table.add_row(f"{member.score:.2f}", escape(member.id), escape(member.title or member.url))
     screen.print(table)
     if after:
-        print_note(f"more behind these: --after {after}")
+        print_note(f"More: --after {after}")
     return 0
 
 
@@ -392,7 +390,7 @@ def _print_changes(
         else compare_clusterings(tables, name, conf, previous_timestamp=before)
     )
     if before is None:
-        print_note(f"{name} was grouped by {conf} once; there is nothing to compare it with.")
+        print_note(f"{name} has only one clustering by {conf}, so there is nothing to compare.")
         return 0
     if comparison is None:
         raise click.UsageError(
@@ -402,7 +400,9 @@ def _print_changes(
         echo_json(comparison)
         return 0
     screen = open_console()
-    screen.print(f"since {before}: {comparison.stayed:.0%} of the documents stayed where they were")
+    screen.print(
+        f"Since {before}: {comparison.stayed:.0%} of the documents stayed in their cluster"
+    )
     table = Table("Change", "Before", "Now", box=None, pad_edge=False)
     for change in comparison.changes:
         table.add_row(change.change, *_format_sides(change))
@@ -435,7 +435,9 @@ def _decode_cursor(after: str | None) -> bytes | None:
     try:
         return None if after is None else base64.urlsafe_b64decode(after.encode())
     except (binascii.Error, ValueError) as error:
-        raise click.UsageError(f"--after {after}: that is no place a page told of") from error
+        raise click.UsageError(
+            f"--after {after} is invalid. Use the value that the previous page shows."
+        ) from error
 
 
 for _command in (show, rename, pin, unpin, exclude, include):

@@ -51,13 +51,15 @@ TERMS_MAX = 100_000
 
 @command("frequencies")
 @click.argument("name", metavar="COLLECTION")
-@click.option("--conf", default="DEFAULT", show_default=True, help="Whose filters hold.")
+@click.option(
+    "--conf", default="DEFAULT", show_default=True, help="Configuration whose filters apply."
+)
 @click.option(
     "--count",
     type=click.IntRange(1, TERMS_MAX),
     default=50,
     show_default=True,
-    help="How many terms are shown.",
+    help="Number of terms to show.",
 )
 @engine_option
 @workers_option
@@ -97,7 +99,7 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
         return 0
     screen = open_console()
     screen.print(
-        f"{pluralize(documents, 'document')}, {pluralize(total, 'term')}; in most documents stand:"
+        f"{pluralize(documents, 'document')}, {pluralize(total, 'term')}. The most frequent:"
     )
     for term, n_documents in most_frequent:
         screen.print(f"{n_documents:>12,}  {escape(term)}")
@@ -133,7 +135,7 @@ collection.params += build_global_options()
 @command("create")
 @click.argument("name", metavar="COLLECTION")
 @click.option(
-    "--query", default="", help="The search whose documents it takes in; see `fonds search`."
+    "--query", default="", help="Query whose results are added automatically; see `fonds search`."
 )
 def create(app: App, name: str, query: str) -> int:
     """Create a collection, or change the query of an existing one.
@@ -165,9 +167,9 @@ def create(app: App, name: str, query: str) -> int:
     if app.is_json:
         echo_json({"collection": str(collection_name), "new": is_new, "put": n_added})
         return 0
+    state = "created" if is_new else "changed"
     open_console().print(
-        f"{escape(str(collection_name))} {'made' if is_new else 'changed'}:"
-        f" {pluralize(n_added, 'document')} put."
+        f"{escape(str(collection_name))} {state}: {pluralize(n_added, 'document')} added."
     )
     return 0
 
@@ -203,7 +205,7 @@ def list_(app: App, namespace: str | None) -> int:
         )
     if not app.is_json:
         open_console().print(
-            table if count else "There is no collection. `fonds collection create` makes one."
+            table if count else "No collections. Run `fonds collection create` to create one."
         )
     if namespace is not None and not count:
         names = dict.fromkeys(view.name.namespace for view in iter_collections(tables))
@@ -239,14 +241,15 @@ def show(app: App, name: str) -> int:
     for each in clusterings:
         state = "served" if each.is_served else "kept"
         screen.print(
-            f"{each.conf} {each.timestamp} ({format_seconds(each.timestamp)}), {state}:"
-            f" {pluralize(each.documents, 'document')} in {pluralize(each.clusters, 'cluster')};"
-            f" {each.later:,} came later, {each.later_outliers:,} of them out of reach"
+            f"{each.conf} {each.timestamp} ({format_seconds(each.timestamp)}), {state}: "
+            f"{pluralize(each.documents, 'document')} in "
+            f"{pluralize(each.clusters, 'cluster')}; {each.later:,} added later, "
+            f"{each.later_outliers:,} of them outliers"
         )
     for rebuild in rebuilds:
         screen.print(
             f"{rebuild.conf} is being rebuilt: {rebuild.stage} {rebuild.done:,} of {rebuild.total:,},"
-            f" by {escape(rebuild.who or 'nobody: it died')}"
+            f" by {escape(rebuild.who or 'an unknown process')}"
         )
     return 0
 
@@ -307,7 +310,7 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
         return 0
     absent = len(set(ids)) - count
     open_console().print(
-        f"{count:,} removed" + (f"; {absent:,} were not there." if absent else ".")
+        f"{count:,} removed" + (f"; {absent:,} not in the collection." if absent else ".")
     )
     return 0
 
@@ -329,7 +332,8 @@ def delete(app: App, name: str) -> int:
         echo_json({"deleted": str(collection_view.name), "documents": collection_view.size})
         return 0
     open_console().print(
-        f"{escape(str(collection_view.name))} deleted, with {pluralize(collection_view.size, 'document')}."
+        f"{escape(str(collection_view.name))} deleted with "
+        f"{pluralize(collection_view.size, 'document')}."
     )
     return 0
 
@@ -383,6 +387,8 @@ def _print_added(app: App, counts: PutCounts, faults: int) -> None:
             }
         )
         return
-    summary = f"{counts.added:,} added, {counts.replaced:,} replaced, {counts.unchanged:,} were there already"
+    summary = (
+        f"{counts.added:,} added, {counts.replaced:,} replaced, {counts.unchanged:,} unchanged"
+    )
     refused_text = pluralize(faults, "line is not a document", "lines are not documents")
     open_console().print(f"{summary}; {refused_text}." if faults else f"{summary}.")

@@ -65,7 +65,8 @@ def find_built_configuration(tables: Tables, collection: CollectionView, conf: s
         with convert_usage_errors():
             configuration.get(tables, collection.name.namespace, conf)
         raise click.UsageError(
-            f"{collection.name} was not grouped by {conf} yet: `fonds group {collection.name} --conf {conf}`"
+            f"{collection.name} has no clustering by {conf}. Run `fonds group "
+            f"{collection.name} --conf {conf}`."
         )
     return conf
 
@@ -84,7 +85,10 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
     while line := stream.readline(LINE_MAX_BYTES + 1):
         number += 1
         if len(line) > LINE_MAX_BYTES:
-            yield f"{name}: line {number} has over {LINE_MAX_BYTES:,} bytes; nothing behind it is read"
+            yield (
+                f"{name}: line {number} is longer than {LINE_MAX_BYTES:,} bytes; the "
+                "rest is not read"
+            )
             return
         if not line.strip():
             continue

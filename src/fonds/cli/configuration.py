@@ -119,7 +119,7 @@ def set_(app: App, name: str, values: tuple[str, ...]) -> int:
     if app.is_json:
         echo_json({"name": conf_name.key, **configurations.build_values(conf)})
         return 0
-    open_console().print(f"{escape(name)} is kept; the next rebuild goes by it.")
+    open_console().print(f"{escape(name)} saved. The next rebuild uses it.")
     return 0
 
 
@@ -144,7 +144,7 @@ def remove(app: App, name: str) -> int:
     if app.is_json:
         echo_json({"removed": conf_name.key})
         return 0
-    open_console().print(f"{escape(name)} is forgotten.")
+    open_console().print(f"{escape(name)} deleted.")
     return 0
 
 
@@ -155,7 +155,7 @@ for each in (list_, show, set_, remove):
 def _parse_pair(word: str) -> tuple[str, object]:
     name, equals, value = word.partition("=")
     if not equals:
-        raise ValueError(f"{word!r}: write it as PARAMETER=VALUE")
+        raise ValueError(f"{word!r} is invalid. Write PARAMETER=VALUE.")
     return name, configurations.read_value(name, value)
 
 

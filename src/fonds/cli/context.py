@@ -47,7 +47,7 @@ class App:
         return cls(find_home(home), _parse_pairs(set_), json, quiet, home is not None)
 
     def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
-        """The same call with what stands behind the command's name over what stands before it."""
+        """Return a copy in which options after the command override those before it."""
         from fonds.config import find_home
 
         return replace(
@@ -60,19 +60,19 @@ class App:
         )
 
     def format_command(self, words: str) -> str:
-        """A command to be typed as it stands: Fonds as it was called here, and the home if it was named."""
+        """Format a command for the shell, with --home if it was given to this one."""
         home = f" --home {shlex.quote(_shorten_path(self.home))}" if self.is_home_named else ""
         return f"{find_program_name()}{home} {words}"
 
     def load_settings(self, **continues_soon: str | int | bool | None) -> Settings:
-        """The settings, with flags of the command's own over all others; None is no flag."""
+        """Load the settings; options of the command override all others, and None means not given."""
         from fonds.config import load_settings
 
         own = {name: value for name, value in continues_soon.items() if value is not None}
         return load_settings(self.home, {**self.flags, **own})
 
     def open_stores(self, settings: Settings | None = None, *, create: bool = False) -> Stores:
-        """The stores of the home, closed when the command ends.
+        """Open the stores of the home; they are closed when the command ends.
 
         Raises ConfigurationError when there is no home yet, unless `create`.
         """
@@ -100,8 +100,9 @@ class App:
     def open_table(
         self, settings: Settings, name: str | None = None, *, create: bool = False
     ) -> Table:
-        """The table store alone, its journal declared unless another table is meant by `name`; closed when
-        the command ends.
+        """Open the table store; it is closed when the command ends.
+
+        The journal is declared, unless `name` is another table.
 
         Raises ConfigurationError when there is no home yet, unless `create`.
         """
@@ -115,7 +116,7 @@ class App:
         return table
 
     def open_queue(self, settings: Settings) -> Queue:
-        """The queue alone, closed when the command ends: no other store need be there."""
+        """Open the queue without other stores; it is closed when the command ends."""
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_queue
 
@@ -127,13 +128,13 @@ class App:
         """Raises ConfigurationError when there is no home yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
-                f"there is no {self.home} yet. `{self.format_command('ingest PATH…')}` makes it; "
-                f"or point to another with --home or FONDS_HOME."
+                f"No library in {self.home}. Run `{self.format_command('ingest PATH…')}` "
+                "to create it, or choose another with --home or FONDS_HOME."
             )
 
 
 def find_program_name() -> str:
-    """How Fonds was called: its name alone where the shell finds it by that."""
+    """Return the program as called: just `fonds` if the shell finds it by that name."""
     called = Path(sys.argv[0])
     found = shutil.which("fonds")
     if called.name != "fonds" or (found and Path(found).absolute() == called.absolute()):
@@ -142,7 +143,7 @@ def find_program_name() -> str:
 
 
 def _shorten_path(folder: Path) -> str:
-    """Shorter where it lies below the folder the shell is in."""
+    """Return the path relative to the working directory if it is below it."""
     here = Path.cwd()
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
 
@@ -152,30 +153,30 @@ def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {redact_secrets(word)!r}: write it as NAME=VALUE")
+            raise click.UsageError(f"--set {redact_secrets(word)!r} is invalid. Write NAME=VALUE.")
         pairs[name.strip()] = value
     return pairs
 
 
 def build_global_options() -> list[click.Option]:
-    """The options every call takes, before or behind the command's name."""
+    """Return the options that all commands accept."""
     return [
         click.Option(
-            ["--home"], metavar="DIR", help="Where everything is kept [FONDS_HOME, ./fonds-data]."
+            ["--home"], metavar="DIR", help="Folder of the library [FONDS_HOME, ./fonds-data]."
         ),
         click.Option(
             ["--set", "set_"],
             multiple=True,
             metavar="NAME=VALUE",
-            help="Set a setting for this call.",
+            help="Change a setting for this command.",
         ),
-        click.Option(["--json"], is_flag=True, help="Answer in JSON."),
-        click.Option(["--quiet", "-q"], is_flag=True, help="No progress."),
+        click.Option(["--json"], is_flag=True, help="Print JSON."),
+        click.Option(["--quiet", "-q"], is_flag=True, help="Hide progress."),
     ]
 
 
 pipeline_option = click.option(
-    "--pipeline", metavar="PIPELINE", help="The pipeline meant [library]; see `fonds pipelines`."
+    "--pipeline", metavar="PIPELINE", help="Pipeline [library]; see `fonds pipelines`."
 )
 
 

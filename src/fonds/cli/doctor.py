@@ -71,10 +71,10 @@ def _run_checks(app: App, settings: Settings) -> Iterator[CheckResult]:
     yield _check_pdf_extractor(settings)
     yield _check_disk_space(app.home)
     if not app.home.is_dir():
-        yield CheckResult("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
+        yield CheckResult("home", True, f"{app.home} does not exist yet; `fonds ingest` creates it")
         return
     writable = os.access(app.home, os.W_OK)
-    detail = str(app.home) if writable else f"{app.home} can only be read: nothing can be taken in"
+    detail = str(app.home) if writable else f"{app.home} is read-only, so nothing can be added"
     yield CheckResult("home", writable, detail)
     yield from _check_settings_file(app.home / SETTINGS_FILE)
     yield _check_stores(app, settings)
@@ -101,9 +101,9 @@ def _check_settings_file(path: Path) -> Iterator[CheckResult]:
     if not path.exists() or not has_secret(path.read_text("utf-8")):
         return
     mode = stat.S_IMODE(path.stat().st_mode)
-    detail = "holds a user or password; its owner alone may read it"
+    detail = "contains a user or password; only its owner can read it"
     if mode & 0o077:
-        detail = f"holds a user or password, and others may read it: chmod 600 {path}"
+        detail = f"contains a user or password, and others can read it; run chmod 600 {path}"
     yield CheckResult("settings file", not mode & 0o077, detail)
 
 
@@ -113,7 +113,8 @@ def _check_stores(app: App, settings: Settings) -> CheckResult:
         detail = f"open; {pluralize(stores.index.count(), 'document')} in the index"
         if unsent := sum(stores.archive.list_unsent().values()):
             detail += (
-                f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be moved to the archive"
+                f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be uploaded "
+                "to the archive"
             )
         return CheckResult("stores", True, detail)
     except FondsError as error:
@@ -158,17 +159,17 @@ def _check_layer(layer: Layer, inactive_reason: str, settings: Settings) -> Chec
 
     name = f"readers confined by {layer}"
     if not inactive_reason:
-        return CheckResult(name, True, f"held: {ACTIVE_MESSAGES[layer]}")
-    detail = f"not held: {INACTIVE_MESSAGES[layer]}. Why: {inactive_reason}"
+        return CheckResult(name, True, f"active: {ACTIVE_MESSAGES[layer]}")
+    detail = f"not active: {INACTIVE_MESSAGES[layer]}. Reason: {inactive_reason}"
     if settings.isolation == "required":
-        return CheckResult(name, False, f"{detail}. Required by the setting isolation.")
+        return CheckResult(name, False, f"{detail}. The setting isolation requires it.")
     return CheckResult(name, True, detail, warning=True)
 
 
 def _print(findings: list[CheckResult], values: dict[str, object]) -> None:
     screen = open_console()
     for finding in findings:
-        colour, word = ("green", "fine") if finding.fine else ("red", "not fine")
+        colour, word = ("green", "fine") if finding.fine else ("red", "failed")
         if finding.warning:
             colour, word = "yellow", "weaker"
         screen.print(f"[{colour}]{word:8}[/{colour}] {finding.name}: {escape(finding.detail)}")

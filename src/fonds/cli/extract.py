@@ -35,13 +35,13 @@ from fonds.ports import Archive, Source
 
 @command("extract")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
+@click.option("--warc-base", metavar="DIR|URL", help="Folder of the WARCs named by a CDX.")
 @click.option(
     "--follow",
     "follow_links",
     is_flag=True,
     default=None,
-    help="Follow links that lead out of the folders named here, and note each.",
+    help="Follow links out of the given folders, and record each.",
 )
 def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     """Extract files and print one JSON object per body. Nothing is stored.

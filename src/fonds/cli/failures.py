@@ -50,15 +50,19 @@ def set_group_note(
     from fonds.wiring.stores import get_utc_now
 
     if not query.group or query.step or query.reason or query.keys:
-        raise click.UsageError("say which group: --group, and --pipeline where several have it")
+        raise click.UsageError(
+            "Name a group with --group. Add --pipeline if several pipelines have it."
+        )
     if note is None and owner is None:
-        raise click.UsageError("give --note or --owner; both empty clear the note")
+        raise click.UsageError("Give --note or --owner. An empty value for both clears the note.")
     pipelines = [query.pipeline] if query.pipeline else list_pipelines(records, query.group)
     if len(pipelines) != 1:
         problem = (
-            f"{', '.join(pipelines)} have it: give --pipeline" if pipelines else "there is none"
+            f"several pipelines have it ({', '.join(pipelines)}); add --pipeline"
+            if pipelines
+            else "not found"
         )
-        raise click.UsageError(f"the group {query.group}: {problem}")
+        raise click.UsageError(f"group {query.group}: {problem}")
     with record_act(records, f"fonds failures note --group {query.group}"):
         try:
             row = set_note(
@@ -70,7 +74,7 @@ def set_group_note(
     if app.is_json:
         echo_json({"noted": row})
     else:
-        description = format_note(row) if row else "nothing is noted of it any more"
+        description = format_note(row) if row else "note cleared"
         open_console().print(f"group {query.group}: {description}", markup=False)
     return 0
 
@@ -84,7 +88,7 @@ def _iter_parts(row: FailureNoteRow) -> Iterator[str]:
     if row.note:
         yield row.note
     if row.owner:
-        yield f"left to {row.owner}"
+        yield f"assigned to {row.owner}"
     yield f"noted by {row.noted_by}, {row.noted_at:%Y-%m-%d}"
 
 
@@ -99,30 +103,30 @@ NOTE = "note"
 )
 @pipeline_option
 @click.option("--reason", type=SuggestingChoice("reason", map(str, Reason)), metavar="REASON")
-@click.option("--step", metavar="STEP", help="Only what failed at this step.")
+@click.option("--step", metavar="STEP", help="Only failures at this step.")
 @click.option("--group", metavar="ID", help="Only this group of failures.")
 @click.option("--key", multiple=True, metavar="SHA1|ID", help="Only this file or capture.")
-@click.option(
-    "--list", "listed", is_flag=True, help="One line for each failure, not for each reason."
-)
+@click.option("--list", "listed", is_flag=True, help="Show one line per failure.")
 @click.option(
     "--refused",
     "shows_refused",
     is_flag=True,
-    help="Show what was refused, by reason and type; with --list each record.",
+    help="Show refused records by reason and type; with --list each record.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(1, 100_000),
-    help="At most so many groups, or lines of --list [50; with --json all].",
+    help="Maximum number of groups or lines [50; with --json all].",
 )
 @click.option(
     "--note",
-    help="With accept: why it is final; with note: what is to be known of the group;"
-    f" {NOTE_MAX_CHARS} characters at most.",
+    help=(
+        "With accept: why the failure is final. With note: text for the group. At most "
+        f"{NOTE_MAX_CHARS} characters."
+    ),
 )
-@click.option("--owner", metavar="NAME", help="With note: whom the group is left to.")
-@click.option("--yes", is_flag=True, help="With accept: do not ask.")
+@click.option("--owner", metavar="NAME", help="With note: who handles the group.")
+@click.option("--yes", is_flag=True, help="With accept: do not ask for confirmation.")
 def failures(
     app: App,
     action: str | None,
@@ -157,7 +161,9 @@ def failures(
     """
     query = FailureQuery(flags["pipeline"], step, reason, key, group)
     if shows_refused and (action or key or group):
-        raise click.UsageError("--refused goes with --list, --reason, --step, --pipeline, --limit")
+        raise click.UsageError(
+            "--refused works only with --list, --reason, --step, --pipeline and --limit."
+        )
     if action:
         _check_no_list(action, limit, listed=listed)
     _check_words(action, note, owner, yes=yes)
@@ -184,18 +190,18 @@ def failures(
 
 def _check_no_list(action: str, limit: int | None, *, listed: bool) -> None:
     if listed:
-        raise click.UsageError(f"{action} does something, --list lists: give one of the two")
+        raise click.UsageError(f"--list cannot be combined with {action}.")
     if limit is not None:
-        raise click.UsageError("--limit is for lists")
+        raise click.UsageError("--limit works only with lists.")
 
 
 def _check_words(action: str | None, note: str | None, owner: str | None, *, yes: bool) -> None:
     if yes and action != FailureAct.ACCEPT:
-        raise click.UsageError("--yes goes with accept")
+        raise click.UsageError("--yes works only with accept.")
     if note is not None and action not in (FailureAct.ACCEPT, NOTE):
-        raise click.UsageError("--note goes with accept and with note")
+        raise click.UsageError("--note works only with accept and note.")
     if owner is not None and action != NOTE:
-        raise click.UsageError("--owner goes with note")
+        raise click.UsageError("--owner works only with note.")
 
 
 def _validate_query(records: Records, query: FailureQuery) -> Records:
@@ -260,13 +266,13 @@ def _print_settled_notes(app: App, records: Records) -> None:
             echo_json({"settled": row})
         else:
             description = f"{row.failure_group} ({row.reason} at {row.step}): {format_note(row)}"
-            open_console().print(f"Noted, and nothing of it is left: {description}", markup=False)
+            open_console().print(f"Note without failures: {description}", markup=False)
 
 
 def _explain_empty(failures: FailureList, query: FailureQuery) -> str:
     if query != FailureQuery():
-        return "Nothing like this has failed."
-    return "Nothing needs someone." if failures.accepted else "Nothing has failed."
+        return "No failures match."
+    return "No open failures." if failures.accepted else "No failures."
 
 
 def _print_found(screen: Console, failures: FailureList) -> None:
@@ -275,7 +281,7 @@ def _print_found(screen: Console, failures: FailureList) -> None:
     for name, count in failures.counted.items():
         explanation = Reason(name).explanation
         screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explanation}")
-        screen.print("   [dim]counted while reading: mend the input, and take it in again[/dim]")
+        screen.print("   [dim]counted while reading; fix the input and ingest it again[/dim]")
     for retries in failures.retries:
         _print_retries(screen, retries)
     if failures.inputs:
@@ -296,9 +302,9 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
     if group.note:
         screen.print(f"   [yellow]{escape(format_note(group.note))}[/yellow]")
     if group.sample:
-        screen.print(f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]")
+        screen.print(f"   [dim]example: {escape(group.sample.place or group.sample.url)}[/dim]")
     days = [f"{moment:%Y-%m-%d}" for moment in (group.first_at, group.last_at) if moment]
-    again = f"try again {group.reason.again}" if group.reason.again else "trying again cannot help"
+    again = f"retry {group.reason.again}" if group.reason.again else "a retry cannot help"
     facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
     screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
 
@@ -306,11 +312,11 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
 def _print_retries(screen: Console, group: RetryGroup) -> None:
     first, explanation = group.first, Reason(group.reason).explanation if group.reason else ""
     screen.print(
-        f"[bold]{group.count:,}[/bold] [yellow]{group.reason}[/yellow] at {escape(group.step)}, "
-        f"to be tried again: {explanation}"
+        f"[bold]{group.count:,}[/bold] [yellow]{group.reason}[/yellow] at "
+        f"{escape(group.step)}, will be retried: {explanation}"
     )
     screen.print(
-        f"   [dim]for example {escape(first.url)}: {escape(_shorten_line(first.detail))}[/dim]"
+        f"   [dim]example: {escape(first.url)}: {escape(_shorten_line(first.detail))}[/dim]"
     )
     facts = [
         f"attempt {first.attempt} failed",
@@ -322,7 +328,7 @@ def _print_retries(screen: Console, group: RetryGroup) -> None:
 def _print_group_total(failures: FailureList) -> None:
     total = failures.groups_total
     _print_shown_count(
-        len(failures.groups), total, f"groups, the largest; --limit {total} shows all"
+        len(failures.groups), total, f"groups, largest first; --limit {total} shows all"
     )
 
 
@@ -380,7 +386,7 @@ def _print_list(app: App, records: Records, query: FailureQuery, limit: int | No
                 f"  [dim]{escape(_shorten_line(row.detail or ''))}[/dim]"
             )
     if not rows and not app.is_json:
-        screen.print("Nothing like this waits in quarantine.")
+        screen.print("No failures in quarantine match.")
     _print_shown_count(len(rows), total, f"failures; --limit {total} shows all")
 
 
@@ -426,13 +432,13 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
 def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:
     """Accept the matching messages as final after confirmation. Processes nothing."""
     if query == FailureQuery(query.pipeline):
-        raise click.UsageError("say which: --group, --key, --reason or --step")
+        raise click.UsageError("Choose failures with --group, --key, --reason or --step.")
     if len(note) > NOTE_MAX_CHARS:
-        raise click.UsageError(f"--note has at most {NOTE_MAX_CHARS} characters")
+        raise click.UsageError(f"--note can have at most {NOTE_MAX_CHARS} characters.")
     stores, readers, now = _open_stores(app, settings, query)
     total = list_failed_entries(stores.records, query, count_max=0)[1]
     if total and not yes and not app.is_json:
-        click.confirm(f"Accept {total:,} as final? They cannot be tried again", abort=True)
+        click.confirm(f"Accept {total:,} as final? They cannot be retried", abort=True)
     with record_act(stores.records, _build_command("accept", query)):
         count = accept(stores, readers, query, now, note)
     if app.is_json:
@@ -468,4 +474,4 @@ def _open_stores(
 def _print_nothing(app: App) -> None:
     if not app.is_json:
         hint = app.format_command("failures")
-        open_console().print(f"Nothing in quarantine fits; `{hint}` shows what there is.")
+        open_console().print(f"Nothing in quarantine matches. Run `{hint}` to list failures.")

@@ -29,7 +29,7 @@ WAIT_S = 15.0
 """Wait for postponed links while no others are left; their times are closer together than this."""
 
 NOTHING_TO_FETCH = (
-    "Nothing to fetch: no address was named that was not fetched; --again fetches a list anew."
+    "Nothing to fetch: all these URLs were fetched before. Use --again to fetch a list again."
 )
 
 
@@ -40,14 +40,20 @@ NOTHING_TO_FETCH = (
     "lists",
     multiple=True,
     metavar="FILE|URL",
-    help="A list of addresses: one a line, or a table with a header; packed with gzip or not; here, behind "
-    "http(s) or in S3. `-` is standard input.",
+    help=(
+        "List of URLs, one per line, or a table with a header. May be gzipped. A path, "
+        "an http(s) URL or an S3 URL; `-` reads standard input."
+    ),
 )
-@click.option("--again", is_flag=True, help="Fetch what a list names anew, also if it was fetched.")
+@click.option(
+    "--again", is_flag=True, help="Fetch all URLs of a list, even if they were fetched before."
+)
 @tls_option
-@click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
-@build_pipeline_option("news", "The pipeline the links go into.")
-@click.option("--enter-only", is_flag=True, help="Enter the links and leave the work to workers.")
+@click.option("--collection", metavar="NAME", help="Collection of the documents.")
+@build_pipeline_option("news", "Pipeline that receives the links.")
+@click.option(
+    "--enter-only", is_flag=True, help="Enter the links and leave the work to the workers."
+)
 def fetch(
     app: App,
     urls: tuple[str, ...],
@@ -75,7 +81,7 @@ def fetch(
     grep -o "https://[^ ]*" notes.txt | fonds fetch -
     """
     if not urls and not lists:
-        raise click.UsageError("name an address, or a list of them with --from FILE")
+        raise click.UsageError("Name a URL, or a list with --from FILE.")
     named_urls, files = _collect_urls(urls, lists), [path for path in lists if path != "-"]
     settings = app.load_settings(pipeline=pipeline, **flags)
     return _fetch(app, settings, named_urls, files, again, TlsCheck(tls), enter_only)
@@ -135,6 +141,7 @@ def _read_standard_input() -> list[str]:
             urls.append(text)
         if len(urls) > URLS_MAX:
             raise click.UsageError(
-                f"standard input has more than {URLS_MAX:,} addresses; write them to a file for --from"
+                f"Standard input has more than {URLS_MAX:,} URLs. Write them to a file "
+                "and use --from FILE."
             )
     return urls

@@ -28,12 +28,14 @@ REPORT_EVERY_S = 2.0
     "--conf",
     default="DEFAULT",
     show_default=True,
-    help="The configuration; see `fonds configuration`.",
+    help="Configuration; see `fonds configuration`.",
 )
 @click.option(
     "--engine",
     metavar="URL",
-    help="Have documents read and places written by processes (`local`) or Spark (`spark://host:7077`).",
+    help=(
+        "Run reading and writing in local processes (`local`) or on Spark (`spark://host:7077`)."
+    ),
 )
 @workers_option
 def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> int:
@@ -71,9 +73,12 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
         echo_json({"collection": str(collection.name), "conf": conf, "rebuilt": result})
         return 0
     open_console().print(
-        f"{pluralize(result.documents, 'document')} in {pluralize(result.clusters, 'cluster')},"
-        f" {result.unclustered:,} in none; {result.caught_up:,} came meanwhile."
-        f" `fonds clusters {collection.name}` shows them.",
+        (
+            f"{pluralize(result.documents, 'document')} in "
+            f"{pluralize(result.clusters, 'cluster')}, {result.unclustered:,} unclustered; "
+            f"{result.caught_up:,} added during the rebuild. `fonds clusters "
+            f"{collection.name}` shows them."
+        ),
         markup=False,
     )
     return 0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 URLS_MAX = 5
-NOTHING_NEW_MESSAGE = "Nothing found: no link in these lists that was not taken in before."
+NOTHING_NEW_MESSAGE = "Nothing found: these lists contain no new links."
 
 
 def ingest_links(
@@ -120,7 +120,7 @@ def _preview_list(
         return
     other_counts = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
     summary = (
-        "it was taken in before"
+        "already ingested"
         if is_known
         else f"{pluralize(len(urls), 'link')} would enter{other_counts}"
     )
@@ -131,44 +131,48 @@ def _preview_list(
 
 @command("ingest")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
+@click.option("--warc-base", metavar="DIR|URL", help="Folder of the WARCs named by a CDX.")
 @click.option(
     "--follow",
     "follow_links",
     is_flag=True,
     default=None,
-    help="Follow links that lead out of the folders named here, and note each.",
+    help="Follow links out of the given folders, and record each.",
 )
-@click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
+@click.option("--collection", metavar="NAME", help="Collection of the documents.")
 @pipeline_option
 @click.option(
     "--copy",
     "warc_copy_bodies",
     is_flag=True,
     default=None,
-    help="Copy bodies out of WARCs into ours.",
+    help="Copy bodies from WARCs into the library's own.",
 )
 @click.option(
     "--workers",
     "work_workers",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Processes to use at most where much is waiting [one a core].",
+    help="Maximum number of processes for large inputs [one per core].",
 )
 @click.option(
-    "--enter-only", is_flag=True, help="Enter the captures and leave the work to workers."
+    "--enter-only", is_flag=True, help="Enter the captures and leave the work to the workers."
 )
 @click.option(
-    "--max", "count_max", type=click.IntRange(1), metavar="N", help="So many links in this run."
+    "--max",
+    "count_max",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Maximum number of links in this run.",
 )
 @click.option(
     "--sample",
     type=click.FloatRange(0, 100, min_open=True),
     metavar="PERCENT",
-    help="A share of links.",
+    help="Enter a random share of the links.",
 )
-@click.option("--shuffle", is_flag=True, help="Links in another order than they are listed.")
-@click.option("--dry-run", is_flag=True, help="Tell which links would enter, and enter none.")
+@click.option("--shuffle", is_flag=True, help="Enter links in random order.")
+@click.option("--dry-run", is_flag=True, help="Show which links would enter, and change nothing.")
 def ingest(
     app: App,
     paths: tuple[str, ...],
@@ -211,8 +215,8 @@ def ingest(
         return ingest_links(app, settings, paths, link_sample, shuffle, dry_run, enter_only)
     if count_max is not None or sample is not None or shuffle or dry_run:
         raise click.UsageError(
-            f"--max, --sample, --shuffle and --dry-run are for pipelines that begin with links;"
-            f" {settings.pipeline!r} does not"
+            "--max, --sample, --shuffle and --dry-run need a pipeline that starts with "
+            f"links; {settings.pipeline!r} does not."
         )
     names = expand_names(paths, app.home)
     from fonds.wiring.pipelines import create_named_source

@@ -91,10 +91,11 @@ def _name_remote_file(url: str) -> str:
     safe_url = redact_secrets(url)
     if safe_url != url:
         raise click.UsageError(
-            f"{safe_url}: a user and password stand in a setting (sources.logins, elsewhere.s3_url)"
+            f"{safe_url}: put the user and password into a setting (sources.logins, "
+            "elsewhere.s3_url), not into the URL"
         )
     if not is_remote(url):
-        raise click.UsageError(f"{safe_url}: only http, https and s3 URLs can be read")
+        raise click.UsageError(f"{safe_url}: only http, https and s3 URLs are supported")
     return url
 
 
@@ -102,10 +103,10 @@ def _iter_listed(path: Path) -> Iterator[str]:
     """Yield the paths or URLs in a list file. Empty lines and lines that begin with # are skipped."""
     try:
         if path.stat().st_size > LIST_MAX_BYTES:
-            raise click.UsageError(f"{path}: a list may have {LIST_MAX_BYTES} bytes at most")
+            raise click.UsageError(f"{path}: a list can have at most {LIST_MAX_BYTES} bytes")
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"the list {path} cannot be read: {cause_of(error)}") from error
+        raise click.UsageError(f"Cannot read the list {path}: {cause_of(error)}") from error
     for line in lines:
         if line.strip() and not line.startswith("#"):
             yield line.strip()

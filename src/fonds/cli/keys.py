@@ -23,13 +23,13 @@ from fonds.wiring.stores import get_utc_now
 ACTS_MAX = 10_000
 
 
-_Name = Annotated[str, Meta(description="what it is called")]
+_Name = Annotated[str, Meta(description="name of the key")]
 _Role = Annotated[str, Meta(description="reader, curator or admin")]
-_Prefix = Annotated[str, Meta(description="what stands in its secret behind `fonds_`")]
-_Maker = Annotated[str, Meta(description="who made it: `local:` and who was logged in, or a key")]
-_Creation = Annotated[datetime, Meta(description="when it was made")]
-_End = Annotated[datetime | None, Meta(description="from when on it is not taken")]
-_LastUse = Annotated[datetime | None, Meta(description="its last use, ten minutes behind at most")]
+_Prefix = Annotated[str, Meta(description="the start of its secret after `fonds_`")]
+_Maker = Annotated[str, Meta(description="who created it: `local:` and the login name, or a key")]
+_Creation = Annotated[datetime, Meta(description="when it was created")]
+_End = Annotated[datetime | None, Meta(description="when it expires")]
+_LastUse = Annotated[datetime | None, Meta(description="last use, at most ten minutes old")]
 _Revocation = Annotated[datetime | None, Meta(description="when it was revoked")]
 _Revoker = Annotated[str | None, Meta(description="who revoked it")]
 _Reason = Annotated[str | None, Meta(description="why it was revoked")]
@@ -63,28 +63,28 @@ class CreatedKeyAnswer(msgspec.Struct, frozen=True):
     revoked: _Revocation
     revoked_by: _Revoker
     revoked_reason: _Reason
-    secret: Annotated[str, Meta(description="the key itself, told this once")]
+    secret: Annotated[str, Meta(description="the secret; shown only once")]
 
 
 class ActAnswer(msgspec.Struct, frozen=True):
     """An entry of the log of acts."""
 
-    at: Annotated[datetime, Meta(description="when it began")]
+    at: Annotated[datetime, Meta(description="when it started")]
     who: Annotated[
         str,
-        Meta(description="a key, `local:` and who was logged in, or empty where no key was made"),
+        Meta(description="a key, or `local:` and the login name; empty if there was no key"),
     ]
-    what: Annotated[str, Meta(description="a method and address, or a command")]
-    outcome: Annotated[int | None, Meta(description="HTTP status; null where it did not end")]
+    what: Annotated[str, Meta(description="method and path, or a command")]
+    outcome: Annotated[int | None, Meta(description="HTTP status; null if it did not end")]
 
 
 @click.group("keys", cls=CommandGroup)
 @click.pass_context
 def keys(ctx: click.Context, /, **flags: Any) -> None:
-    """Say who may do what over the web: keys with a role, and what was done with them.
+    """Manage access keys for the web pages, and show the log of actions.
 
-    A reader may read, a curator change things, an admin manage keys. Without any key whoever sits at this
-    machine may do everything, and others may read.
+    Readers can read, curators can also make changes, and admins can also manage keys. As long as there
+    are no keys, anyone on this computer has full access, and others can only read.
 
     \b
     fonds keys create anne --role curator
@@ -105,16 +105,16 @@ keys.params += build_global_options()
     type=SuggestingChoice("role", map(str, Role)),
     metavar="ROLE",
     required=True,
-    help=f"What it may do: {', '.join(map(str, Role))}.",
+    help=f"Permissions of the key: {', '.join(map(str, Role))}.",
 )
 @click.option(
     "--until",
     type=DAY,
     metavar="DATE",
-    help="The day it ends, as that begins in UTC [never].",
+    help="Expiry date; the key expires when this day starts in UTC [never].",
 )
 def create(app: App, name: str, role: str, until: datetime | None) -> int:
-    """Make a key and show its secret, once: only a hash of it is kept.
+    """Create a key and show its secret once. Only a hash of it is stored.
 
     \b
     fonds keys create anne --role curator --until 2027-12-31
@@ -128,14 +128,14 @@ def create(app: App, name: str, role: str, until: datetime | None) -> int:
     if app.is_json:
         echo_json(CreatedKeyAnswer(**_select_columns(made.row), secret=made.secret))
         return 0
-    open_console().print(f"The key of {name}, who is {role} here. It is shown this once:\n")
+    open_console().print(f"Key of {name} ({role}). It is shown only once:\n")
     click.echo(made.secret)
     return 0
 
 
 @command("list", answers={"one for each key": KeyAnswer})
 def list_(app: App) -> int:
-    """Show all keys: role, how the secret begins, last use, end; those revoked too.
+    """List all keys, including revoked ones, with role, prefix, last use and expiry.
 
     \b
     fonds keys list
@@ -148,16 +148,16 @@ def list_(app: App) -> int:
             open_console().print(_format_key(row), markup=False)
     if not found and not app.is_json:
         open_console().print(
-            "There are no keys: whoever sits at this machine may do everything, others may read."
+            "No access keys yet: anyone on this computer has full access, and others can only read."
         )
     return 0
 
 
 @command("revoke", answers={"one": KeyAnswer})
 @click.argument("name")
-@click.option("--reason", required=True, help="Why; shown with the key.")
+@click.option("--reason", required=True, help="Reason; shown with the key.")
 def revoke(app: App, name: str, reason: str) -> int:
-    """From now on nobody gets in with this key, nor with a session it began.
+    """Revoke a key and end its sessions.
 
     \b
     fonds keys revoke anne --reason "left the project"
@@ -173,16 +173,16 @@ def revoke(app: App, name: str, reason: str) -> int:
     return 0
 
 
-@command("acts", answers={"one for each act, the newest first": ActAnswer})
+@command("acts", answers={"one for each action, newest first": ActAnswer})
 @click.option(
     "--limit",
     type=click.IntRange(1, ACTS_MAX),
     default=50,
     show_default=True,
-    help="How many, the newest first.",
+    help="Number of actions to show, newest first.",
 )
 def acts(app: App, limit: int) -> int:
-    """Show who changed what and when, over the web and by commands; the newest 100,000 are kept.
+    """List changes made on the web pages and by commands. The newest 100,000 are kept.
 
     \b
     fonds keys acts --limit 200
@@ -197,7 +197,7 @@ def acts(app: App, limit: int) -> int:
             line = f"{row.at:%Y-%m-%d %H:%M:%S}  {who}  {row.what}  {ended}"
             open_console().print(line, markup=False)
     if not found and not app.is_json:
-        open_console().print("Nobody changed anything.")
+        open_console().print("No actions recorded.")
     return 0
 
 

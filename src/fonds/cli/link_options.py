@@ -17,10 +17,10 @@ from fonds.pipelines.flavours.stages import LINKS
 
 tls_option = click.option(
     "--tls",
-    type=SuggestingChoice("check of TLS", map(str, TlsCheck)),
+    type=SuggestingChoice("TLS check", map(str, TlsCheck)),
     default=str(TlsCheck.FULL),
     show_default=True,
-    help="How servers are held to account: `old` lets old TLS pass, `none` asks for no certificate.",
+    help="How to check TLS: `old` accepts old TLS versions, `none` accepts any certificate.",
 )
 
 
@@ -28,7 +28,7 @@ def build_pipeline_option(default: str, help_text: str) -> Callable[[Any], Any]:
     """Return the --pipeline option, which offers the pipelines that begin with links."""
     return click.option(
         "--pipeline",
-        type=SuggestingChoice("pipeline that begins with links", list_flavours_from(LINKS)),
+        type=SuggestingChoice("pipeline that starts with links", list_flavours_from(LINKS)),
         default=default,
         show_default=True,
         help=help_text,
@@ -36,8 +36,8 @@ def build_pipeline_option(default: str, help_text: str) -> Callable[[Any], Any]:
 
 
 _OPTIONS: list[Callable[[Any], Any]] = [
-    click.option("--collection", metavar="NAME", help="Collection its stories belong to."),
-    build_pipeline_option("queue-fetcher", "The pipeline its links go into."),
+    click.option("--collection", metavar="NAME", help="Collection of its stories."),
+    build_pipeline_option("queue-fetcher", "Pipeline that receives its links."),
     tls_option,
 ]
 
@@ -70,6 +70,6 @@ def report_added(
         screen.print(f"{row.source_id}  {row.url}", markup=False)
     for url, why in refused.items():
         screen.print(f"refused: {url}: {why}", markup=False)
-    known_note = f"; {known_count:,} were followed already" if known_count else ""
+    known_note = f"; {known_count:,} already followed" if known_count else ""
     noun = "source" if len(new_rows) == 1 else "sources"
     screen.print(f"{len(new_rows):,} {noun} added{known_note}.")

@@ -175,8 +175,10 @@ class LiveView:
 
     def _format_head(self) -> Text:
         return Text(
-            f"at work for {format_duration(time.monotonic() - self._begun_s)};"
-            " Ctrl-C lets it finish what it has in hand",
+            (
+                f"running for {format_duration(time.monotonic() - self._begun_s)}; Ctrl-C "
+                "finishes the current work and stops"
+            ),
             style="dim",
         )
 
@@ -190,7 +192,7 @@ class LiveView:
         try:
             return format_sources(self.records, self.pipeline, datetime.now(UTC))
         except FondsError:
-            return Text("sources: the records do not answer", style="red")
+            return Text("sources: the records do not respond", style="red")
 
 
 def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
@@ -222,7 +224,7 @@ def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
 def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | None]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("step")
-    for name in ("waiting", "in hand", "delayed", "done", "dropped", "failed", "a second"):
+    for name in ("waiting", "in hand", "delayed", "done", "dropped", "failed", "per second"):
         table.add_column(name, justify="right")
     for step, depth in steps:
         ended = counts.get_verdicts(step)
@@ -255,7 +257,7 @@ def _build_slowest_table(hosts: Sequence[HostLoad]) -> Table:
     """Build the table of the hosts whose links take longest."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("slowest hosts")
-    for name in ("links waiting here", "the next in", "one each", "for"):
+    for name in ("waiting links", "next in", "delay", "for"):
         table.add_column(name, justify="right")
     longest = sorted(hosts, key=lambda one: -one.duration_s)
     for one in longest[:HOSTS_MAX]:

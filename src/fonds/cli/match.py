@@ -108,7 +108,7 @@ def match_strings(app: App, file: str) -> int:
 
 
 @command("citations")
-@click.option("--doi", metavar="DOI", help="Only who cites this.")
+@click.option("--doi", metavar="DOI", help="Only references to this DOI.")
 def write_citations(app: App, doi: str | None) -> int:
     """Print who cites whom, as one JSON line per reference.
 
@@ -121,7 +121,7 @@ def write_citations(app: App, doi: str | None) -> int:
     """
     plain_doi = find_doi_in_text(doi) if doi else None
     if doi and plain_doi is None:
-        raise ConfigurationError(f"{doi!r} is no DOI; write it as 10.1000/182")
+        raise ConfigurationError(f"{doi!r} is not a DOI. Example: 10.1000/182")
     count = 0
     for row in app.open_stores().records.find(
         CitationRow, {"doi": plain_doi} if plain_doi else None
@@ -130,7 +130,7 @@ def write_citations(app: App, doi: str | None) -> int:
         count += 1
     if not count:
         print_note(
-            "nothing here was found to cite it" if plain_doi else "no reference was matched yet"
+            "no citations of it found" if plain_doi else "no references have been matched yet"
         )
     return 0
 
@@ -159,7 +159,7 @@ def _print_result(app: App, subject: str, tallies: ExampleCounts) -> None:
         echo_json({"what": subject, **build_json(tallies)})
         return
     screen = open_console()
-    screen.print(f"{sum(counts.values()):,} {subject} held against the catalogue.")
+    screen.print(f"{sum(counts.values()):,} {subject} compared with the catalogue.")
     for word, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
         screen.print(f"  {count:>12,}  {escape(word)}")
 
@@ -168,7 +168,7 @@ def _iter_lines(file: str) -> Iterator[str]:
     try:
         stream = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115, PTH123
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot read {file}: {cause_of(error)}") from error
     with stream:
         while line := stream.readline(STRING_MAX_CHARS * 4):
             if text := line.decode("utf-8", "replace").strip():

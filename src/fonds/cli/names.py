@@ -29,57 +29,59 @@ class Day(click.DateTime):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f"{value!r} is not a day; write it as 2024-05-31", param, ctx)
+            self.fail(f"{value!r} is not a date. Example: 2024-05-31", param, ctx)
 
 
 DAY = Day()
 
 
 class SuggestingChoice(click.Choice[str]):
-    """One of `choices`; for any other the nearest is named before all there are."""
+    """Parameter type for one of `choices`; the error for other values suggests the nearest."""
 
     def __init__(self, what: str, choices: Iterable[str]) -> None:
         super().__init__([str(one) for one in choices])
         self.noun = what
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
-        """As click does, by the value of an enum and not by the name of its member."""
+        """Normalize by the value of an enum member, not by its name."""
         return super().normalize_choice(str(choice), ctx)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """What is told of a value that is none of them."""
+        """Return the error message for an unknown value."""
         return format_unknown_name(self.noun, str(value), self.choices)
 
 
 class SuggestingCommand(click.Command):
-    """A command that says how words are written that begin with a minus.
+    """A command whose error for an unknown option explains `--`.
 
-    `answers` are the structs it writes with `--json`, by when and how many."""
+    `answers`: the structs it writes with `--json`, by condition.
+    """
 
     answers: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; raises click.NoSuchOption with that hint where any words may come."""
+        """Raises click.UsageError with a hint for an unknown option if the command has arguments."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             takes_words = any(isinstance(one, click.Argument) for one in self.params)
             if takes_words and not error.option_name.startswith("--"):
                 told = (
-                    f"{error.format_message()} What begins with a minus and is no option stands behind"
-                    f" --, after the options: {ctx.command_path} -- …"
+                    f"{error.format_message()} Write arguments that start with a minus "
+                    f"after --: {ctx.command_path} -- …"
                 )
                 raise click.UsageError(told, ctx) from error
             raise
 
 
 class CommandGroup(click.Group):
-    """A group that names the nearest command when there is none of a name.
+    """A group that suggests the nearest command for an unknown name.
 
-    `modules` says in which module each command is: it is imported when the command is asked for, so that
-    each starts quickly. Without it the commands are those that were added. `default_command`: the one
-    that is meant where a name with a slash, as collections have, stands for a command's, or one that is
-    like none."""
+    `modules`: the module of each command. It is imported on use, so that commands start quickly. Without
+    it, the group has the commands that were added.
+    `default_command`: the command used if the first word contains a slash, as names of collections do,
+    or resembles no command.
+    """
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class CommandGroup(click.Group):
         self.modules, self.default_command = modules, otherwise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, for the command that is meant where none is named."""
+        """Insert the default command if no command is named."""
         names = self.list_commands(ctx)
         word = next((one for one in args if not one.startswith("-")), None)
         is_none = word is not None and ("/" in word or find_nearest_name(word, names) is None)
@@ -101,11 +103,11 @@ class CommandGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands; those of modules in the order people use them."""
+        """Return the names of the commands; those of `modules` in the usual order of use."""
         return super().list_commands(ctx) if self.modules is None else list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None when there is none of this name."""
+        """Return the command with this name, or None."""
         if self.modules is None:
             return super().get_command(ctx, cmd_name)
         if cmd_name not in self.modules:
@@ -116,7 +118,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; raises click.UsageError that names the nearest command."""
+        """Raises click.UsageError with the nearest name for an unknown command."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
             near = find_nearest_name(name, names)

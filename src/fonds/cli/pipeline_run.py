@@ -111,7 +111,7 @@ def run_and_report(
     stores: Stores,
     lock: HomeLock,
     feed: Callable[[Intake, IntakeCounts], None],
-    empty_message: str = "Nothing found: there is no file in these paths.",
+    empty_message: str = "Nothing found: these paths contain no files.",
     delayed_wait_s: float = DELAYED_WAIT_S,
     retried: RetryResult | None = None,
     urls: Sequence[str] = (),
@@ -163,9 +163,9 @@ def run_and_report(
 def report_read_later(count: int) -> None:
     """Print the number of failures that ended because an input could be read this time."""
     if count == 1:
-        print_note("1 failure ended: what could not be read before was read now.")
+        print_note("1 failure ended: a later read succeeded.")
     elif count:
-        print_note(f"{count:,} failures ended: what could not be read before was read now.")
+        print_note(f"{count:,} failures ended: a later read succeeded.")
 
 
 def _find_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
@@ -182,7 +182,7 @@ def _collect(stores: Stores, settings: Settings) -> None:
     changes = collect_rules(stores, settings)
     if changes is not None and (changes.put or changes.removed):
         print_note(
-            f"Collections: {pluralize(changes.put, 'document')} put, {changes.removed:,} taken out."
+            f"Collections: {pluralize(changes.put, 'document')} added, {changes.removed:,} removed."
         )
 
 
@@ -217,10 +217,10 @@ def run_intake_only(
     else:
         report_read_later(read_later)
         open_console().print(
-            f"{pluralize(counts.entries, 'record')} entered from"
-            f" {pluralize(len(counts.input_ids), 'input')}"
-            f" ({pluralize(counts.known_count, 'record was', 'records were')} known before)."
-            f" `{app.format_command('status')}` shows how they fare."
+            f"{pluralize(counts.entries, 'record')} entered from "
+            f"{pluralize(len(counts.input_ids), 'input')} "
+            f"({pluralize(counts.known_count, 'record was', 'records were')} already "
+            f"known). `{app.format_command('status')}` shows the progress."
         )
     return EXIT_INTERRUPTED if interrupted.is_set() else 0
 

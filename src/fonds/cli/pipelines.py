@@ -28,23 +28,23 @@ class StageAnswer(msgspec.Struct, frozen=True):
 class PipelineAnswer(msgspec.Struct, frozen=True):
     """A pipeline and its stages."""
 
-    name: Annotated[str, Meta(description="its name")]
-    about: Annotated[str, Meta(description="what it is for")]
-    chosen: Annotated[bool, Meta(description="whether it is this home's")]
-    entry: Annotated[str, Meta(description="the topic entries are put to")]
+    name: Annotated[str, Meta(description="name of the pipeline")]
+    about: Annotated[str, Meta(description="its purpose")]
+    chosen: Annotated[bool, Meta(description="whether this library uses it")]
+    entry: Annotated[str, Meta(description="topic that receives entries")]
     stages: Annotated[
-        Sequence[StageAnswer], Meta(description="stage, reads, writes, omits of each")
+        Sequence[StageAnswer], Meta(description="stages with stage, reads, writes and omits")
     ]
 
 
 @command("pipelines", answers={"one for each pipeline": PipelineAnswer})
 @click.argument("names", nargs=-1, metavar="[PIPELINE]…")
-@click.option("--svg", is_flag=True, help="Write one as SVG to standard output.")
+@click.option("--svg", is_flag=True, help="Write one pipeline as SVG to standard output.")
 def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
-    """List the pipelines, or draw some: which topic each stage reads and writes.
+    """List the pipelines, or show the topics that each stage reads and writes.
 
-    `fonds ingest --pipeline NAME` takes something in by one; the setting `pipeline` chooses one for a
-    home. Public topics, marked with an asterisk, are for others to read and write too.
+    `fonds ingest --pipeline NAME` uses a pipeline once, and the setting `pipeline` selects one for the
+    library. Other programs can also read and write public topics, which have an asterisk.
 
     \b
     fonds pipelines
@@ -59,7 +59,7 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     chosen = [get_pipeline(name, settings) for name in names or PIPELINES]
     if svg:
         if len(names) != 1:
-            raise click.UsageError("--svg draws one pipeline: name it")
+            raise click.UsageError("--svg draws one pipeline. Name one.")
         sys.stdout.write(draw_svg(chosen[0]))
     elif app.is_json:
         for one in chosen:
@@ -86,10 +86,10 @@ def _build_answer(pipeline: Pipeline, is_configured: bool) -> PipelineAnswer:
 
 def _print_list(app: App, pipelines: list[Pipeline], configured_name: str) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("Pipeline", "Stages", "What it is for"):
+    for title in ("Pipeline", "Stages", "Purpose"):
         table.add_column(title)
     for one in pipelines:
-        name = f"{one.name} (this home's)" if one.name == configured_name else one.name
+        name = f"{one.name} (selected)" if one.name == configured_name else one.name
         table.add_row(escape(name), str(len(one.stages)), escape(one.about))
     screen = open_console()
     screen.print(table)

@@ -44,16 +44,16 @@ def check_limits() -> None:
     files_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files_limit != resource.RLIM_INFINITY and files_limit < FILES_MIN:
         raise ConfigurationError(
-            f"only {files_limit} files may be open at once here, and {FILES_MIN} is the least that work"
-            f" takes. Allow more: `ulimit -n 1024`, or LimitNOFILE= of the service."
+            f"The limit is {files_limit} open files; Fonds needs at least {FILES_MIN}. "
+            "Raise it with `ulimit -n 1024`, or LimitNOFILE= of the service."
         )
     size_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
     min_bytes = ADDRESSES_MIN_BYTES + ADDRESSES_A_CORE_BYTES * len(os.sched_getaffinity(0))
     if size_bytes != resource.RLIM_INFINITY and size_bytes < min_bytes:
         raise ConfigurationError(
-            f"only {size_bytes // 2**20} MiB of memory may be addressed here, and"
-            f" {min_bytes // 2**20} MiB is the least that work takes. Allow more:"
-            " `ulimit -v unlimited`, or LimitAS= of the service."
+            f"The limit is {size_bytes // 2**20} MiB of address space; Fonds needs at "
+            f"least {min_bytes // 2**20} MiB. Raise it with `ulimit -v unlimited`, or "
+            "LimitAS= of the service."
         )
 
 

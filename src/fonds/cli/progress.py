@@ -119,7 +119,7 @@ def format_tally(tally: OutcomeTally) -> str:
 
 
 DETAIL_CHARS = 200
-INTERRUPTED = "Interrupted before anything came in: run the same command again."
+INTERRUPTED = "Interrupted before anything was read. Run the same command again."
 
 
 def print_summary(
@@ -147,14 +147,14 @@ def print_summary(
     if retried is not None:
         retried_text = pluralize(retried, "message")
         screen.print(
-            f"[bold]{retried_text} retried[/bold] in {seconds:,.1f} s,"
-            f" of {pluralize(received_count, 'record')}."
+            f"[bold]{retried_text} retried[/bold] in {seconds:,.1f} s, for "
+            f"{pluralize(received_count, 'record')}."
         )
     elif received_count:
         rate = received_count / seconds if seconds else 0.0
         screen.print(
-            f"[bold]{pluralize(received_count, 'record')} came in[/bold] in {seconds:,.1f} s"
-            f" ({rate:,.0f} a second)."
+            f"[bold]{pluralize(received_count, 'record')} ingested[/bold] in "
+            f"{seconds:,.1f} s ({rate:,.0f} per second)."
         )
     if failing:
         nothing_else = "" if received_count else "Nothing new: "
@@ -162,15 +162,15 @@ def print_summary(
         screen.print(f"{nothing_else}{pluralize(failing, 'record')} {verbs}.")
     screen.print(build_summary_table(tally))
     if entered.known_count:
-        screen.print(
-            f"{entered.known_count:,} more were here already from earlier runs and were left alone."
-        )
+        screen.print(f"{entered.known_count:,} more were already ingested by earlier runs.")
     if is_interrupted or pending_count:
         screen.print(
             f"{tally.pending:,} are still in flight: [bold]run the same command again[/bold]."
             if is_interrupted or retried is not None
-            else f"{tally.pending:,} are still in flight. `{app.format_command('run')}`, or the same command,"
-            " goes on with what is due."
+            else (
+                f"{tally.pending:,} are still in flight. Run "
+                f"`{app.format_command('run')}` or the same command again to continue."
+            )
         )
     print_next(app, screen, tally)
 
@@ -186,8 +186,8 @@ def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
 def _print_nothing_new(screen: Console, entered: IntakeCounts, empty_message: str) -> None:
     if entered.known_count or entered.known_input_count:
         screen.print(
-            f"Nothing new: {pluralize(entered.known_count, 'record')} of"
-            f" {pluralize(entered.known_input_count, 'file')} are here already."
+            f"Nothing new: {pluralize(entered.known_count, 'record')} of "
+            f"{pluralize(entered.known_input_count, 'file')} are already ingested."
         )
     else:
         screen.print(empty_message)
@@ -203,7 +203,7 @@ def build_summary_table(tally: OutcomeTally) -> Table:
     table.add_column()
     table.add_column(style="dim", overflow="fold")
     table.add_row(
-        f"{tally.searchable_count:,}", "[green]kept[/green]", "files and stories, searchable"
+        f"{tally.searchable_count:,}", "[green]kept[/green]", "searchable files and stories"
     )
     colours = {
         Weight.KEPT: "green",
@@ -216,7 +216,7 @@ def build_summary_table(tally: OutcomeTally) -> Table:
             label = f"[{colour}]{weight}[/{colour}] {name}"
             table.add_row(f"{count:,}", label, Reason(name).explanation)
     if tally.pending:
-        table.add_row(f"{tally.pending:,}", "in flight", "not settled yet")
+        table.add_row(f"{tally.pending:,}", "in flight", "not finished yet")
     return table
 
 
@@ -224,10 +224,10 @@ def print_next(app: App, screen: Console, tally: OutcomeTally) -> None:
     """Print suggestions for the next command."""
     suggestions = []
     if tally.done:
-        suggestions.append((app.format_command('search "some words"'), "to find something"))
-        suggestions.append((app.format_command("serve"), "to look at it in a browser"))
+        suggestions.append((app.format_command('search "some words"'), "search the library"))
+        suggestions.append((app.format_command("serve"), "open it in a browser"))
     if tally.quarantined:
-        suggestions.append((app.format_command("failures"), "to see what failed, and try it again"))
+        suggestions.append((app.format_command("failures"), "see what failed, and retry it"))
     width = max((len(words) for words, _ in suggestions), default=0)
     for number, (words, why) in enumerate(suggestions):
         lead = "      " if number else "\nNext: "

@@ -1,4 +1,4 @@
-"""`fonds queue` and `fonds topics`: what waits and what people may do to it, what travels where."""
+"""`fonds queue` and `fonds topics`: inspect and edit the queue, and list its topics."""
 
 from __future__ import annotations
 
@@ -43,51 +43,51 @@ TOPICS_WIDTH = 200
 
 
 class BacklogAnswer(msgspec.Struct, frozen=True):
-    """How many messages wait for a step."""
+    """Number of messages waiting for a step."""
 
-    subscription: Annotated[str, Meta(description="its name")]
-    topic: Annotated[str, Meta(description="the topic it reads")]
+    subscription: Annotated[str, Meta(description="name of the subscription")]
+    topic: Annotated[str, Meta(description="topic it reads")]
     depth: Annotated[Depth, Meta(description="ready, in_hand, delayed, quarantined")]
 
 
 class MessageAnswer(msgspec.Struct, frozen=True):
-    """A message that waits."""
+    """A waiting message."""
 
-    id: Annotated[str, Meta(description="its id")]
-    key: Annotated[str, Meta(description="what orders it")]
+    id: Annotated[str, Meta(description="message id")]
+    key: Annotated[str, Meta(description="ordering key")]
     attempt: Annotated[int, Meta(description="earlier attempts")]
-    redelivered: Annotated[int, Meta(description="how often it was handed out before")]
-    headers: Annotated[Mapping[str, str], Meta(description="its headers")]
-    body: Annotated[str | msgspec.UnsetType, Meta(description="its body, where that is UTF-8")] = (
+    redelivered: Annotated[int, Meta(description="how often it was delivered before")]
+    headers: Annotated[Mapping[str, str], Meta(description="message headers")]
+    body: Annotated[str | msgspec.UnsetType, Meta(description="body, if it is UTF-8")] = (
         msgspec.UNSET
     )
     body_base64: Annotated[
-        str | msgspec.UnsetType, Meta(description="its body, where that is not")
+        str | msgspec.UnsetType, Meta(description="body, if it is not UTF-8")
     ] = msgspec.UNSET
 
 
 class CountAnswer(msgspec.Struct, frozen=True):
-    """How many messages a command moved."""
+    """Number of messages that a command moved."""
 
-    messages: Annotated[int, Meta(description="how many messages it were")]
+    messages: Annotated[int, Meta(description="number of messages")]
 
 
 class TopicAnswer(msgspec.Struct, frozen=True):
     """A topic and the step that reads it."""
 
-    name: Annotated[str, Meta(description="the step that reads it")]
-    topic: Annotated[str, Meta(description="the topic")]
-    traits: Annotated[TopicTraits, Meta(description="partitions, compression, compacted and more")]
-    pipeline: Annotated[str, Meta(description="the selector, empty for none")]
-    schema: Annotated[str | None, Meta(description="name of the JSON Schema of what it carries")]
+    name: Annotated[str, Meta(description="step that reads the topic")]
+    topic: Annotated[str, Meta(description="name of the topic")]
+    traits: Annotated[TopicTraits, Meta(description="partitions, compression, compaction and more")]
+    pipeline: Annotated[str, Meta(description="selector; empty if none")]
+    schema: Annotated[str | None, Meta(description="name of the payload's JSON Schema")]
 
 
 @click.group("queue", cls=CommandGroup)
 @click.pass_context
 def queue(ctx: click.Context, /, **flags: Any) -> None:
-    """Look at the queue, take messages off it into a file and put them back.
+    """Inspect the queue, and move messages to a file and back.
 
-    ADDRESS is a step's name or NAME-in for what waits for it, NAME-quar for what it set apart.
+    ADDRESS is a step (NAME or NAME-in) or its quarantine (NAME-quar).
 
     \b
     fonds queue list
@@ -104,7 +104,7 @@ queue.params += build_global_options()
 @command("list", answers={"one for each subscription": BacklogAnswer})
 @pipeline_option
 def list_(app: App, **flags: Any) -> int:
-    """How many messages wait for each step.
+    """Show the number of messages waiting for each step.
 
     \b
     fonds queue list
@@ -132,10 +132,10 @@ def list_(app: App, **flags: Any) -> int:
 @click.argument("address")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
 def peek(app: App, address: str, count: int, **flags: Any) -> int:
-    """Show the first messages that wait, and give them back.
+    """Show the first waiting messages without removing them.
 
-    Each then counts as handed out once more; one that was handed out 20 times and never settled is set
-    apart by its step.
+    Each call counts as a delivery. A message that is delivered 20 times without being settled goes to
+    the quarantine of its step.
 
     \b
     fonds queue peek parse_story
@@ -148,14 +148,14 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     for delivery in seen:
         _print_delivery(app, delivery)
     if not seen and not app.is_json:
-        open_console().print(f"Nothing is ready at {place}.")
+        open_console().print(f"No messages are ready at {place}.")
     if len(seen) < ready:
-        print_note(f"{len(seen):,} of about {ready:,} that are ready at {place}")
+        print_note(f"{len(seen):,} of about {ready:,} ready messages at {place}")
     return 0
 
 
 def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.FindStory:
-    """What makes stories of the messages at an address."""
+    """Return the converter from messages at an address to stories."""
     from fonds.ingest.queued_stories import QueuedStories
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
@@ -165,7 +165,7 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
 
 
 def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
-    """How many messages may be taken at an address, as the queue counts them."""
+    """Return the number of ready messages at an address."""
     whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
     depth = queue.get_depth(whose)
     return depth.quarantined if place == whose.quarantine else depth.ready
@@ -175,16 +175,16 @@ def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]
 @pipeline_option
 @click.argument("address")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--max", "count_max", type=click.IntRange(1), help="Not more than so many.")
-@click.option("--keep", is_flag=True, help="Leave them on the queue (1,000 at most).")
+@click.option("--max", "count_max", type=click.IntRange(1), help="Maximum number of messages.")
+@click.option("--keep", is_flag=True, help="Leave the messages on the queue (at most 1,000).")
 def dump(
     app: App, address: str, file: Path, count_max: int | None, keep: bool, **flags: Any
 ) -> int:
-    """Take messages off the queue into a WARC file, each once it is safely on the disk.
+    """Move messages from the queue to a WARC file.
 
-    Messages about stories are written as Media Cloud's `dump_archives` writes them, so that its
-    `StoryArchiveReader` reads the file; `fonds queue load` takes every message. Until they are loaded again
-    `fonds audit` misses them.
+    A message is removed from the queue once it is on disk. Messages about stories have the format of
+    Media Cloud's `dump_archives`, so its `StoryArchiveReader` can read the file. `fonds queue load`
+    accepts all messages. Until they are loaded again, `fonds audit` reports them as missing.
 
     \b
     fonds queue dump extract_pdf-quar stuck.warc.gz
@@ -212,20 +212,22 @@ def dump(
             )
             count = _report_count(app, batches, f"written to {file}")
     except FileExistsError:
-        raise click.UsageError(f"{file} is there already; choose another name") from None
+        raise click.UsageError(f"{file} already exists. Choose another name.") from None
     except OSError as error:
-        raise click.UsageError(f"{file} cannot be written: {error.strerror}") from error
+        raise click.UsageError(f"Cannot write {file}: {error.strerror}") from error
     if count < ready:
-        print_note(f"{count:,} of about {ready:,} that were ready at {place}")
+        print_note(f"{count:,} of about {ready:,} ready messages at {place}")
     return 0
 
 
 @command("load", answers={"one": CountAnswer})
 @pipeline_option
 @click.argument("file", metavar="FILE|URL")
-@click.option("--to", metavar="ADDRESS", help="Put them here, not where they were taken from.")
+@click.option(
+    "--to", metavar="ADDRESS", help="Address to send them to, instead of the original one."
+)
 def load(app: App, file: str, to: str | None, **flags: Any) -> int:
-    """Put the messages of a dump back on the queue. Twice does no harm.
+    """Send the messages of a dump to the queue again. Repeating it does no harm.
 
     \b
     fonds queue load stuck.warc.gz --to extract_pdf
@@ -234,16 +236,16 @@ def load(app: App, file: str, to: str | None, **flags: Any) -> int:
         if not path.is_file():
             raise click.UsageError(f"{file}: no such file")
         waiting, subscriptions = _open(app, flags)
-        _report_count(app, dumping.load(waiting, path, subscriptions, to), "put on the queue")
+        _report_count(app, dumping.load(waiting, path, subscriptions, to), "sent to the queue")
     return 0
 
 
 @command("purge", answers={"one": CountAnswer})
 @pipeline_option
 @click.argument("address")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
-    """Throw away what waits. Each message ends as dropped, with the reason `purged`.
+    """Delete waiting messages. Each is dropped with the reason `purged`.
 
     \b
     fonds queue purge extract_pdf-quar --yes
@@ -256,9 +258,9 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
     if not yes:
         count = _count_ready(stores.queue, place, subscriptions)
-        click.confirm(f"Throw away about {pluralize(count, 'message')} at {place}?", abort=True)
+        click.confirm(f"Delete about {pluralize(count, 'message')} at {place}?", abort=True)
     batches = dumping.purge(stores.queue, stores.ledger, place, whose, get_utc_now)
-    _report_count(app, batches, "thrown away")
+    _report_count(app, batches, "deleted")
     return 0
 
 
@@ -267,9 +269,9 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
 @click.argument("step")
 @click.option("--reason", type=SuggestingChoice("reason", map(str, Reason)), metavar="REASON")
 def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
-    """Put what a step set apart back to work; workers take it up.
+    """Requeue the quarantined messages of a step for the workers.
 
-    `fonds failures retry` does the same and works it off itself.
+    `fonds failures retry` also processes them itself.
 
     \b
     fonds queue release extract_pdf --reason timeout
@@ -285,7 +287,7 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
         return reason in (None, message.headers.get("reason"))
 
     count = release_quarantine(stores.queue, stores.ledger, whose, wanted, get_utc_now)
-    _report_count(app, [count], "put back to work")
+    _report_count(app, [count], "requeued")
     return 0
 
 
@@ -297,12 +299,13 @@ for one in (list_, peek, dump, load, purge, release):
 @pipeline_option
 @click.argument("action", type=SuggestingChoice("action", ["list", "create"]), default="list")
 def topics(app: App, action: str, **flags: Any) -> int:
-    """List the topics, their readers and schemas; `create` makes them all on the queue.
+    """List the topics with their readers and schemas, or create them on the queue.
 
-    The schemas are those of `docs/wire.md`; a topic without one is internal, or carries pictures.
+    The schemas are described in `docs/wire.md`. A topic without a schema is internal or carries
+    pictures.
 
-    Every command makes what it needs; `create` is for whoever wants the topics there beforehand, or
-    may not make them with the rights of the workers. Again is harmless.
+    Every command creates the topics it needs. Use `create` to create them in advance, for example if
+    the workers have no permission to do so. Repeating it does no harm.
 
     \b
     fonds topics
@@ -332,7 +335,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
     screen.width = max(screen.width, TOPICS_WIDTH)
     screen.print(table, crop=False)
     if action == "create":
-        screen.print(f"\nAll are there, on {redact_secrets(settings.queue)}.")
+        screen.print(f"\nAll of them exist on {redact_secrets(settings.queue)}.")
     return 0
 
 
@@ -350,7 +353,7 @@ def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
 
 
 def _report_count(app: App, batches: Iterable[int], action: str) -> int:
-    """How many messages it were, told to whoever asked."""
+    """Print the number of messages."""
     count = sum(batches)
     if app.is_json:
         echo_json(CountAnswer(count))

@@ -53,10 +53,9 @@ def reindex(app: App) -> int:
         echo_json({**summary, "seconds": rounded})
     else:
         open_console().print(
-            f"{pluralize(result.indexed, 'document is', 'documents are')} in the index,"
-            f" {result.removed:,} were removed,"
-            f" {pluralize(result.remade, 'row was', 'rows were')} made again;"
-            f" {seconds:,.1f} s."
+            f"{pluralize(result.indexed, 'document')} in the index, "
+            f"{result.removed:,} removed; "
+            f"{pluralize(result.remade, 'row')} rebuilt; {seconds:,.1f} s."
         )
     return 1 if result.textless else 0
 
@@ -74,10 +73,14 @@ def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores,
     if first.fault is None and not first.strays:
         return stores, first
     stores, old_folder = set_index_aside(stores, app.home, settings)
-    why = str(first.fault) if first.fault else "The index held documents no other store knows."
+    why = (
+        str(first.fault)
+        if first.fault
+        else "The old index contained documents that no other store has."
+    )
     open_console(stderr=True).print(
-        f"{escape(why)}\nIt lies in {escape(str(old_folder))} now; delete that folder when you like."
-        " An empty index takes its place and is being filled."
+        f"{escape(why)}\nIt was moved to {escape(str(old_folder))}; delete that folder "
+        "when you no longer need it. A new index is being built."
     )
     with _show_progress(app, stores.records) as tick:
         second = work_through(stores.records, stores.blobs, stores.index, tick)
@@ -112,7 +115,7 @@ def _report_textless(result: ReindexResult) -> None:
         return
     sample = ", ".join(result.textless[:TEXTLESS_NAMES_MAX])
     open_console(stderr=True).print(
-        f"The texts of {pluralize(len(result.textless), 'file')} are missing from the blobs"
-        f" (among them {sample}):"
-        " they are indexed without. `fonds audit` names what is missing."
+        f"The texts of {pluralize(len(result.textless), 'file')} are missing from the "
+        f"blobs (among them {sample}), so they are indexed without text. `fonds audit` "
+        "lists what is missing."
     )

@@ -42,27 +42,27 @@ from fonds.wiring.collections import find_changes
 from fonds.wiring.pipelines import list_used_readers
 
 ACT_LABELS = {
-    RepairAct.PLACE: "places written down again",
-    RepairAct.BODY: "bodies archived again from wherever else they lie",
+    RepairAct.PLACE: "places recorded again",
+    RepairAct.BODY: "bodies archived again from another copy",
     RepairAct.FILE: "files described again",
-    RepairAct.ENTRY: "entries put on the books again",
+    RepairAct.ENTRY: "entries recorded again",
     RepairAct.INPUT: "inputs counted again",
-    RepairAct.SEND: "entries sent through again",
+    RepairAct.SEND: "entries processed again",
     RepairAct.READ: "files read again",
-    RepairAct.END: "endings written down as the stores show them",
+    RepairAct.END: "dispositions recorded again from the stores",
     RepairAct.INDEX: "documents indexed again",
-    RepairAct.TABLE: "rows of the table written again",
-    RepairAct.CDXJ: "indexes of WARCs made again",
-    RepairAct.COUNT: "counts made again",
-    RepairAct.COLLECTION: "faults of collections mended",
+    RepairAct.TABLE: "table rows written again",
+    RepairAct.CDXJ: "WARC indexes rebuilt",
+    RepairAct.COUNT: "counts recomputed",
+    RepairAct.COLLECTION: "collections repaired",
     None: "beyond repair",
 }
 
 
 @command("repair")
-@click.option("--yes", is_flag=True, help="Do it; without, only what would be done is told.")
+@click.option("--yes", is_flag=True, help="Make the repairs; without it, only show them.")
 @click.option(
-    "--deep", is_flag=True, help="Read and hash everything first, as `fonds audit --deep`."
+    "--deep", is_flag=True, help="First read and hash everything, as `fonds audit --deep` does."
 )
 @pipeline_option
 def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
@@ -112,7 +112,7 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
         return 0 if result.is_balanced else 1
     screen = open_console()
     print_audit(screen, result)
-    screen.print(f"{repair_run.done:,} acts of repair.")
+    screen.print(f"{repair_run.done:,} repairs made.")
     return 0 if result.is_balanced else 1
 
 
@@ -138,16 +138,16 @@ def _plan_repair(
 
 def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult) -> None:
     if result.is_balanced:
-        screen.print("Everything adds up: there is nothing to repair.")
+        screen.print("Everything adds up. Nothing to repair.")
         return
     for act in [*RepairAct, None]:
         if plan.counts[act]:
-            screen.print(f"[bold]{plan.counts[act]:,}[/bold] {ACT_LABELS[act]}, because")
+            screen.print(f"[bold]{plan.counts[act]:,}[/bold] {ACT_LABELS[act]}, because:")
             for sample in plan.samples[act]:
                 screen.print(f"   [dim]{escape(sample)}[/dim]")
             if act is None:
                 screen.print(f"   {escape(AuditCheck.RECORDS_EMPTIED.remedy)}")
-    screen.print(f"\nNothing was done. Next: {app.format_command('repair --yes')}", markup=False)
+    screen.print(f"\nNothing was changed. Next: {app.format_command('repair --yes')}", markup=False)
 
 
 @dataclass(slots=True)
@@ -209,7 +209,7 @@ class _RepairRun:
                     return False
             if round_.finish():
                 self.stores, _ = rebuild_index(self.app, self.settings, self.stores)
-                context.say("the index was made again")
+                context.say("The index was rebuilt.")
         finally:
             self.done += context.done
             self.lost |= context.lost

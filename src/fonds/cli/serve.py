@@ -20,14 +20,14 @@ PORT_MAX = 65535
 @click.option(
     "--host",
     "web_host",
-    help="Address to listen on; other machines see it only if you say so here.",
+    help="Address to listen on. Set it to make the pages reachable from other computers.",
 )
 @click.option("--port", "web_port", type=click.IntRange(0, 65535))
 @click.option(
     "--replay-port",
     "web_replay_port",
     type=click.IntRange(0, 65535),
-    help="Port captures are replayed on [the one behind --port].",
+    help="Port for replay of captures [--port + 1].",
 )
 def serve(app: App, **flags: Any) -> int:
     """Serve the library in a browser.
@@ -86,9 +86,14 @@ def serve(app: App, **flags: Any) -> int:
 def _describe_access(gate: AccessGate) -> str:
     """Describe who may read and change the library."""
     if gate.keys.has_any():
-        reading = "Reading needs a key" if gate.needs_key_to_read else "Anybody may read"
-        return f"{reading}; whoever changes anything shows a curator's key."
+        reading = "Reading needs a key" if gate.needs_key_to_read else "Anyone can read"
+        return f"{reading}. Changes need the key of a curator."
     if gate.is_loopback_only:
-        return "Whoever sits at this machine may do everything; `fonds keys create` makes it ask for keys."
-    reading = "nobody may even read" if gate.needs_key_to_read else "others may only read"
-    return f"Nobody made a key, so {reading}: `fonds keys create NAME --role curator` makes one."
+        return (
+            "No access keys yet: anyone on this computer has full access. Run `fonds "
+            "keys create` to require keys."
+        )
+    reading = "nobody can read" if gate.needs_key_to_read else "everyone can only read"
+    return (
+        f"No access keys yet: {reading}. Run `fonds keys create NAME --role curator` to create one."
+    )

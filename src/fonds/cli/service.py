@@ -212,7 +212,7 @@ def _run(threads: WorkerThreads) -> bool:
     """
 
     def stop(number: signal.Signals) -> None:
-        logger.info("told to stop", extra={"signal": number.name})
+        logger.info("stop requested", extra={"signal": number.name})
         threads.request_stop()
 
     with handle_stop_signals(stop):

@@ -83,7 +83,7 @@ def format_placements(placements: list[dict[str, Any]]) -> list[tuple[str, objec
         if not placement["places"]:
             lines.append((placement["collection"], "not grouped yet"))
         for place in placement["places"]:
-            cluster = place.name or place.label or f"in no cluster: {place.apart}"
+            cluster = place.name or place.label or f"unclustered: {place.apart}"
             level = f", level {place.level}" if place.level else ""
             lines.append(
                 (placement["collection"], f"{cluster} ({place.conf}{level}, {place.score:.2f})")
@@ -99,9 +99,9 @@ OTHER_NAMES_MAX = 5
 
 @command("show")
 @click.argument("key")
-@click.option("--body", is_flag=True, help="Write the file's bytes to standard output.")
+@click.option("--body", is_flag=True, help="Write the file to standard output.")
 @click.option("--text", is_flag=True, help="Write the extracted text to standard output.")
-@click.option("--thumbnail", is_flag=True, help="Write the thumbnail's JPEG to standard output.")
+@click.option("--thumbnail", is_flag=True, help="Write the thumbnail (JPEG) to standard output.")
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Show everything known about a file or URL.
 
@@ -122,12 +122,12 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b --body > paper.pdf
     """
     if body + text + thumbnail > 1:
-        raise click.UsageError("--body, --text and --thumbnail: only one can be written at a time")
+        raise click.UsageError("Use only one of --body, --text and --thumbnail.")
     stores = app.open_stores()
     resolved = resolve(stores, key)
     if not resolved.complete:
         print_note(
-            f"More than {len(resolved.files):,} captures have this key; these are the first."
+            f"More than {len(resolved.files):,} captures match this key; these are the first."
         )
     descriptions = _find_descriptions(stores, resolved.files)
     is_written = body or text or thumbnail
@@ -142,16 +142,14 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         descriptions = descriptions or _find_descriptions(stores, files_named(stores.records, key))
         if not descriptions and histories.stories:
             print_note(
-                f"{key!r} stands for {_records(histories.total)} and no file; name one of its files"
+                f"{key!r} matches {_records(histories.total)}, but no file. Name one of its files."
             )
             return 1
     if not descriptions and not is_written and _print_unkept(app, stores, key):
         return 0
     if not descriptions:
         hint = f"; {short}" if (short := explain_short_key(key)) else ""
-        print_note(
-            _describe_takedown(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}"
-        )
+        print_note(_describe_takedown(stores, key) or f"No record of {key!r} in {app.home}{hint}")
         return 1
     if is_written:
         _print_other_keys(descriptions)
@@ -171,7 +169,7 @@ def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescriptio
             continue
         for hidden in find_active_embargoes(stores.records, [description.sha1hex]).values():
             until = f"{hidden.until:%Y-%m-%d} ({hidden.reason_class})"
-            open_console().print(f"Under embargo until {until}: readers are not shown it.")
+            open_console().print(f"Under embargo until {until}: readers cannot see it.")
         _print(open_console(), description)
         if placements:
             _print_section(open_console(), "Clusters", format_placements(placements))
@@ -199,7 +197,7 @@ def _print_entries(app: App, entered: EntryHistories) -> None:
         for history in entered.stories:
             _print_entry(app, history)
     if (more := entered.total - len(entered.stories)) > 0:
-        print_note(f"{more:,} more entered with this address; these are the newest.")
+        print_note(f"{more:,} more entries have this URL; these are the newest.")
 
 
 def _records(count: int) -> str:
@@ -235,7 +233,7 @@ def _print_refused_link(app: App, row: RefusedLinkRow) -> None:
     screen = open_console()
     refused_at = format_time(row.refused_at)
     screen.print(f"{row.url} was not fetched: {row.reason} ({row.detail}).", markup=False)
-    screen.print(f"   {row.source_url} listed it, and it was refused {refused_at}.", markup=False)
+    screen.print(f"   Listed by {row.source_url}, refused {refused_at}.", markup=False)
 
 
 def _print_named_entries(app: App, stores: Stores, name: str) -> bool:
@@ -245,7 +243,7 @@ def _print_named_entries(app: App, stores: Stores, name: str) -> bool:
         if (entry := find_entry_history(stores.records, entry_id)) is not None:
             _print_entry(app, entry)
     if entries and not is_complete:
-        print_note("These are the first entries with this name; there may be more.")
+        print_note("These are the first entries with this file name; there may be more.")
     return bool(entries)
 
 
@@ -294,8 +292,8 @@ def _print_other_keys(descriptions: Sequence[FileDescription]) -> None:
             ", …" if other_keys[OTHER_NAMES_MAX:] else ""
         )
         print_note(
-            f"{len(descriptions):,} files have this key: this is"
-            f" {descriptions[0].sha1hex}; the others: {names}"
+            f"{len(descriptions):,} files match this key. This is "
+            f"{descriptions[0].sha1hex}; the others: {names}"
         )
 
 
@@ -366,7 +364,7 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
         ),
         (
             "Searched",
-            [("as the version", description.searched)]
+            [("this version", description.searched)]
             if description.searched and not description.document
             else [],
         ),
@@ -402,7 +400,7 @@ def _format_rights(description: FileDescription) -> list[tuple[str, object]]:
             rows.append(("tdmrep.json", f"{group.tdmrep.url} {describe_tdmrep(group.tdmrep)}"))
         rows += _iter_statements(group.statements)
     if not description.rights.is_complete:
-        rows.append(("not shown", "what earlier captures state"))
+        rows.append(("not shown", "statements of earlier captures"))
     return [*rows, ("", NO_RIGHTS_MESSAGE if description.rights.is_silent else RECORDED)]
 
 

@@ -114,7 +114,7 @@ def _print_check(facts: dict[str, Any]) -> None:
     details = {
         "moved to": facts["moved_to"],
         "problem": facts["problem"],
-        "asks for": ", ".join(hints),
+        "polling hints": ", ".join(hints),
         "older": _describe_older_pages(facts),
     }
     for name, value in details.items():
@@ -126,15 +126,15 @@ def _describe_older_pages(facts: dict[str, Any]) -> str:
     """Describe the older pages that `fonds sources backfill` would read."""
     if facts["sitemaps"]:
         return f"the {facts['sitemaps']:,} sitemaps of its index"
-    return facts["older"] or "it names no older page"
+    return facts["older"] or "none listed"
 
 
 @command("backfill")
 @click.argument("name", metavar="SOURCE")
-@click.option("--from", "first", type=DAY, metavar="DATE", help="The first day, in UTC.")
-@click.option("--to", "last", type=DAY, metavar="DATE", help="The last day, in UTC; else today.")
-@click.option("--undated", is_flag=True, help="Take entries that say no day, too.")
-@click.option("--stop", is_flag=True, help="Go on no more with the one that was asked for.")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="First day, in UTC.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="Last day, in UTC [today].")
+@click.option("--undated", is_flag=True, help="Include entries without a date.")
+@click.option("--stop", is_flag=True, help="Stop the current backfill.")
 def backfill(
     app: App,
     name: str,
@@ -154,7 +154,7 @@ def backfill(
     fonds sources backfill https://example.org/feed.xml --stop
     """
     if stop is (first is not None) or (stop and (last is not None or undated)):
-        raise click.UsageError("Say from which day on: --from DATE. Or --stop, alone.")
+        raise click.UsageError("Give the first day with --from DATE, or use --stop alone.")
     records = app.open_stores().records
     row, now = find_source(records, name), datetime.now(UTC)
     if first is None:
@@ -163,7 +163,7 @@ def backfill(
         if app.is_json:
             echo_json({"source": row.url, "stopped": was_active})
         else:
-            message = "stopped" if was_active else "no backfill was going on"
+            message = "stopped" if was_active else "no backfill was running"
             open_console().print(f"{message}: {row.url}", markup=False)
         return 0
     try:
@@ -178,7 +178,7 @@ def backfill(
         echo_json({"source": row.url, "first": days[0], "last": days[1], "undated": undated})
     else:
         open_console().print(
-            f"to be backfilled from {days[0]} to {days[1]}: {row.url}", markup=False
+            f"backfill requested from {days[0]} to {days[1]}: {row.url}", markup=False
         )
     return 0
 
@@ -202,7 +202,7 @@ def import_(app: App, path: str, **flags: Any) -> int:
     try:
         outlines = read_opml(_read_body(app, path))
     except (OSError, FondsError) as error:
-        raise click.UsageError(f"{path} cannot be read as OPML: {cause_of(error)}") from error
+        raise click.UsageError(f"Cannot read {path} as OPML: {cause_of(error)}") from error
     now = datetime.now(UTC)
     rows, refusals = build_sources(outlines, build_source_options(app, flags), now)
     create_home(app.home)
@@ -219,7 +219,7 @@ def _read_body(app: App, name: str) -> bytes:
     with open_named_file(name, app) as path, path.open("rb") as stream:
         body = stream.read(OPML_MAX_BYTES + 1)
     if len(body) > OPML_MAX_BYTES:
-        raise click.UsageError(f"{name}: OPML may have {OPML_MAX_BYTES} bytes at most")
+        raise click.UsageError(f"{name}: OPML can have at most {OPML_MAX_BYTES} bytes")
     return body
 
 
@@ -241,7 +241,7 @@ def export(app: App, path: str | None) -> int:
         Path(path).write_bytes(body)
     omitted_count = sum(row.kind != "feed" for row in rows)
     if omitted_count:
-        print_note(f"{pluralize(omitted_count, 'source')} left out: OPML names feeds alone")
+        print_note(f"{pluralize(omitted_count, 'source')} left out: OPML can only contain feeds")
     return 0
 
 
@@ -251,9 +251,11 @@ def export(app: App, path: str | None) -> int:
     "--until",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     metavar="DATE",
-    help="When it ends, in UTC: a day, from its beginning on, or a moment; else once it is well again.",
+    help=(
+        "When the mute ends, in UTC: the start of a day, or a time [when the source works again]."
+    ),
 )
-@click.option("--note", default="", help="Why, for whoever looks at the source.")
+@click.option("--note", default="", help="Reason; shown with the source.")
 def mute(app: App, names: tuple[str, ...], until: datetime | None, note: str) -> int:
     """Mute alerts for sources.
 
@@ -272,7 +274,7 @@ def mute(app: App, names: tuple[str, ...], until: datetime | None, note: str) ->
         with record_act(records, f"fonds sources mute {row.url}"):
             health.mute(records, row, ends_at, note, now)
         if not app.is_json:
-            duration = f"until {ends_at:%Y-%m-%d %H:%M}" if ends_at else "until it is well again"
+            duration = f"until {ends_at:%Y-%m-%d %H:%M}" if ends_at else "until it works again"
             open_console().print(f"muted {duration}: {row.url}", markup=False)
     if app.is_json:
         echo_json({"muted": [row.url for row in rows], "until": ends_at})
@@ -295,7 +297,7 @@ def unmute(app: App, names: tuple[str, ...]) -> int:
         with record_act(records, f"fonds sources unmute {row.url}"):
             health.unmute(records, row)
         if not app.is_json:
-            open_console().print(f"no longer muted: {row.url}", markup=False)
+            open_console().print(f"unmuted: {row.url}", markup=False)
     if app.is_json:
         echo_json({"unmuted": [row.url for row in rows]})
     return 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NUMBERS = ("Links", "Kept")
-_SKIPPED_LABELS = {"outside": "of other days", "undated": "undated"}
+_SKIPPED_LABELS = {"outside": "outside the dates", "undated": "undated"}
 
 
 def build_source_facts(
@@ -154,10 +154,15 @@ def format_backfill(status: BackfillStatus) -> str:
     """Format the state of a backfill in three or four lines."""
     lines = [
         f"{status.first} to {status.last}: {status.state}{f', {status.why}' if status.why else ''}",
-        f"{pluralize(status.pages, 'page')}, {status.unread:,} unreadable,"
-        f" {pluralize(status.sitemaps, 'sitemap')} passed over",
-        f"{status.listed:,} listed: {status.entered:,} entered, {status.known:,} known,"
-        f" {status.refused:,} refused, {status.outside:,} of other days, {status.undated:,} undated",
+        (
+            f"{pluralize(status.pages, 'page')}, {status.unread:,} unreadable, "
+            f"{pluralize(status.sitemaps, 'sitemap')} skipped"
+        ),
+        (
+            f"{status.listed:,} listed: {status.entered:,} entered, {status.known:,} known, "
+            f"{status.refused:,} refused, {status.outside:,} outside the dates, "
+            f"{status.undated:,} undated"
+        ),
     ]
     if status.next_page:
         tries = f", after {status.attempts} failed: {status.trouble}" if status.trouble else ""
@@ -169,7 +174,7 @@ def format_backfill(status: BackfillStatus) -> str:
 
 def mute_line(mute: Mute) -> str:
     """Format a mute in one line."""
-    until = format_value(mute.until) if mute.until else "it is well again"
+    until = format_value(mute.until) if mute.until else "it works again"
     return f"until {until}" + (f": {mute.note}" if mute.note else "")
 
 
@@ -177,7 +182,7 @@ def format_funnel(funnel: Funnel) -> str:
     """Format how far the links of a source came, in one line; "" if none were announced."""
     if funnel.coverage is None:
         return ""
-    waiting = f", {funnel.waiting:,} on the way" if funnel.waiting else ""
+    waiting = f", {funnel.waiting:,} in flight" if funnel.waiting else ""
     return (
         f"{funnel.announced:,} announced, {funnel.entered:,} entered, {funnel.fetched:,} fetched,"
         f" {funnel.kept:,} kept ({format_coverage(funnel)}){waiting}"
@@ -204,7 +209,7 @@ def poll_line(row: InputRow) -> str:
     if row.error:
         return line + f"failed: {row.error}"
     if facts.get("listed") is None:
-        return line + "nothing had changed"
+        return line + "unchanged"
     refusals = "".join(f", {count} {why}" for why, count in row.tally.items())
     line += f"{facts['listed']} listed, {row.entries} new, {facts['known']} known{refusals}"
     backfill_facts = facts.get("backfill")

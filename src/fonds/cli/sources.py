@@ -75,10 +75,13 @@ sources.params += build_global_options()
     type=SuggestingChoice("kind", KINDS),
     default="feed",
     show_default=True,
-    help="A feed, sitemap or list (told by its content), a page of links, or an rss-fetcher API.",
+    help=(
+        "Feed (feeds, sitemaps and lists, detected by content), page (of links) or "
+        "rss-fetcher (API)."
+    ),
 )
-@click.option("--title", default="", help="What it is called; else what it calls itself.")
-@click.option("--folder", default="", help="Folder it stands in when exported, as news/europe.")
+@click.option("--title", default="", help="Title of the source [its own title].")
+@click.option("--folder", default="", help="Folder in OPML, such as news/europe.")
 @add_source_options
 def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **flags: Any) -> int:
     """Add sources to follow.
@@ -106,13 +109,13 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     "--standing",
     "stands",
     type=SuggestingChoice("standing", [str(one) for one in SourceHealth]),
-    help="Only those that stand so.",
+    help="Only sources with this state.",
 )
 @click.option(
     "--since",
     type=DAY,
     metavar="DATE",
-    help="With --standing dead, failing or silent: those so since this day in UTC.",
+    help="With --standing dead, failing or silent: in this state since this day (UTC) or later.",
 )
 def list_(app: App, stands: str | None, since: datetime | None) -> int:
     """List followed sources with health, polls and results.
@@ -134,7 +137,7 @@ def list_(app: App, stands: str | None, since: datetime | None) -> int:
             echo_json(build_source_facts(row, now, endings[row.source_id]))
         return 0
     if not total:
-        open_console().print("Nothing is followed yet. `fonds sources add URL` begins.")
+        open_console().print("No sources yet. Run `fonds sources add URL` to follow one.")
         return 0
     screen = open_console()
     screen.width = max(screen.width, LIST_WIDTH)
@@ -155,7 +158,7 @@ def _build_condition(
         return health_filter(SourceHealth(health), now) if health else None
     try:
         if health is None:
-            raise ValueError("say how they stand, too: dead, failing or silent")
+            raise ValueError("needs --standing dead, failing or silent")
         return health_since_filter(SourceHealth(health), since.replace(tzinfo=UTC), now)
     except ValueError as error:
         raise click.UsageError(f"--since: {error}.") from None
@@ -230,7 +233,7 @@ def resume(app: App, names: tuple[str, ...]) -> int:
     \b
     fonds sources resume https://example.org/feed.xml
     """
-    return _change_state(app, names, "active", "followed again")
+    return _change_state(app, names, "active", "resumed")
 
 
 @command("poll")
@@ -249,7 +252,7 @@ def poll(app: App, names: tuple[str, ...]) -> int:
         with record_act(records, f"fonds sources poll {row.url}"):
             poll_soon(records, row, datetime.now(UTC))
         if not app.is_json:
-            open_console().print(f"to be polled next: {row.url}", markup=False)
+            open_console().print(f"polled next: {row.url}", markup=False)
     if app.is_json:
         echo_json({"next": [row.url for row in rows]})
     return 0
@@ -257,9 +260,9 @@ def poll(app: App, names: tuple[str, ...]) -> int:
 
 @command("edit")
 @click.argument("name", metavar="SOURCE")
-@click.option("--title", help="What it is called.")
-@click.option("--folder", help="Folder it stands in when exported, as news/europe; '' for none.")
-@click.option("--collection", metavar="NAME", help="Collection its links come into from now on.")
+@click.option("--title", help="Title of the source.")
+@click.option("--folder", help="Folder in OPML, such as news/europe; '' for none.")
+@click.option("--collection", metavar="NAME", help="Collection for future links.")
 def edit(app: App, name: str, **said: str | None) -> int:
     """Change the title, folder or collection of a source.
 
@@ -270,7 +273,7 @@ def edit(app: App, name: str, **said: str | None) -> int:
     row = find_source(records, name)
     changes = {key: value for key, value in said.items() if value is not None}
     if not changes:
-        raise click.UsageError("Say what is to change: --title, --folder or --collection.")
+        raise click.UsageError("Give --title, --folder or --collection.")
     current = {"title": row.title, "folder": row.folder, "collection": row.collection}
     with record_act(records, f"fonds sources edit {row.url}"):
         describe(records, row, **{**current, **changes})

@@ -63,8 +63,12 @@ def status(app: App, **flags: Any) -> int:
         return 0
     screen = open_console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")
-    suffix = f" into the pipeline {pipeline}; what follows the table is of all" if pipeline else ""
-    screen.print(f"{pluralize(tally.received, 'record')} came in{suffix}")
+    suffix = (
+        (f" into the pipeline {pipeline}; the numbers below the table are for all pipelines")
+        if pipeline
+        else ""
+    )
+    screen.print(f"{pluralize(tally.received, 'record')} ingested{suffix}")
     screen.print(build_summary_table(tally))
     screen.print(
         f"{pluralize(indexed, 'document')} in the index, generation {generation or 'unknown'}"
@@ -92,7 +96,7 @@ def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
     now = datetime.now(UTC)
     for worker, rows in by_process.items():
         first, steps = rows[0], ", ".join(sorted(row.step for row in rows))
-        state = "silent since" if is_overdue(first, now) else "at work, seen"
+        state = "silent since" if is_overdue(first, now) else "running, seen"
         screen.print(
             escape(
                 f"{format_identity(worker)}: {state} {first.seen:%Y-%m-%d %H:%M:%S} UTC;"

@@ -65,7 +65,7 @@ from fonds.stores.journal_table.schema import (
 class RowAnswer(msgspec.Struct, frozen=True):
     """A row of a table."""
 
-    key: Annotated[str, Meta(description="the row's key, in hex or base32")]
+    key: Annotated[str, Meta(description="key of the row, in hex or base32")]
     cells: Annotated[
         Mapping[str, Any], Meta(description="its cells by `family:name`, typed by column")
     ]
@@ -74,44 +74,46 @@ class RowAnswer(msgspec.Struct, frozen=True):
 class WrittenRowAnswer(msgspec.Struct, frozen=True):
     """A row that was written."""
 
-    key: Annotated[str, Meta(description="the row's key")]
+    key: Annotated[str, Meta(description="key of the row")]
     cells: Annotated[int, Meta(description="cells written")]
 
 
 class CreatedTableAnswer(msgspec.Struct, frozen=True):
     """A table that was created."""
 
-    table: Annotated[str, Meta(description="its name")]
-    families: Annotated[Sequence[str], Meta(description="its families")]
+    table: Annotated[str, Meta(description="name of the table")]
+    families: Annotated[Sequence[str], Meta(description="its column families")]
 
 
 class TableAnswer(msgspec.Struct, frozen=True):
     """A table of the store."""
 
-    table: Annotated[str, Meta(description="its name")]
-    families: Annotated[Sequence[str], Meta(description="its families")]
-    journal: Annotated[bool, Meta(description="whether it is the journal of this home")]
+    table: Annotated[str, Meta(description="name of the table")]
+    families: Annotated[Sequence[str], Meta(description="its column families")]
+    journal: Annotated[bool, Meta(description="whether it is the journal of this library")]
 
 
 class ExportAnswer(msgspec.Struct, frozen=True):
     """How many rows were exported."""
 
     rows: Annotated[int, Meta(description="rows written")]
-    left_out: Annotated[int, Meta(description="rows the form has no line for")]
+    left_out: Annotated[int, Meta(description="rows that this format cannot represent")]
 
 
 class ImportAnswer(msgspec.Struct, frozen=True):
     """How many rows were imported."""
 
     rows: Annotated[int, Meta(description="rows written")]
-    refused: Annotated[int, Meta(description="lines that are no rows")]
+    refused: Annotated[int, Meta(description="lines that are not rows")]
 
 
 @command("stats")
 @table_option
 @engine_option
 @workers_option
-@click.option("--large", is_flag=True, help="Read large cells too, to say who lacks them.")
+@click.option(
+    "--large", is_flag=True, help="Also read large cells, to count the rows without them."
+)
 def count_table(app: App, name: str | None, engine: str, workers: int, large: bool) -> int:
     """Count the rows and files of a table.
 
@@ -165,7 +167,7 @@ form_option = click.option(
 )
 
 
-@command("export", answers={"one, where a file is written": ExportAnswer})
+@command("export", answers={"one, if a file is written": ExportAnswer})
 @click.argument("file", metavar="FILE|-")
 @form_option
 @table_option
@@ -200,7 +202,11 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     if app.is_json and file != "-":
         echo_json(ExportAnswer(n_rows, n_left_out))
     elif not app.is_quiet:
-        left = f"; {n_left_out:,} have no line in this form" if n_left_out else ""
+        left = (
+            f"; {n_left_out:,} left out because this format cannot represent them"
+            if n_left_out
+            else ""
+        )
         print_note(f"{pluralize(n_rows, 'row')} written{left}.")
     return 0
 
@@ -209,7 +215,9 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
 @click.argument("file", metavar="FILE|URL|-")
 @form_option
 @table_option
-@click.option("--keep-keys", is_flag=True, help="Keep keys of older tables, `sha1:` and base32.")
+@click.option(
+    "--keep-keys", is_flag=True, help="Keep the keys of older tables (`sha1:` and base32)."
+)
 def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bool) -> int:
     """Import rows from FILE, compressed or not.
 
@@ -246,7 +254,7 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
         echo_json(ImportAnswer(count, len(refused)))
     elif not app.is_quiet:
         print_note(
-            f"{pluralize(count, 'row')} taken in, {pluralize(len(refused), 'line')} refused."
+            f"{pluralize(count, 'row')} imported, {pluralize(len(refused), 'line')} refused."
         )
     return 1 if refused else 0
 
@@ -291,7 +299,7 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise ConfigurationError(f"{path} cannot be written: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot write {path}: {cause_of(error)}") from error
 
 
 @contextmanager
@@ -306,7 +314,7 @@ def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
         with cast(BinaryIO, gzip.open(file, "rb") if packed else Path(file).open("rb")) as stream:
             yield _iter_bounded_lines(stream)
     except (OSError, EOFError) as error:
-        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot read {file}: {cause_of(error)}") from error
 
 
 def _iter_bounded_lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -343,11 +351,13 @@ table.params += build_global_options()
 
 @command("create", answers={"one": CreatedTableAnswer})
 @table_option
-@click.option("--shell", is_flag=True, help="Show what to tell the HBase shell, and make nothing.")
+@click.option(
+    "--shell", is_flag=True, help="Print commands for the HBase shell, and create nothing."
+)
 @click.option(
     "--regions",
     type=click.IntRange(1, 4096),
-    help=f"Regions a table is split into by --shell (default: those of the table's URL, else {REGIONS}).",
+    help=f"Number of regions with --shell [from the table's URL, else {REGIONS}].",
 )
 def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     """Create the journal table, or another table of the same kind.
@@ -374,7 +384,7 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     if app.is_json:
         echo_json(CreatedTableAnswer(chosen, schema.names))
     else:
-        open_console().print(f"{escape(chosen)} is there, with {', '.join(schema.names)}.")
+        open_console().print(f"{escape(chosen)} exists, with {', '.join(schema.names)}.")
     return 0
 
 
@@ -420,11 +430,11 @@ def get(
         for key, cells in rows[:LATER_MAX]:
             _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         if not rows:
-            print_note(f"no row has the key {text}")
+            print_note(f"No row has the key {text}.")
             lacking += 1
         elif len(rows) > LATER_MAX:
             rest = app.format_command(f"table scan --from {text}")
-            print_note(f"{text} has more rows than the {LATER_MAX:,} shown: `{rest}`")
+            print_note(f"{text} has more than the {LATER_MAX:,} rows shown. Run `{rest}`.")
     return 1 if lacking else 0
 
 
@@ -446,7 +456,7 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
     for cell in cells:
         column, equals, value = cell.partition("=")
         if not equals:
-            raise click.UsageError(f"{cell!r}: write it as FAMILY:NAME=VALUE")
+            raise click.UsageError(f"{cell!r} is invalid. Write FAMILY:NAME=VALUE.")
         written[column] = parse_cell(schema, column, _parse_bytes(value))
     store.put(chosen, [(_parse_key(key), written)])
     if app.is_json:
@@ -458,8 +468,8 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
 
 @command("scan", answers={"one for each row": RowAnswer})
 @table_option
-@click.option("--from", "start", metavar="HEX", default="", help="Keys that begin so, in hex.")
-@click.option("--after", metavar="KEY", help="Go on behind this key.")
+@click.option("--from", "start", metavar="HEX", default="", help="Start of the keys, in hex.")
+@click.option("--after", metavar="KEY", help="Start after this key.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=20, show_default=True)
 @click.option("--column", "columns", multiple=True, metavar="FAMILY:NAME", help="Only this column.")
 @base32_option
@@ -494,7 +504,7 @@ def scan(
             _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         left, last = left - len(rows), rows[-1][0]
     if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
-        print_note(f"{limit:,} shown; the next: --after {format_key(last, base32=base32)}")
+        print_note(f"{limit:,} shown; more: --after {format_key(last, base32=base32)}")
     return 0
 
 
@@ -509,7 +519,7 @@ def _parse_prefix(text: str) -> bytes:
     try:
         return bytes.fromhex(text) if len(text) < 32 else parse_key(text)
     except ValueError as error:
-        raise ConfigurationError(f"--from {text!r} is no beginning of a key in hex") from error
+        raise ConfigurationError(f"--from {text!r} is not the start of a key in hex.") from error
 
 
 def _parse_bytes(value: str) -> bytes:
@@ -518,7 +528,7 @@ def _parse_bytes(value: str) -> bytes:
     try:
         return Path(value[1:]).read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"{value[1:]} cannot be read: {error.strerror}") from error
+        raise ConfigurationError(f"Cannot read {value[1:]}: {error.strerror}") from error
 
 
 def _build_crawler_keys(key: bytes) -> list[bytes]:

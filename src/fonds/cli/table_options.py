@@ -14,19 +14,22 @@ from fonds.stores.journal_table.keys import name_journal_table
 from fonds.stores.journal_table.schema import Schema, build_journal_schema
 
 table_option = click.option(
-    "--table", "name", metavar="NAME", help="Another table than the home's journal."
+    "--table", "name", metavar="NAME", help="Name of another table than the journal."
 )
-base32_option = click.option("--base32", is_flag=True, help="Show SHA-1s in base32, not in hex.")
+base32_option = click.option("--base32", is_flag=True, help="Show SHA-1s in base32 instead of hex.")
 
 engine_option = click.option(
     "--engine",
     metavar="URL",
     default="local",
     show_default=True,
-    help="This machine, or a Spark master, as spark://host:7077.",
+    help="Run on this computer, or on Spark, such as spark://host:7077.",
 )
 workers_option = click.option(
-    "--workers", type=click.IntRange(0, 1024), default=0, help="Processes here; 0 means one a core."
+    "--workers",
+    type=click.IntRange(0, 1024),
+    default=0,
+    help="Number of local processes; 0 means one per core.",
 )
 
 

@@ -12,6 +12,7 @@ from fonds.cli.acts import parse_sha1s, record_act, validate_note
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.names import SuggestingChoice
 from fonds.isolation.process_identity import find_login_name
+from fonds.model.encoding import pluralize
 from fonds.model.restrictions import ReasonClass
 from fonds.model.rows import TakedownRow
 
@@ -28,18 +29,18 @@ REPORT_EVERY_S = 10.0
     "--reason",
     type=SuggestingChoice("reason", map(str, ReasonClass)),
     metavar="CLASS",
-    help=f"Why, which everybody is told: {', '.join(map(str, ReasonClass))}.",
+    help=f"Published reason: {', '.join(map(str, ReasonClass))}.",
 )
 @click.option(
-    "--note", default="", help="Who asked for it and how; shown by this command and to curators."
+    "--note", default="", help="Who requested it and how; shown by this command and to curators."
 )
 @click.option(
     "--everywhere",
     is_flag=True,
-    help="Look for its records in the index of every WARC of ours, not in those rows lead to alone.",
+    help="Search the index of every WARC of the library, not only those that rows refer to.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def takedown(
     app: App,
     keys: tuple[str, ...],
@@ -65,14 +66,14 @@ def takedown(
     """
     if not keys:
         if reason or note or everywhere or dry_run or yes:
-            raise click.UsageError("say which files, by their SHA-1s")
+            raise click.UsageError("Name the files by their SHA-1s.")
         return _list_takedowns(app)
     files = parse_sha1s(keys)
     if not dry_run and reason is None:
-        raise click.UsageError("say why: --reason CLASS")
+        raise click.UsageError("Give the reason with --reason CLASS.")
     if app.is_json and not (dry_run or yes):
         raise click.UsageError(
-            "with --json nobody is asked: say --yes, or look first with --dry-run"
+            "--json does not ask for confirmation. Add --yes, or use --dry-run first."
         )
     validate_note(note)
     from fonds.restrictions.traces import find_traces
@@ -87,7 +88,9 @@ def takedown(
     if dry_run:
         return 0
     if not yes:
-        click.confirm(f"Take {len(files):,} down? This cannot be undone", abort=True)
+        click.confirm(
+            f"Take down {pluralize(len(files), 'file')}? This cannot be undone", abort=True
+        )
     return _purge_files(app, files, reason or "", note, everywhere=everywhere)
 
 
@@ -114,15 +117,15 @@ def _purge_files(
             if app.is_json:
                 echo_json(_build_json(row))
             elif row.finished:
-                open_console().print(f"{sha1hex} is taken down.")
+                open_console().print(f"{sha1hex} was taken down.")
             if row.finished is None:
                 remaining_count = len(row.rest.warcs)
                 problem = (
-                    f"{remaining_count:,} of our WARCs hold it still"
+                    f"{remaining_count:,} of the library's WARCs still contain it"
                     if remaining_count
-                    else "messages about it are under way"
+                    else "messages about it are in flight"
                 )
-                print_note(f"{sha1hex}: {problem}; say it again when that is over")
+                print_note(f"{sha1hex}: {problem}. Run the command again later.")
                 code = 1
     return code
 
@@ -134,22 +137,31 @@ def _print_traces(app: App, traces: Sequence[TakedownTraces]) -> None:
             continue
         lines = [
             found_traces.sha1hex,
-            f"   captures: {found_traces.captures:,}; in WARCs of ours: {found_traces.own_records:,}",
-            f"   rows: {sum(found_traces.rows.values()):,} in {', '.join(found_traces.rows) or 'no table'};"
-            f" of the journal: {found_traces.table_rows:,}",
+            (
+                f"   captures: {found_traces.captures:,}; in the library's WARCs: "
+                f"{found_traces.own_records:,}"
+            ),
+            (
+                f"   rows: {sum(found_traces.rows.values()):,} in "
+                f"{', '.join(found_traces.rows) or 'no table'}; in the journal: "
+                f"{found_traces.table_rows:,}"
+            ),
             f"   blobs: {len(found_traces.blobs):,}; documents in the index: {len(found_traces.documents):,}",
             f"   collections: {', '.join(found_traces.collections) or 'none'}",
-            f"   messages on the books: {found_traces.books:,}; under way: {found_traces.under_way:,}",
+            (
+                f"   messages in the ledger: {found_traces.books:,}; in flight: "
+                f"{found_traces.under_way:,}"
+            ),
         ]
-        lines += [f"   written anew: {_format_warc(warc)}" for warc in found_traces.warcs]
+        lines += [f"   rewritten: {_format_warc(warc)}" for warc in found_traces.warcs]
         open_console().print("\n".join(lines), markup=False)
 
 
 def _format_warc(warc: OwnWarc) -> str:
     if warc.size_bytes is None:
-        return f"{warc.name}, which cannot be found now"
+        return f"{warc.name}, which is missing"
     if warc.is_open:
-        return f"{warc.name} ({warc.size_bytes:,} bytes), when it is not written to any more"
+        return f"{warc.name} ({warc.size_bytes:,} bytes), when it is no longer being written"
     count = "some" if warc.captures is None else f"{warc.captures:,}"
     noun = "capture" if warc.captures == 1 else "captures"
     return f"{warc.name} ({warc.size_bytes:,} bytes), {count} {noun} replaced"
@@ -187,9 +199,9 @@ def _list_takedowns(app: App) -> int:
         if app.is_json:
             echo_json(_build_json(row))
         else:
-            state = "" if row.finished else "  NOT FINISHED: say it again"
+            state = "" if row.finished else "  NOT FINISHED: run the command again"
             who = f"{row.row_created:%Y-%m-%d}  {row.reason_class}  by {row.made_by}"
             open_console().print(f"{row.sha1hex}  {who}  {row.note}{state}", markup=False)
     if not count and not app.is_json:
-        open_console().print("Nothing was taken down.")
+        open_console().print("No takedowns.")
     return 0

@@ -10,15 +10,15 @@ from rich.table import Table
 from fonds.cli.context import App, command, echo_json, open_console
 from fonds.model.rows import TimetableRow
 
-COLUMNS = ("task", "recurs", "began last", "ended", "due next")
+COLUMNS = ("task", "recurs", "last started", "ended", "due next")
 ERROR_MAX_CHARS = 200
 
 
 @command("timetable")
 def timetable(app: App) -> int:
-    """Tell what recurs: when it ran last and next, and how it ended. Times are UTC.
+    """List recurring tasks with their last run, result and next run. Times are UTC.
 
-    `fonds run` does what is due; of several, one.
+    `fonds run` runs the tasks that are due. If several processes run, one of them does.
 
     \b
     fonds timetable
@@ -30,7 +30,7 @@ def timetable(app: App) -> int:
         return 0
     screen = open_console()
     if not rows:
-        screen.print("Nothing recurs yet: `fonds run` writes down what does when it starts.")
+        screen.print("No recurring tasks yet. `fonds run` creates them when it starts.")
         return 0
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for row in rows:
@@ -56,9 +56,9 @@ def _format_time(moment: datetime | None) -> str:
 
 def _format_ending(row: TimetableRow) -> str:
     if row.lease_holder is not None:
-        return f"at work: {row.lease_holder}"
+        return f"running: {row.lease_holder}"
     if row.last_error is not None:
         failed = f"failed {row.failures} times" if row.failures > 1 else "failed"
         cut = "…" if len(row.last_error) > ERROR_MAX_CHARS else ""
         return f"{failed}: {row.last_error[:ERROR_MAX_CHARS]}{cut}"
-    return "never" if row.last_finished is None else f"well, {_format_time(row.last_finished)}"
+    return "never" if row.last_finished is None else f"succeeded, {_format_time(row.last_finished)}"

@@ -44,7 +44,7 @@ def verify(app: App, file: str) -> int:
 
     def progress(count: int) -> None:
         if not app.is_quiet and count % REPORT_EVERY == 0:
-            print_note(f"{pluralize(count, 'document')} looked at")
+            print_note(f"{pluralize(count, 'document')} examined")
 
     documents_max = max(WALKED_MAX, manifest.rows + 1)
     try:
@@ -52,7 +52,7 @@ def verify(app: App, file: str) -> int:
             manifest, file_path, is_intact
         )
     except ValueError as error:
-        raise ConfigurationError(f"the search of {file_path} cannot be asked: {error}") from error
+        raise ConfigurationError(f"Cannot repeat the search of {file_path}: {error}") from error
     if app.is_json:
         echo_json(result)
     else:
@@ -62,9 +62,9 @@ def verify(app: App, file: str) -> int:
 
 def _format_comparison(result: VerificationResult) -> list[str]:
     lines = [
-        f"{result.file} is as it was written."
+        f"{result.file} is unchanged."
         if result.file_is_whole
-        else f"{result.file} is NOT what was written: its SHA-256 is another."
+        else f"{result.file} was CHANGED: its SHA-256 differs."
     ]
     if result.now is None:
         return lines
@@ -72,7 +72,7 @@ def _format_comparison(result: VerificationResult) -> list[str]:
         lines.append(f"Its search finds the same {pluralize(result.then, 'document')} today.")
     else:
         now = f"{result.now:,}" if not result.now_is_more else f"at least {result.now:,}"
-        lines.append(f"Its search finds others today: {result.then:,} then, {now} now.")
+        lines.append(f"Its search has changed: {result.then:,} then, {now} now.")
     lines.append(_format_generation(result))
     if result.compared is None:
         return lines
@@ -90,8 +90,6 @@ def _format_comparison(result: VerificationResult) -> list[str]:
 
 def _format_generation(result: VerificationResult) -> str:
     if result.generation_is_same:
-        return (
-            f"The index is of generation {result.generation_now} still: nothing was written to it."
-        )
+        return f"The index is unchanged (generation {result.generation_now})."
     then, now = result.generation_then or "unknown", result.generation_now or "unknown"
-    return f"The generation of the index was {then[:40]} then, and is {now} now."
+    return f"The generation of the index was {then[:40]} then and is {now} now."

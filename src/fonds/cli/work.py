@@ -15,14 +15,14 @@ metrics_option = click.option(
     "web_metrics_port",
     type=int,
     metavar="PORT",
-    help="Tell /metrics and /healthz there.",
+    help="Address of /metrics and /healthz.",
 )
 
 
 @command("work")
 @click.argument("steps", nargs=-1, required=True, metavar="STEP…")
 @pipeline_option
-@click.option("--threads", type=click.IntRange(1, 1000), help="Threads for each step.")
+@click.option("--threads", type=click.IntRange(1, 1000), help="Threads per step.")
 @metrics_option
 def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) -> int:
     """Run one or more steps in this process until stopped.

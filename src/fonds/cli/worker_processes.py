@@ -113,7 +113,7 @@ class WorkerProcesses:
         for process in [running for running in self._processes if running.poll() is not None]:
             self._processes.remove(process)
             logger.warning(
-                "worker process %d ended with %d; what it had in hand is worked by the others",
+                "worker process %d exited with %d; other processes take over its messages",
                 process.pid,
                 process.returncode,
             )

@@ -25,7 +25,7 @@ class Node:
     def label(self) -> str:
         """Topic and stage as text."""
         name = self.topic.name + (PUBLIC if self.topic.public else "")
-        return f"{name} → {self.stage.name}" if self.stage else f"{name} → as elsewhere"
+        return f"{name} → {self.stage.name}" if self.stage else f"{name} → see above"
 
 
 def build_tree(pipeline: Pipeline) -> tuple[Node, ...]:
@@ -56,7 +56,7 @@ def format_tree(pipeline: Pipeline) -> str:
     for node in build_tree(pipeline):
         lines += [node.label, *_iter_lines(node, "")]
     lines += [
-        f"{stage.name} leaves out {_format_omitted(stage.omits)}"
+        f"{stage.name} omits {_format_omitted(stage.omits)}"
         for stage in pipeline.stages
         if stage.omits
     ]

@@ -110,7 +110,7 @@ def _parse_leaf(kind: str, text: str) -> Value:
         container = _build_values(json.loads(text), DEPTH_MAX)
         if isinstance(container, list if kind == "list" else dict):
             return container
-    raise ValueError(f"no {kind}: {text[:40]}")
+    raise ValueError(f"not a {kind}: {text[:40]}")
 
 
 def _parse_decimal(text: str) -> Decimal:
@@ -120,9 +120,9 @@ def _parse_decimal(text: str) -> Decimal:
     sign, digits, exponent = Decimal(text[:40]).as_tuple()
     number = Decimal((sign, digits, 0))
     if not isinstance(exponent, int) or not -255 <= exponent <= 0 or not digits:
-        raise ValueError("a decimal of another scale")
+        raise ValueError("the scale of a decimal is out of range")
     if not DIGITS_MIN <= number <= DIGITS_MAX:
-        raise ValueError("a decimal of too many digits")
+        raise ValueError("a decimal has too many digits")
     return Decimal(int(number)).scaleb(exponent)
 
 
@@ -133,9 +133,9 @@ def _build_values(leaves: object, depth: int) -> Value:
         return [_build_values(item, depth - 1) for item in leaves]
     if depth and isinstance(leaves, dict):
         if any(len(name.encode()) > NAME_MAX_BYTES for name in leaves):
-            raise ValueError("a name too long")
+            raise ValueError("the name is too long")
         return {name: _build_values(item, depth - 1) for name, item in leaves.items()}
-    raise ValueError("a leaf that is not spelled, or too deep")
+    raise ValueError("the value is malformed or nested too deeply")
 
 
 def limit_headers(headers: dict[str, str]) -> dict[str, str]:
@@ -154,7 +154,7 @@ def limit_headers(headers: dict[str, str]) -> dict[str, str]:
         accepted[name] = text
         room -= size
     if left_out:
-        logger.warning("a message with %d headers beyond the limits; they are left out", left_out)
+        logger.warning("removed %d headers that exceed the limits", left_out)
     return accepted
 
 

@@ -258,7 +258,7 @@ class LargeBodies:
             return delivery
         body = self.blobs.get(key)
         if body is None:
-            logger.warning("%s came again after it was settled", message.id)
+            logger.warning("%s was delivered again after it was settled", message.id)
             self._queue.settle([delivery])
             return None
         headers = {name: value for name, value in message.headers.items() if name != BODY_BLOB}

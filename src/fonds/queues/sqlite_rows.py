@@ -93,7 +93,7 @@ def declare_addresses(
            OR name IN (SELECT topic FROM topics)"""
     ).fetchone()
     if clash:
-        raise ConfigurationError(f"{clash[0]!r} names both a topic and an address; rename one.")
+        raise ConfigurationError(f"{clash[0]!r} is both a topic and an address; rename one.")
 
 
 def _declare(
@@ -149,7 +149,7 @@ def find_delay_target(connection: sqlite3.Connection, name: str) -> PutTarget:
     if row is not None:
         return PutTarget(row[0])
     find_put_targets(connection, name)
-    raise ValueError(f"only a subscription's incoming takes a delay, not {name!r}")
+    raise ValueError(f"only the incoming address of a subscription accepts a delay, not {name!r}")
 
 
 def _build_undeclared_error(name: str) -> ConfigurationError:

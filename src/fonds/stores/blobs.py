@@ -40,14 +40,14 @@ def check_key(key: str) -> None:
         raise ConfigurationError(f"the blob key {key!r} is not text") from error
     if len(key.encode()) > KEY_MAX_BYTES or max(map(len, parts)) > PART_MAX_BYTES:
         raise ConfigurationError(
-            f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes,"
-            f" or than {PART_MAX_BYTES} between slashes"
+            f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes, or has a "
+            f"part longer than {PART_MAX_BYTES}"
         )
     unfit = (b"", b".", b"..", PARTS_FOLDER.encode())
     if b"\x00" in key.encode() or any(part in unfit for part in parts):
         raise ConfigurationError(
-            f"the blob key {key!r} is not a relative path that fits every store: it has an empty part,"
-            f" `.`, `..`, `{PARTS_FOLDER}` or a NUL"
+            f"the blob key {key!r} is not a portable relative path: it has an empty part, "
+            f"`.`, `..`, `{PARTS_FOLDER}` or a NUL"
         )
 
 
@@ -241,11 +241,11 @@ def _translate_errors(path: Path) -> Iterator[None]:
 def _explain(error: OSError, path: Path) -> FondsError:
     if error.errno in _FULL:
         return StorageFullError(
-            f"no space left to write {path}; make room, then give the same command again."
+            f"No space left to write {path}. Free some space and run the command again."
         )
     if error.errno in _MISCONFIGURED:
         return ConfigurationError(
-            f"{path} cannot be used: {error.strerror}. Check the folder, its permissions, and that"
-            " no blob has the name of a folder."
+            f"Cannot use {path}: {error.strerror}. Check the folder and its permissions, "
+            "and that no blob has the name of a folder."
         )
-    return StoreUnavailableError(f"{path} cannot be read or written: {error.strerror}.")
+    return StoreUnavailableError(f"Cannot read or write {path}: {error.strerror}.")

@@ -18,7 +18,7 @@ def create_home(home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f"the home {home} cannot be made: {error.strerror}. Choose another --home."
+            f"Cannot create the home {home}: {error.strerror}. Choose another --home."
         ) from error
 
 
@@ -42,8 +42,9 @@ class HomeLock:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise ConfigurationError(
-                f"{self._path.parent} cannot be worked on: {self._path.name} in it cannot be written"
-                f" ({error.strerror}). Make it writable for this user, or choose another --home."
+                f"Cannot write {self._path.name} in {self._path.parent} "
+                f"({error.strerror}). Make it writable for this user or choose another "
+                "--home."
             ) from error
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -51,8 +52,8 @@ class HomeLock:
             holder = os.read(handle, 32).decode("ascii", "replace").strip()
             os.close(handle)
             raise ConfigurationError(
-                f"{self._path.parent} is in use by {holder or 'workers'}."
-                " Wait for it, or choose another --home."
+                f"{self._path.parent} is in use by {holder or 'workers'}. Wait for it or "
+                "choose another --home."
             ) from error
         os.ftruncate(handle, 0)
         if not self._shared:

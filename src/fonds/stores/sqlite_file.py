@@ -129,7 +129,7 @@ class SqliteFile:
         )
         try:
             if self._is_new(connection):
-                raise ConfigurationError(f"{self.path} is empty, and nothing can be written there.")
+                raise ConfigurationError(f"{self.path} is empty and read-only.")
         except BaseException:
             connection.close()
             raise
@@ -179,12 +179,13 @@ class SqliteFile:
     def _build_foreign_error(self, header: tuple[int, int]) -> ConfigurationError:
         if header[0] == self._layout.application_id:
             return ConfigurationError(
-                f"{self.path} is a {self._layout.noun} of layout {header[1]}, made by a newer Fonds;"
-                f" this one knows layout {self._layout.version}. Use the newer Fonds."
+                f"{self.path} is a {self._layout.noun} of layout {header[1]}, made by a "
+                "newer version of Fonds; this version supports layout "
+                f"{self._layout.version}. Use the newer version."
             )
         return ConfigurationError(
-            f"{self.path} is not a {self._layout.noun} of Fonds but another program's SQLite"
-            " database; choose another file."
+            f"{self.path} is not a {self._layout.noun} of Fonds but an SQLite database of "
+            "another program. Choose another file."
         )
 
 
@@ -215,9 +216,9 @@ def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         connection.close()
         raise ConfigurationError(
-            f"{path} was not closed properly, and what its log {log.name} holds cannot be taken into it"
-            f" where nothing can be written ({error}). Copy the home to a place that can be, or have its"
-            " owner run `fonds status` once."
+            f"{path} was not closed properly, and its log {log.name} cannot be applied "
+            f"because the location is read-only ({error}). Copy the home to a writable "
+            "location, or ask its owner to run `fonds status` once."
         ) from error
     return connection
 
@@ -225,8 +226,9 @@ def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
 def build_read_only_error(path: Path) -> ConfigurationError:
     """Return the error for a write to a read-only file."""
     return ConfigurationError(
-        f"{path} can only be read: its folder or file system is read-only, or belongs to somebody else."
-        " Searching, showing, exporting and auditing work all the same; for anything else make it writable."
+        f"{path} is read-only: its folder or file system is read-only or belongs to "
+        "someone else. You can search, show, export and audit. For anything else, make "
+        "it writable."
     )
 
 
@@ -235,7 +237,7 @@ def _create_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f"the folder {folder} cannot be made: {error.strerror}. Choose another place."
+            f"Cannot create the folder {folder}: {error.strerror}. Choose another location."
         ) from error
 
 
@@ -256,23 +258,23 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_nearly_full(path)):
         return StorageFullError(
-            f"no space left to write {path}; make room, then give the same command again."
+            f"No space left to write {path}. Free some space and run the command again."
         )
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and (shortage := _probe_disk(path)):
         return shortage
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
         return StoreUnavailableError(f"{path} has been locked by another process for too long.")
     if code == sqlite3.SQLITE_IOERR:
-        return StoreUnavailableError(f"{path} cannot be read or written: {error}.")
+        return StoreUnavailableError(f"Cannot read or write {path}: {error}.")
     if code == sqlite3.SQLITE_NOTADB:
-        return ConfigurationError(f"{path} is not a database file; move it away.")
+        return ConfigurationError(f"{path} is not a database file. Move it away.")
     if code == sqlite3.SQLITE_CORRUPT:
-        return ConfigurationError(f"{path} is damaged ({error}); restore it from a copy.")
+        return ConfigurationError(f"{path} is damaged ({error}). Restore it from a backup.")
     if code == sqlite3.SQLITE_READONLY:
         return build_read_only_error(path)
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return ConfigurationError(
-            f"{path} cannot be opened for writing ({error}); check the path and its permissions."
+            f"Cannot open {path} for writing ({error}). Check the path and its permissions."
         )
     return None
 

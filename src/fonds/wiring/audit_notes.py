@@ -114,7 +114,7 @@ def keep_audit_notes_apart(stores: Stores, home: Path, settings: Settings) -> It
     if scheme != "sqlite" or not is_read_only(home / name):
         yield stores
         return
-    logger.warning("nothing can be written in %s: what is found is told now, and not kept", home)
+    logger.warning("%s is read-only; the findings are shown but not stored", home)
     with TemporaryDirectory(prefix="fonds-notes-") as folder:
         note_records = open_backend("records", "sqlite:records.sqlite", Path(folder))
         try:

@@ -195,7 +195,7 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
 
     def collect() -> str:
         done = filling.run()
-        return f"{done.put} documents put, {done.removed} taken out" if done.examined else ""
+        return f"{done.put} documents added, {done.removed} removed" if done.examined else ""
 
     def group() -> str:
         from fonds.grouping.rebuild.maintenance import maintain
@@ -205,11 +205,11 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
         told = []
         for name, conf in [] if stopped.is_set() else list(iter_pending_requests(changes.tables)):
             if run_request(changes, name, conf, threads=threads):
-                told.append(f"{name} by {conf} built as asked for")
+                told.append(f"{name} by {conf} built on request")
         for one in iter_collections(changes.tables):
             for done in () if stopped.is_set() else maintain(changes, one.name, threads=threads):
                 if done.reason:
-                    told.append(f"{done.name} by {done.conf} rebuilt for its {done.reason}")
+                    told.append(f"{done.name} by {done.conf} rebuilt because of {done.reason}")
                 if done.refused:
                     told.append(f"{done.name} by {done.conf} not built: {done.refused}")
         return "; ".join(told)

@@ -109,7 +109,7 @@ def _wait_for_response(fetcher: Fetcher, request: FetchRequest) -> FetchResponse
         end = ends.get(timeout=ANSWER_MAX_S)
     except Empty:
         fetcher.forget([request.key])
-        raise TransientError(f"no answer in {ANSWER_MAX_S:.0f} s") from None
+        raise TransientError(f"no response within {ANSWER_MAX_S:.0f} s") from None
     if isinstance(end, Exception):
         raise end
     if isinstance(end, FetchResponse):

@@ -113,8 +113,8 @@ def open_engine(
         if not are_ports_shared(settings, (port,)):
             value = redact_secrets(getattr(settings, port))
             raise ConfigurationError(
-                f"{port} = {value!r} is a file of this machine, which Spark's other machines cannot write;"
-                " set one of a server, or use the engine 'local'"
+                f"{port} = {value!r} is a file on this machine, which other machines of "
+                "Spark cannot write. Use a server, or the engine 'local'."
             )
     return SparkEngine(url)
 

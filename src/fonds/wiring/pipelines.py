@@ -122,7 +122,8 @@ def _bind_stages(
     missing = sorted(set(stages or ()) - set(stage_names))
     if missing:
         raise ConfigurationError(
-            f"the pipeline {pipeline.name!r} has no step {missing[0]!r}; it has {', '.join(stage_names)}"
+            f"No step {missing[0]!r} in the pipeline {pipeline.name!r}. Known: "
+            f"{', '.join(stage_names)}"
         )
     bound = bind(
         pipeline, build_pipeline_steps(stores, readers, settings), build_topic_prefix(settings)
@@ -216,10 +217,10 @@ def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
     with ExitStack() as stack:
         for row in source.iter_inputs():
             if path is not None:
-                raise ConfigurationError(f"{url} names several files; name one")
+                raise ConfigurationError(f"{url} contains several files; name one")
             path = stack.enter_context(open_input(source, row))
         if path is None:
-            raise ConfigurationError(f"{url} names no file")
+            raise ConfigurationError(f"{url} contains no file")
         yield path
 
 
@@ -285,8 +286,7 @@ def _find_reader(
     )
     if subscription is None:
         raise ConfigurationError(
-            f"the pipeline {pipeline!r} has no step {step}, which reads what is to be caught up;"
-            " choose another"
+            f"The pipeline {pipeline!r} has no step {step}, which reads these files; choose another"
         )
     return subscription
 

@@ -116,7 +116,7 @@ def pass_known_work(item: Task | Work) -> Result:
     """
     if isinstance(item, Task):
         raise ConfigurationError(
-            f"{item.address}: tasks of other programs are for a pipeline alone"
+            f"{item.address}: tasks of other programs need a dedicated pipeline"
         )
     return Result(items=(item,))
 
@@ -312,7 +312,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], StepOrSink]] = {
 def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     """Create the step of this name. Raises ConfigurationError if there is none."""
     if name not in STEPS:
-        raise ConfigurationError(f"there is no step {name!r}; there are {', '.join(STEPS)}")
+        raise ConfigurationError(f"No step {name!r}. Known: {', '.join(STEPS)}")
     return STEPS[name](stores, readers, settings)
 
 

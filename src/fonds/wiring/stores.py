@@ -288,8 +288,8 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
     """
     if not _find_backend("index", settings.index).is_below_home:
         raise ConfigurationError(
-            f"index = {redact_secrets(settings.index)!r} is no folder that could be moved aside;"
-            " empty it yourself, then run `fonds reindex` again"
+            f"index = {redact_secrets(settings.index)!r} is not a folder that can be "
+            "moved. Empty it yourself, then run `fonds reindex` again."
         )
     folder = home / settings.index.partition(":")[2]
     names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
@@ -301,8 +301,8 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
         folder.rename(aside)
     except OSError as error:
         raise ConfigurationError(
-            f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
-            " then run `fonds reindex` again."
+            f"Cannot move {folder} to {aside} ({error.strerror}). Move it yourself, "
+            "then run `fonds reindex` again."
         ) from error
     fresh = open_index(home, settings, stores.table)
     return replace(stores, index=_build_visible_index(fresh, stores.records, stores.blobs)), aside

@@ -29,5 +29,5 @@ def test_a_path_that_is_not_there_and_one_that_is_no_index_are_refused(
     (tmp_path / "notes.txt").write_text("these are notes")
     told = call("backfill", "cdx", str(tmp_path / "notes.txt"))
     assert told.code == 2
-    assert "notes.txt is no index" in told.err
-    assert "there is no index to be read" in told.err
+    assert "notes.txt is not an index" in told.err
+    assert "No index to read." in told.err

@@ -43,7 +43,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_read(call: Call, tmp_pat
     notes = str(tmp_path / "notes.txt")
     told = call("backfill", "extract", notes, "--to", "parquet", "--out", out)
     assert told.code == 2
-    assert "notes.txt is no WARC" in told.err
+    assert "notes.txt is not a WARC" in told.err
     assert not Path(out).exists()
     told = call("backfill", "extract", crawl, "--to", "parquet", "--out", str(tmp_path))
     assert (told.code, "not empty" in told.err) == (2, True)

@@ -38,8 +38,7 @@ def test_folders_are_loaded_and_what_is_in_the_catalogue_is_found(tmp_path: Path
     (folder / "0.json.gz").write_bytes(gzip.compress(json.dumps({"items": [WORK, {}]}).encode()))
     (folder / "notes.txt").write_text("nothing to be read")
     assert (
-        "1 file below folders has other names"
-        in called(tmp_path / "other", "catalog", "load", str(folder))[1]
+        "1 file in folders skipped" in called(tmp_path / "other", "catalog", "load", str(folder))[1]
     )
     done = answer(home, "catalog", "load", str(folder))
     assert (done["files"], done["taken"], done["refused"]) == (
@@ -53,7 +52,7 @@ def test_folders_are_loaded_and_what_is_in_the_catalogue_is_found(tmp_path: Path
     assert list(shown["records"]) == ["crossref"]
     found = answer(home, "catalog", "search", "on the slow meandering")
     assert [one["id"] for one in found["works"]] == ["doi:10.5555/river.1"]
-    assert "told by: crossref" in called(home, "catalog", "show", "doi:10.5555/river.1")[1]
+    assert "sources: crossref" in called(home, "catalog", "show", "doi:10.5555/river.1")[1]
     assert (
         "Stroom. 2011. On the slow"
         in called(home, "catalog", "search", "On the slow meandering")[1]
@@ -63,7 +62,7 @@ def test_folders_are_loaded_and_what_is_in_the_catalogue_is_found(tmp_path: Path
 def test_files_that_are_not_there_are_named_and_end_with_1(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    assert "there is no catalogue yet" in str(called(home, "catalog", "stats")[0])
+    assert "No catalogue yet" in str(called(home, "catalog", "stats")[0])
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "gone.jsonl").symlink_to(tmp_path / "none.jsonl")
     code, output = called(home, "catalog", "load", str(tmp_path / "folder"))

@@ -54,7 +54,7 @@ def test_people_read_what_went_and_came(home: tuple[Path, Reading]) -> None:
     others = fonds(folder, "--change", "same-text", "--json").stdout.splitlines()
     assert [json.loads(one).get("sha1hex") for one in others] == [reading.versions[1], None]
     assert (
-        "No story of the site 'nowhere.example'"
+        "No changed story of the site 'nowhere.example'"
         in fonds(folder, "--site", "nowhere.example").stdout
     )
 
@@ -80,4 +80,4 @@ def test_what_is_cut_says_so(home: tuple[Path, Reading]) -> None:
     told = fonds(folder, "--limit", "1")
     assert "Bridge opens again" in told.stdout
     assert "Tuesday" not in told.stdout
-    assert "1 listed, of 5 versions looked at; --limit shows more" in told.stderr
+    assert "1 shown, 5 versions examined; --limit shows more" in told.stderr

@@ -114,7 +114,7 @@ def test_hosts_with_most_to_wait_for_stand_first(seen: Seen) -> None:
     seen.hosts = [*seen.hosts, HostLoad("slow.example", 3, 3600.0, 90.0)]
     text = seen.text()
     assert (
-        "one each for slow.example 3 1 min 30 s 3600.0 s 2 h 1 min host0.example 10 0 s 2.0 s 18 s"
+        "delay for slow.example 3 1 min 30 s 3600.0 s 2 h 1 min host0.example 10 0 s 2.0 s 18 s"
         in text
     )
     assert text.endswith("2 more")

@@ -29,19 +29,19 @@ def own(call: Call, tmp_path: Path) -> Call:
 
 def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path) -> None:
     told = own(*ASKED, "--to", "2025-06-30")
-    assert told.out.strip() == f"to be backfilled from 2025-01-01 to 2025-06-30: {FEED}"
+    assert told.out.strip() == f"backfill requested from 2025-01-01 to 2025-06-30: {FEED}"
     assert "from 2025-01-01 to 2025-06-30 is running" in own(*ASKED).err
     assert own(*ASKED).code == 2
     assert "backfill going on" in own("sources", "list").out
     shown = own("sources", "show", FEED).out
     assert "2025-01-01 to 2025-06-30: going on" in shown
-    assert "0 listed: 0 entered, 0 known, 0 refused, 0 of other days, 0 undated" in shown
+    assert "0 listed: 0 entered, 0 known, 0 refused, 0 outside the dates, 0 undated" in shown
     facts = json.loads(own("--json", "sources", "show", FEED).out)["backfill"]
     assert (facts["state"], facts["next_page"]) == ("going on", FEED)
     assert facts["asked_by"].startswith("local:")
     stopped = json.loads(own("--json", "sources", "backfill", FEED, "--stop").out)
     assert stopped == {"source": FEED, "stopped": True}
-    assert "no backfill was going on" in own("sources", "backfill", FEED, "--stop").out
+    assert "no backfill was running" in own("sources", "backfill", FEED, "--stop").out
     assert "backfill" not in own("sources", "list").out
     assert "stopped, a person stopped it" in own("sources", "show", FEED).out
     again = json.loads(own("--json", *ASKED, "--undated").out)
@@ -57,10 +57,10 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "from which day on"),
-        (("--from", "2025-01-01", "--stop"), "from which day on"),
-        (("--stop", "--undated"), "from which day on"),
-        (("--from", "soon"), "is not a day"),
+        ((), "Give the first day"),
+        (("--from", "2025-01-01", "--stop"), "Give the first day"),
+        (("--stop", "--undated"), "Give the first day"),
+        (("--from", "soon"), "is not a date"),
         (("--from", "2999-01-01"), "is in the future"),
         (("--from", "2025-02-01", "--to", "2025-01-31"), "is after the last day"),
     ],

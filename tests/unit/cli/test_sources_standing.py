@@ -51,8 +51,8 @@ def test_those_that_stand_so_are_listed_and_the_rest_counted(own: Call) -> None:
         True,
     )
     for words, meant in (
-        (("--since", day), "say how they stand"),
-        (("--since", day, "--standing", "quiet"), "only of dead, failing, silent"),
+        (("--since", day), "needs --standing"),
+        (("--since", day, "--standing", "quiet"), "use one of dead, failing, silent"),
         (("--standing", "failng"), "Did you mean 'failing'"),
     ):
         refused = own("sources", "list", *words)
@@ -70,7 +70,7 @@ def test_what_ails_a_source_is_muted_and_everything_says_so(own: Call, tmp_path:
         None,
         "they move",
     )
-    assert "until it is well again: they move" in own("sources", "show", OTHER).out
+    assert "until it works again: they move" in own("sources", "show", OTHER).out
     refused = own("sources", "mute", FEED)
     assert (refused.code, "Give an end time" in refused.err) == (2, True)
     assert "muted until 2999-01-31" in own("sources", "mute", FEED, "--until", "2999-01-31").out

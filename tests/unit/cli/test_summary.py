@@ -17,7 +17,7 @@ from fonds.pipelines.runtime.intake import IntakeCounts
 @pytest.mark.parametrize(
     ("interrupted", "told"),
     [
-        (True, "Interrupted before anything came in: run the same command again.\n"),
+        (True, "Interrupted before anything was read. Run the same command again.\n"),
         (False, "Nothing found.\n"),
     ],
 )

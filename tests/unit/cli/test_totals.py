@@ -73,7 +73,7 @@ def test_failures_can_be_asked_for_by_key(call: Call) -> None:
 def test_of_several_files_behind_a_url_the_others_are_named(call: Call, filled: Filled) -> None:
     told = call("show", filled.twice_url, "--body")
     assert told.code == 0
-    assert "2 files have this key" in told.err
+    assert "2 files match this key" in told.err
     assert sum(sha1hex in told.err for sha1hex in filled.stories) == 2
 
 

@@ -100,7 +100,7 @@ def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
     place.taken("sums.double-in")
     assert audited(place, stores).fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)",
-        "entry id-000a (sums) is not on the books and has 1 dispositions",
+        "entry id-000a (sums) is not in the ledger, but has 1 dispositions",
     ]
 
 
@@ -159,7 +159,7 @@ def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: 
     place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
     found = audited(place, stores)
     assert found.missing_count == 5
-    assert found.fault_texts[0].startswith(f"entry {one} (sums) stands as done with 1 open")
+    assert found.fault_texts[0].startswith(f"entry {one} (sums) is recorded as done with 1 open")
     assert [fault.split(":")[0] for fault in found.fault_texts[1:]] == [
         "tally entries sums done double",
         "tally entries sums pending",

@@ -29,7 +29,7 @@ def test_a_tree_of_topics_and_the_stages_that_read_them() -> None:
         "small: a few & no more",
         "a → first",
         "├─ b<* → second",
-        "│  └─ c → as elsewhere",
+        "│  └─ c → see above",
         "├─ c → third-x",
         "└─ c → third-y",
     ]

@@ -11,7 +11,7 @@ from fonds.queues.kafka.errors import explain_error, explain_undelivered
 def test_a_record_that_went_with_its_partition_lost_its_topic() -> None:
     told = explain_undelivered(KafkaError(KafkaError._DESTROY), "pdfs", "there:9092")
     assert isinstance(told, ConfigurationError)
-    assert str(told) == "Kafka at there:9092 refuses: the topic pdfs was taken away"
+    assert str(told) == "Kafka at there:9092 refuses: the topic pdfs was deleted"
 
 
 def test_a_reader_whose_handle_went_is_told_to_try_again() -> None:

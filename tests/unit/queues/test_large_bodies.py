@@ -108,7 +108,7 @@ def test_a_message_that_comes_again_after_it_was_settled_is_not_handed_out(
     desk.below.put(READER.incoming, [travelling.message])
     assert queue.receive(READER.incoming, 1, 0.0) == []
     assert queue.get_depth(READER).pending == 0
-    assert "id-1 came again" in caplog.text
+    assert "id-1 was delivered again" in caplog.text
 
 
 def test_a_stranger_cannot_name_a_blob_to_be_read_or_removed(desk: Desk) -> None:

@@ -35,7 +35,7 @@ def test_a_payload_is_routed_to_its_topic_and_all_who_read_it() -> None:
 
 
 def test_a_stage_without_a_step_is_refused_by_name() -> None:
-    with pytest.raises(ConfigurationError, match="pipeline sums: there is no step 'keep'"):
+    with pytest.raises(ConfigurationError, match="pipeline sums: no implementation of step 'keep'"):
         bind(SUMS, {"double": double}, "t")
 
 

@@ -97,7 +97,7 @@ def test_a_dump_may_be_loaded_somewhere_else(place: Workplace, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("word", "told"),
-    [("double-delay", "comes to sums.double-in by itself"), ("nobody", "sums.keep-quar")],
+    [("double-delay", "move to sums.double-in by themselves"), ("nobody", "sums.keep-quar")],
 )
 def test_an_address_that_cannot_be_read_is_refused_with_those_that_can(
     place: Workplace, word: str, told: str

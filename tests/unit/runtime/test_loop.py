@@ -273,7 +273,7 @@ def test_when_giving_back_fails_the_first_fault_is_told(
     loop = place.loop(queue=RaisesOnce(deaf, "put", ConfigurationError("no such queue")))
     with pytest.raises(ConfigurationError, match=r"^no such queue$"):
         loop.run_once(0.0)
-    assert "could not give back: still deaf" in caplog.text
+    assert "could not release messages: still deaf" in caplog.text
 
 
 def test_each_batch_settled_is_told_to_the_observer(place: Workplace) -> None:

@@ -38,7 +38,7 @@ def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
     assert loop.run_once(0.0) == 1
     assert place.ended() == {"id-001": ("quarantined", "store-unavailable")}
     (apart,) = place.taken("sums.double-quar")
-    assert "given up after 4 attempts" in apart.headers["detail"]
+    assert "failed 4 times" in apart.headers["detail"]
 
 
 def test_a_message_that_succeeds_in_the_end_is_done_once(place: Workplace) -> None:

@@ -77,5 +77,5 @@ def test_other_paths_are_not_there(server: MetricsServer) -> None:
 
 
 def test_a_port_that_is_taken_is_told(server: MetricsServer, metrics: Metrics) -> None:
-    with pytest.raises(ConfigurationError, match=r"choose another web\.metrics_port"):
+    with pytest.raises(ConfigurationError, match=r"Choose another web\.metrics_port"):
         MetricsServer("127.0.0.1", server.port, metrics, dict)

@@ -90,7 +90,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
     assert threads.stop()
     assert threads.get_failure() is None
     assert set(place.ended()) == set(ids)
-    assert "deaf; again in" in caplog.text
+    assert "deaf; retrying in" in caplog.text
 
 
 def test_a_patient_crew_waits_for_room_and_goes_on(
@@ -111,7 +111,7 @@ def test_a_patient_crew_waits_for_room_and_goes_on(
     assert threads.stop()
     assert threads.get_failure() is None
     assert set(place.ended()) == set(ids)
-    assert "no room; again in" in caplog.text
+    assert "no room; retrying in" in caplog.text
 
 
 def test_a_queue_that_does_not_say_its_depth_is_asked_again(place: Workplace) -> None:

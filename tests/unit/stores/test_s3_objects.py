@@ -108,13 +108,13 @@ def test_a_bucket_and_prefix_in_the_setting_restrict_what_is_read(url: str, serv
     server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATED)
     objects = S3Objects(s3_url(server, "/crawls/in"))
     assert objects.read_all("s3://crawls/in/a", 100) == b"here"
-    with pytest.raises(PermanentError, match="allows to read only"):
+    with pytest.raises(PermanentError, match="only allows reading"):
         objects.read_all(url, 100)
     assert len(server.asked) == 1
 
 
 def test_a_bucket_of_aws_alone_restricts_too() -> None:
-    with pytest.raises(PermanentError, match="allows to read only what is in s3://crawls"):
+    with pytest.raises(PermanentError, match="only allows reading in s3://crawls"):
         S3Objects("s3://crawls").read_all("s3://other/a", 100)
 
 

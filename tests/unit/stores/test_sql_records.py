@@ -175,7 +175,7 @@ def test_a_database_of_a_newer_fonds_is_refused(path: Path, records: SqlRecords)
     newer.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     newer.commit()
     newer.close()
-    with pytest.raises(ConfigurationError, match="revision 9999, made by a newer Fonds"):
+    with pytest.raises(ConfigurationError, match="revision 9999, made by a newer version"):
         open_sqlite(path)
 
 
@@ -187,7 +187,7 @@ def test_a_database_from_before_the_first_release_is_refused_with_a_remedy(path:
         old.execute("CREATE TABLE file_meta (sha1hex TEXT PRIMARY KEY)")
         old.commit()
     before = path.read_bytes()
-    remedy = r"before the first release.*new home and run `fonds ingest` again"
+    remedy = r"before its first release.*new home and run `fonds ingest` again"
     with pytest.raises(ConfigurationError, match=remedy):
         open_sqlite(path)
     assert path.read_bytes() == before
@@ -200,7 +200,7 @@ def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> 
     other.commit()
     other.close()
     before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match=r"not made by Fonds: it has the tables bookmarks"):
+    with pytest.raises(ConfigurationError, match=r"not made by Fonds; it has the tables bookmarks"):
         open_sqlite(path)
     assert path.read_bytes() == before
 
@@ -221,9 +221,9 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     ("url", "told"),
     [
         ("mysql://host/db", "sqlite: or postgresql:"),
-        ("not a url", "no database URL"),
-        ("sqlite://", "need a file"),
-        ("sqlite:///:memory:", "need a file"),
+        ("not a url", "not a database URL"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:///:memory:", "needs a file"),
     ],
 )
 def test_urls_no_records_can_be_kept_at_are_refused(url: str, told: str) -> None:
@@ -240,7 +240,7 @@ def test_a_file_that_is_no_database_is_named(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(ConfigurationError, match="no folder"):
+    with pytest.raises(ConfigurationError, match="Cannot create the folder"):
         open_sqlite(tmp_path / "file" / "records.sqlite")
 
 

@@ -103,7 +103,7 @@ def test_tasks_of_the_same_times_do_not_begin_at_once() -> None:
     ],
 )
 def test_times_that_are_none_are_refused(times: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="recurs at no times"):
+    with pytest.raises(ConfigurationError, match="needs a schedule"):
         check_times(RecurringTask("x", **times))
     with pytest.raises(ConfigurationError):
         check_times(RecurringTask(""))

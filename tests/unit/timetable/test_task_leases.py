@@ -115,7 +115,7 @@ def test_the_lease_of_a_process_that_died_ends_after_a_lease(world: World) -> No
     lease = other.acquire("poll")
     assert lease is not None
     row = world.row("poll")
-    assert (row.failures, row.last_error) == (1, "host:1 did not end it")
+    assert (row.failures, row.last_error) == (1, "host:1 did not finish it")
     # Should it live after all, it has lost the task, and cannot say how it ended.
     assert not one.leases.renew(dead.lease)
     assert not one.finish(dead)

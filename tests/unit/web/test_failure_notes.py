@@ -154,8 +154,8 @@ def test_the_command_line_notes_and_tells(
 ) -> None:
     id_ = group(client)["group"]
     done = fonds(tmp_path, "failures", "note", "--group", id_, "--note", "wait", "--owner", "Bo")
-    assert f"group {id_}: wait; left to Bo; noted by local:" in done.stdout
-    assert "wait; left to Bo" in fonds(tmp_path, "failures").stdout
+    assert f"group {id_}: wait; assigned to Bo; noted by local:" in done.stdout
+    assert "wait; assigned to Bo" in fonds(tmp_path, "failures").stdout
     told = fonds(tmp_path, "failures", "--json").stdout
     check_answers(("failures", "--json"), told)
     assert "wait" in [
@@ -170,11 +170,11 @@ def test_the_command_line_notes_and_tells(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("note", "--note", "x"), "say which group"),
-        (("note", "--group", "0" * 16), "give --note or --owner"),
-        (("note", "--group", "0" * 16, "--note", "x"), "there is none"),
-        (("--owner", "x"), "--owner goes with note"),
-        (("retry", "--note", "x"), "--note goes with accept and with note"),
+        (("note", "--note", "x"), "Name a group"),
+        (("note", "--group", "0" * 16), "Give --note or --owner"),
+        (("note", "--group", "0" * 16, "--note", "x"), "not found"),
+        (("--owner", "x"), "--owner works only with note."),
+        (("retry", "--note", "x"), "--note works only with accept and note."),
     ],
 )
 def test_what_the_command_line_cannot_note_is_refused(

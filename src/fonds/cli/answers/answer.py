@@ -14,7 +14,7 @@ def build_answer(condition: str, *fields: tuple[str, str, str]) -> AnswerDescrip
 def _build_field(name: str, type_: str, meaning: str) -> FieldDescription:
     plain = type_.removesuffix("?")
     if plain not in JSON_TYPES:
-        raise ValueError(f"{name} has the type {type_!r}; there are {', '.join(JSON_TYPES)}")
+        raise ValueError(f"{name} has the type {type_!r}; known types: {', '.join(JSON_TYPES)}")
     return FieldDescription(
         name.removesuffix("*"), plain, meaning, plain != type_, not name.endswith("*")
     )

@@ -19,13 +19,13 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = MappingProxyType(
 )
 OTHERWISE: Mapping[str, str] = MappingProxyType(
     {
-        "completion": "a script for the shell",
-        "export": "the form --format names; its rows have the columns its manifest names",
-        "run": "log lines in JSON, on standard error",
-        "serve": "log lines; the pages have JSON of their own, described at `/docs`",
+        "completion": "a shell script",
+        "export": "rows in the format given by --format; the manifest lists their columns",
+        "run": "log lines as JSON on standard error",
+        "serve": "log lines; the JSON of the web pages is described at `/docs`",
         "sources export": "OPML",
         "table stats": "counts by subject and value",
-        "work": "log lines in JSON, on standard error",
+        "work": "log lines as JSON on standard error",
     }
 )
 """What commands write whose answer is no object of fixed fields."""

@@ -8,79 +8,82 @@ from fonds.cli.answers.answer import build_answer
 from fonds.cli.json_answers import AnswerDescription
 
 ACCOUNT = (
-    ("in", "integer", "records that came in: the sum of the next four"),
+    ("in", "integer", "records received: the sum of the next four"),
     ("done", "integer", "records that were kept"),
     ("dropped", "object", "records set aside or refused, by reason"),
-    ("quarantined", "object", "records that failed and wait, by reason"),
-    ("pending", "integer", "records still on their way"),
-    ("without_text", "object", "those of `done` that have no text to search, by reason"),
+    ("quarantined", "object", "records in quarantine, by reason"),
+    ("pending", "integer", "records in flight"),
+    ("without_text", "object", "records of `done` without searchable text, by reason"),
 )
 WORK = (
     *ACCOUNT,
-    ("seconds", "number", "how long it took"),
-    ("known", "integer", "records that were here already from earlier runs"),
-    ("processes", "integer", "how many processes worked"),
-    ("read_later", "integer", "failures that ended because what failed was read now"),
+    ("seconds", "number", "duration in seconds"),
+    ("known", "integer", "records already ingested by earlier runs"),
+    ("processes", "integer", "number of processes"),
+    ("read_later", "integer", "failures that ended because a later read succeeded"),
     ("still_failing", "integer", "records of `in` that failed in an earlier run and still fail"),
     (
         "retries",
         "list",
-        "some of what waits for its next attempt: url, reason, detail, attempt, next_attempt_at",
+        (
+            "samples of messages that wait for their next attempt: url, reason, detail, "
+            "attempt, next_attempt_at"
+        ),
     ),
 )
 WORKED_OFF = build_answer("one, when the work is done", *WORK)
 RETRIED = build_answer(
-    "`failures retry`: one, of the records that were tried again",
+    "`failures retry`: one, for the retried records",
     *WORK,
-    ("retried", "integer", "messages that were tried again"),
+    ("retried", "integer", "messages that were retried"),
 )
 ENTERED_ONLY = build_answer(
-    "with --enter-only, one",
+    "one with --enter-only",
     ("entered", "integer", "records that entered"),
-    ("inputs", "integer", "inputs they came from"),
-    ("known", "integer", "records that were here already"),
-    ("read_later", "integer", "failures that ended because what failed was read now"),
+    ("inputs", "integer", "number of their inputs"),
+    ("known", "integer", "records that were already known"),
+    ("read_later", "integer", "failures that ended because a later read succeeded"),
 )
 DRY_RUN = build_answer(
-    "with --dry-run, one for each input",
+    "one for each input with --dry-run",
     ("input", "text", "path or URL of the input"),
-    ("links", "integer", "links it holds that would enter"),
-    ("others", "object", "what would not, by reason"),
-    ("error", "text?", "why it could not be read to its end"),
-    ("known", "boolean", "whether it was read by an earlier run"),
-    ("first", "list", "the first of the links"),
+    ("links", "integer", "links that would enter"),
+    ("others", "object", "links that would not enter, by reason"),
+    ("error", "text?", "why it could not be read to the end"),
+    ("known", "boolean", "whether an earlier run read it"),
+    ("first", "list", "the first links"),
 )
 CATCH_UP = (
     WORKED_OFF,
     build_answer(
-        "with --enter-only, one",
-        ("seen", "integer", "files looked at"),
+        "one with --enter-only",
+        ("seen", "integer", "files examined"),
         ("sent", "integer", "files sent to be read again"),
-        ("on_their_way", "integer", "files that were on their way already"),
-        ("lost", "integer", "files whose bytes lie nowhere"),
+        ("on_their_way", "integer", "files already in flight"),
+        ("lost", "integer", "files whose bytes cannot be located"),
     ),
     build_answer(
-        "with --dry-run, one",
+        "one with --dry-run",
         ("wanted", "integer", "files that would be read"),
-        ("by_status", "object", "the same by the status they have now"),
+        ("by_status", "object", "these files by their current status"),
     ),
 )
 EXTRACTED = build_answer(
-    "one for each capture, in the order found",
-    ("path", "text", "where the capture lies: path and offset, or member"),
-    ("sha1hex", "text?", "SHA-1 of its body, null for one without bytes"),
-    ("kind", "text?", "pdf, story, jats, unread; null for what is no file to Fonds"),
+    "one for each capture, in input order",
+    ("path", "text", "place of the capture: path and offset, or member"),
+    ("sha1hex", "text?", "SHA-1 of its body; null if it has no body"),
+    ("kind", "text?", "pdf, story, jats, unread; null if Fonds does not store this type"),
     ("status", "text", "the verdict: done, dropped or quarantined"),
-    ("reason", "text?", "why, out of docs/reasons.md"),
-    ("detail", "text", "the particulars"),
-    ("url", "text", "address of the capture"),
+    ("reason", "text?", "why; see docs/reasons.md"),
+    ("detail", "text", "details of the reason"),
+    ("url", "text", "URL of the capture"),
     ("pdf*", "object", "of a PDF: text, metadata and thumbnails"),
     ("story*", "object", "of a story: its sub-objects, story_id and extractor"),
 )
 BACKFILL = (
-    ("counts", "object", "what became of lines or rows, by name"),
-    ("examples", "object", "a few of those refused, by name"),
-    ("seconds", "number", "how long it took"),
+    ("counts", "object", "number of lines or rows by result"),
+    ("examples", "object", "samples of refused lines or rows, by reason"),
+    ("seconds", "number", "duration in seconds"),
 )
 ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
     "ingest": (WORKED_OFF, ENTERED_ONLY, DRY_RUN),
@@ -88,16 +91,20 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
     "extract": (EXTRACTED,),
     "catchup": (
         build_answer(
-            "with --list, one for each kind of derivative",
-            ("kind", "text", "its name"),
-            ("table", "text", "the table of its rows"),
-            ("made_by", "text", "the step that keeps it"),
-            ("read_by", "text?", "the step that makes it, null where it comes with another"),
+            "one for each derivative kind with --list",
+            ("kind", "text", "name of the kind"),
+            ("table", "text", "table of its rows"),
+            ("made_by", "text", "step that stores it"),
+            (
+                "read_by",
+                "text?",
+                ("step that computes it; null if it is computed with another kind"),
+            ),
         ),
     ),
     **{f"catchup {kind}": CATCH_UP for kind in ("pdf", "story", "jats", "grobid", "match")},
     "catchup sketch": (
-        build_answer("one", ("remade", "integer", "rows made of texts that are kept")),
+        build_answer("one", ("remade", "integer", "rows derived from stored texts")),
     ),
     "backfill cdx": (build_answer("one", *BACKFILL),),
     "backfill extract": (
@@ -106,8 +113,8 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
             ("warcs", "list", "paths of the WARC files"),
             ("records", "integer", "records read"),
             ("ended", "object", "records by `verdict` or `verdict:reason`"),
-            ("wrong", "list", "WARC files whose books do not add up, or could not be read"),
-            ("seconds", "number", "how long it took"),
+            ("wrong", "list", "WARC files that have faults or could not be read"),
+            ("seconds", "number", "duration in seconds"),
         ),
     ),
 }

@@ -30,7 +30,7 @@ def build_archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             RESTORE_STORY,
             IMPORT_STORY,
         ),
-        "stories out of archived metadata, nothing parsed or archived again",
+        "stories from archived metadata; nothing is parsed or archived again",
     )
 
 

@@ -26,7 +26,7 @@ def build_archive_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             ARCHIVE_UNPARSED,
             ARCHIVE_BODY,
         ),
-        "everything kept in WARC files, nothing parsed",
+        "everything archived in WARC files, nothing parsed",
     )
 
 

@@ -35,7 +35,7 @@ def build_library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             IMPORT_JATS,
             ARCHIVE_BODY,
         ),
-        "PDFs, articles and pages, kept, archived and searchable",
+        "PDFs, articles and pages: stored, archived and searchable",
     )
 
 

@@ -33,7 +33,7 @@ def build_metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             *build_story_stages((STORIES,), Output(UnarchivedBody)),
             IMPORT_JATS,
         ),
-        "text and metadata, no copy of the bodies",
+        "text and metadata, without copies of the bodies",
     )
 
 

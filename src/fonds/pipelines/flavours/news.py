@@ -44,32 +44,32 @@ def build_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             *build_story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
         ),
-        "links fetched; PDFs and pages kept, archived and searchable",
+        "fetched links; PDFs and pages stored, archived and searchable",
     )
 
 
 def build_queue_fetcher(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Build the flavour for links of followed sources. `more_thumbnails` has no effect."""
-    return _build_stories("queue-fetcher", "links of followed sources fetched; stories alone", "mc")
+    return _build_stories("queue-fetcher", "fetched links of followed sources; only stories", "mc")
 
 
 def build_csv(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Build the flavour for links from lists. `more_thumbnails` has no effect."""
-    return _build_stories("csv", "links of lists fetched; stories alone", "mccsv")
+    return _build_stories("csv", "fetched links of lists; only stories", "mccsv")
 
 
 def build_batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Build the flavour for links from whole days of synthetic RSS. `more_thumbnails` has no
     effect.
     """
-    return _build_stories("batch", "links of whole-day RSS fetched; stories alone", "mc")
+    return _build_stories("batch", "fetched links of whole days of RSS; only stories", "mc")
 
 
 def build_historical(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Build the flavour for downloads of an old system, by the ids in its tables. `more_thumbnails`
     has no effect.
     """
-    about = "downloads of an old system out of S3; stories alone"
+    about = "downloads of an older system from S3; only stories"
     return _build_stories("historical", about, "mchist{YYYY}", FETCH_DOWNLOAD)
 
 

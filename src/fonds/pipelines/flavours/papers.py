@@ -29,7 +29,7 @@ def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "grobid",
         UNGROBIDED,
         (GROBID, PERSIST_GROBID, ARCHIVE_BODY),
-        "PDFs that wait for GROBID: its TEI, and the bibliography in it",
+        "PDFs waiting for GROBID: TEI and bibliography",
     )
 
 

@@ -30,7 +30,7 @@ def build_pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             *build_pdf_stages(more_thumbnails, (UNARCHIVED,)),
             ARCHIVE_BODY,
         ),
-        "PDFs alone; pages are not wanted",
+        "only PDFs; pages are not stored",
     )
 
 

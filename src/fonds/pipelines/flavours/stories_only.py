@@ -28,7 +28,7 @@ def build_stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
             *build_story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
         ),
-        "pages alone; PDFs are not wanted",
+        "only pages; PDFs are not stored",
     )
 
 

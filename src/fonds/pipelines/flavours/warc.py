@@ -12,7 +12,7 @@ from fonds.pipelines.flavours.stories_only import build_stories_only
 
 def build_warc(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
-    about = "stories out of any WARC, read and archived in ours"
+    about = "stories from any WARC, read and archived again"
     return replace(build_stories_only(), name="warc", about=about, copies=True)
 
 

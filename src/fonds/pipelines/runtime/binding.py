@@ -106,7 +106,9 @@ def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
     bound = []
     for stage, subscription in zip(pipeline.stages, readers, strict=True):
         if stage.name not in steps:
-            raise ConfigurationError(f"pipeline {pipeline.name}: there is no step {stage.name!r}")
+            raise ConfigurationError(
+                f"pipeline {pipeline.name}: no implementation of step {stage.name!r}"
+            )
         bound.append(
             BoundStage(
                 pipeline=pipeline.name,

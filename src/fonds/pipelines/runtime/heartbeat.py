@@ -84,7 +84,7 @@ class Heartbeat:
         try:
             action()
         except (TransientError, StorageFullError) as error:
-            logger.debug("no sign of life was written: %s", error)
+            logger.debug("could not write the heartbeat: %s", error)
 
     def _write(self, troubles: Callable[[], Mapping[str, str]]) -> None:
         now = self._clock()

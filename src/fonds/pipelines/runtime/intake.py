@@ -135,7 +135,7 @@ class Intake:
             try:
                 self._run(source, entered, roots)
             except TransientError as error:
-                logger.warning("entering stopped: %s; again in %.0f s", error, pause_s)
+                logger.warning("intake stopped: %s; retrying in %.0f s", error, pause_s)
                 time.sleep(pause_s)
                 pause_s = min(PAUSE_MAX_S, 2 * pause_s)
                 entered.known_count = entered.known_input_count = 0

@@ -72,7 +72,7 @@ class BatchLoop:
             self.io.release(batch.deliveries)
         except (TransientError, ConfigurationError) as error:
             # They are redelivered when the process ends or the lease expires.
-            logger.warning("%s: could not give back: %s", self.bound.stage.name, error)
+            logger.warning("%s: could not release messages: %s", self.bound.stage.name, error)
 
     def _take_batch(self, wait_s: float) -> WorkingBatch | None:
         """Take a batch; for stages that prefer full batches, wait a moment for more messages.
@@ -141,7 +141,7 @@ class ConcurrentLoop:
             self.io.release(list(self._deliveries.values()))
         except (TransientError, ConfigurationError) as error:
             # They are redelivered when the process ends or the lease expires.
-            logger.warning("%s: could not give back: %s", self.bound.stage.name, error)
+            logger.warning("%s: could not release messages: %s", self.bound.stage.name, error)
         self._deliveries.clear()
         self._step.close()
 

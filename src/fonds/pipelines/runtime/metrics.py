@@ -31,13 +31,13 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._messages = Counter(
             "fonds_messages",
-            "Messages settled, by how they ended",
+            "Messages settled, by verdict",
             ("step", "verdict", "reason"),
             registry=self.registry,
         )
         self._seconds = Histogram(
             "fonds_batch_seconds",
-            "Seconds from taking a batch to settling it",
+            "Seconds from receiving a batch to settling it",
             ("step",),
             buckets=BUCKETS_S,
             registry=self.registry,
@@ -66,7 +66,7 @@ class _DepthCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield a gauge by subscription and state, omitting subscriptions that cannot be read."""
         gauge = GaugeMetricFamily(
-            "fonds_queue_messages", "Messages that wait", labels=("subscription", "state")
+            "fonds_queue_messages", "Messages waiting", labels=("subscription", "state")
         )
         for subscription in self._subscriptions:
             try:
@@ -105,7 +105,8 @@ class MetricsServer:
             )
         except OSError as error:
             raise ConfigurationError(
-                f"{host}:{port} cannot be listened on ({error.strerror}); choose another web.metrics_port"
+                f"Cannot listen on {host}:{port} ({error.strerror}). Choose another "
+                "web.metrics_port."
             ) from error
         self.port = int(self._server.server_port)
         self._thread = threading.Thread(

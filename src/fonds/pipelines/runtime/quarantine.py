@@ -83,7 +83,7 @@ def _build_released_row(
         subscription,
         Verdict.RETRIED,
         None,
-        f"released by hand; before: {previous_detail}",
+        f"released by a person; before: {previous_detail}",
         now,
     )
 

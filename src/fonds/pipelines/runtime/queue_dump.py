@@ -40,7 +40,7 @@ def resolve_address(word: str, subscriptions: Sequence[Subscription]) -> str:
             return word
         if word == subscription.delay:
             raise ConfigurationError(
-                f"what waits in {word} comes to {subscription.incoming} by itself; look there"
+                f"{word} messages move to {subscription.incoming} by themselves; use that address"
             )
     addresses = [
         name for candidate in subscriptions for name in (candidate.incoming, candidate.quarantine)
@@ -134,7 +134,7 @@ def purge(
     sizes.
     """
     for deliveries in take_batches(queue, address, None):
-        detail, reason = f"purged by hand from {address}", str(Reason.PURGED)
+        detail, reason = f"purged by a person from {address}", str(Reason.PURGED)
         now = clock()
         ledger.write(
             [

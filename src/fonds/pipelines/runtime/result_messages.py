@@ -148,7 +148,7 @@ def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage
     # A sink has stored something, whatever else is omitted.
     if result.items and not sent and not bound.stage.sink and disposition.verdict is Verdict.DONE:
         disposition = drop(
-            Reason.NOT_WANTED, f"{bound.pipeline} does without {_describe_items(result.items)}"
+            Reason.NOT_WANTED, f"{bound.pipeline} does not use {_describe_items(result.items)}"
         )
     return PackedMessage(
         delivery, disposition, outgoing, result.about or first_subject or message.about

@@ -48,8 +48,8 @@ def check_times(task: RecurringTask) -> None:
     )
     if not task.name or task.every_s < 1 or task.jitter_s < 0 or not is_daily_valid:
         raise ConfigurationError(
-            f"the task {task.name!r} recurs at no times: every_s is a number of seconds from 1,"
-            " daily_at is HH:MM and once a day, jitter_s from 0"
+            f"the task {task.name!r} needs a schedule: every_s (seconds, at least 1) or "
+            "daily_at (HH:MM, once a day), and a jitter_s of at least 0"
         )
 
 

@@ -108,7 +108,7 @@ class StageIO:
         try:
             return pack(self.stage, delivery, result)
         except Exception:
-            logger.exception("%s cannot hand on %s", self.stage.stage.name, delivery.message.id)
+            logger.exception("%s cannot write %s", self.stage.stage.name, delivery.message.id)
             return pack(
                 self.stage,
                 delivery,

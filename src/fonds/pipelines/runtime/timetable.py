@@ -100,7 +100,7 @@ class Timetable:
         columns: dict[str, object] = {"next_due": min(row.next_due, now), "last_started": now}
         if row.lease_holder is not None:
             columns["failures"] = row.failures + 1
-            columns["last_error"] = f"{row.lease_holder} did not end it"
+            columns["last_error"] = f"{row.lease_holder} did not finish it"
         lease = self.leases.try_acquire(name, get_cell(row), columns)
         if lease is None:
             return None
@@ -173,7 +173,7 @@ class Runner:
         """Raises ValueError when a task has no action."""
         missing = sorted(timetable.tasks.keys() - actions.keys())
         if missing:
-            raise ValueError(f"nothing is to be done for the task {missing[0]!r}")
+            raise ValueError(f"no action for the task {missing[0]!r}")
         self._timetable = timetable
         self._actions = actions
         self._stopping = threading.Event()
@@ -216,10 +216,10 @@ class Runner:
         while True:
             try:
                 if not self._timetable.finish(task_lease, error):
-                    logger.warning("another process took the task %s over meanwhile", name)
+                    logger.warning("another process took over the task %s", name)
                 return
             except StoreUnavailableError as away:
-                logger.warning("how the task %s ended cannot be noted now: %s", name, away)
+                logger.warning("cannot record the result of the task %s: %s", name, away)
                 if self._stopping.wait(FINISH_RETRY_S):
                     raise
 
@@ -227,7 +227,7 @@ class Runner:
         try:
             told = self._actions[name]()
         except Exception as error:
-            logger.warning("the task %s failed: %s", name, error, exc_info=_is_fault(error))
+            logger.warning("task %s failed: %s", name, error, exc_info=_is_fault(error))
             return f"{type(error).__name__}: {error}"
         logger.info("did %s", name, extra={"task": name, "told": told})
         return None
@@ -243,7 +243,7 @@ class Runner:
                 self.run_due()
                 pause_s = min(pause_s, max(1.0, self._timetable.get_next_s()))
             except FondsError as error:
-                logger.warning("the timetable waits: %s", error)
+                logger.warning("the timetable is waiting: %s", error)
             self._stopping.wait(pause_s)
 
 

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 RETURNS_MAX = 3
 REDELIVERIES_MAX = 20
 WAITS_MAX = 20
-UNSETTLED = f"handed out {REDELIVERIES_MAX} times and never settled: perhaps it ends the process"
+UNSETTLED = f"delivered {REDELIVERIES_MAX} times and never settled; it may kill the process"
 TRACE_MAX_CHARS = 2_000
 
 
@@ -203,7 +203,7 @@ class StepRunner:
     ) -> Disposition:
         attempt = delivery.message.attempt
         if attempt >= self.retry.count_max:
-            return end(reason, f"given up after {attempt + 1} attempts: {detail}")
+            return end(reason, f"failed {attempt + 1} times, the last time with: {detail}")
         return retry(reason, detail, max(self.retry.compute_delay_s(attempt), after_s))
 
 

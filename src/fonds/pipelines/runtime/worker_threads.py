@@ -160,7 +160,7 @@ class WorkerThreads:
             self.handover.close()
         except (TransientError, ConfigurationError) as error:
             # They are redelivered when the process ends or the lease expires.
-            logger.warning("could not give back what was in hand: %s", error)
+            logger.warning("could not release messages: %s", error)
         return are_stopped
 
     def _renew_leases(self) -> None:
@@ -169,7 +169,7 @@ class WorkerThreads:
             try:
                 self.handover.renew()
             except TransientError as error:
-                logger.warning("could not renew what is in hand: %s", error)
+                logger.warning("could not renew leases of messages: %s", error)
 
     def _run_loop(self, loop: BatchLoop | ConcurrentLoop) -> None:
         try:
@@ -191,7 +191,7 @@ class WorkerThreads:
                     raise
                 step, self._troubles[name] = loop.bound.stage.name, redact_secrets(str(error))
                 logger.warning(
-                    "%s: %s; again in %.0f s", step, error, pause_s, extra={"step": step}
+                    "%s: %s; retrying in %.0f s", step, error, pause_s, extra={"step": step}
                 )
                 if self._stop.wait(pause_s):
                     return

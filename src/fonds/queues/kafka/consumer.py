@@ -52,7 +52,7 @@ class PendingCommits:
             done = self._state.wait_for(lambda: self._done_count >= request, ANSWER_MAX_S)
             fault = self._fault
         if not done:
-            raise StoreUnavailableError(f"Kafka at {self._broker_name} takes no offsets")
+            raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept offsets")
         if fault is not None:
             raise explain_error(fault, self._broker_name)
 
@@ -232,7 +232,7 @@ class Poller:
         try:
             committed = consumer.committed(partitions, timeout=ANSWER_MAX_S) if partitions else []
         except KafkaException as error:
-            logger.warning("offsets of %s are not known: %s", self._group, error)
+            logger.warning("cannot get the offsets of %s: %s", self._group, error)
             committed = partitions
         with self._holding.lock:
             self.is_assigned = True

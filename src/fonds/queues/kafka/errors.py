@@ -62,9 +62,7 @@ def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> Fond
     topic.
     """
     if error.code() == KafkaError._DESTROY:
-        return ConfigurationError(
-            f"Kafka at {broker_name} refuses: the topic {topic} was taken away"
-        )
+        return ConfigurationError(f"Kafka at {broker_name} refuses: the topic {topic} was deleted")
     return explain_error(error, broker_name)
 
 

@@ -82,7 +82,7 @@ class Outbox:
     def _wait(self, producer: Producer, deadline: float) -> None:
         producer.poll(0.05)
         if time.monotonic() > deadline:
-            raise StoreUnavailableError(f"Kafka at {self._broker_name} does not take messages")
+            raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept messages")
 
     def _handle_error(self, error: KafkaError) -> None:
         """Drop the producer after a fatal error; an idempotent producer cannot continue."""

@@ -54,9 +54,9 @@ class KafkaQueue:
             self._partitions = int(options["partitions"]) if "partitions" in options else None
             self._replication = int(options.get("replication", "1"))
         except ValueError:
-            raise ConfigurationError("kafka: partitions and replication are numbers") from None
+            raise ConfigurationError("kafka: partitions and replication must be numbers") from None
         if not self._broker_name:
-            raise ConfigurationError("kafka: the URL names no host: kafka://host:9092")
+            raise ConfigurationError("kafka: the URL has no host. Write kafka://host:9092")
         self._settings = _build_client_settings(
             self._broker_name, parts.username, parts.password, options
         )
@@ -108,7 +108,9 @@ class KafkaQueue:
                 (o for o in self._places.values() if address == o.subscription.incoming), None
             )
             if places is None:
-                raise ValueError(f"{address}: only what a step receives from takes a delay")
+                raise ValueError(
+                    f"{address}: only the incoming address of a subscription accepts a delay"
+                )
             topic, due_ms = (
                 places.choose_delay_topic(delay_s),
                 round((time.time() + delay_s) * 1000),
@@ -235,9 +237,7 @@ class KafkaQueue:
             if address == subscription.quarantine:
                 shares = {places.quarantine_topic: [places.quarantine_topic]}
                 return Reader(self._settings, address, shares, [], self._broker_name)
-        raise ConfigurationError(
-            f"{address!r} is a topic; receive from one of its readers' addresses"
-        )
+        raise ConfigurationError(f"{address!r} is a topic; receive from a subscription's address")
 
     def _group_by_reader(
         self, deliveries: Sequence[Delivery]

@@ -82,7 +82,8 @@ def create_topics(
     illegal = [name for name in topics if not LEGAL.match(name)]
     if illegal:
         raise ConfigurationError(
-            f"Kafka allows no topic {illegal[0]!r}: letters, digits, . _ - only"
+            f"Kafka does not allow the topic {illegal[0]!r}. Use only letters, digits, "
+            "dots, underscores and hyphens."
         )
     cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
     existing = [name for name in topics if name in cluster_topics]

@@ -76,7 +76,7 @@ _OBJECTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
 }
 _FONDS_OBJECT_SCHEMA = {
     "type": "object",
-    "description": "the capture as Fonds knows it; not part of the contract",
+    "description": "the capture as recorded by Fonds; not part of the contract",
 }
 _NON_EMPTY = {"not": {"enum": [None, ""]}}
 _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")

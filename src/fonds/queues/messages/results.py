@@ -46,12 +46,12 @@ def decode_result(message: Message, kind: type[T], work: str) -> T:
     file may be unknown here.
     """
     if PIPELINE not in message.headers:
-        reason = f"a result of another program; put work on `{work}` instead"
+        reason = f"a result of another program; send work to `{work}` instead"
         raise DamagedInputError(Reason.BAD_MESSAGE, reason)
     try:
         return msgspec.json.decode(message.body, type=prepare_type(kind))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
+        raise DamagedInputError(Reason.BAD_MESSAGE, f"not a result from Fonds: {error}") from error
 
 
 def refuse_reference(reference: FieldReference | UnsetType) -> None:
@@ -61,7 +61,7 @@ def refuse_reference(reference: FieldReference | UnsetType) -> None:
     other programs. Raises DamagedInputError (`bad-message`).
     """
     if reference is not UNSET:
-        reason = "this result refers to a blob and is for other programs"
+        reason = "this result refers to a blob and is meant for other programs"
         raise DamagedInputError(Reason.BAD_MESSAGE, reason)
 
 
@@ -81,7 +81,7 @@ EXTRA_PROPERTIES = {
 Extra = Annotated[
     Mapping[str, Any],
     Meta(
-        description="sizes in points, ids in hex, and whatever else is small",
+        description="sizes in points, ids in hex, and other small values",
         extra_json_schema={"properties": EXTRA_PROPERTIES},
     ),
 ]
@@ -93,25 +93,23 @@ Info = Annotated[
 class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
     """Outcome and content of one PDF's extraction; absent values are null."""
 
-    key: Annotated[Sha1Hex, Meta(description="the same as `sha1hex`")]
+    key: Annotated[Sha1Hex, Meta(description="same as `sha1hex`")]
     sha1hex: Sha1Hex
     status: PdfStatus
     text: (
-        Annotated[
-            str, Meta(description="pages joined by form feeds; null where `text_blob` is set")
-        ]
+        Annotated[str, Meta(description="pages joined by form feeds; null if `text_blob` is set")]
         | None
     )
     text_blob: FieldReference | UnsetType = UNSET
-    page0_thumbnail: Annotated[bool, Meta(description="a thumbnail was made")]
-    has_page0_thumbnail: Annotated[bool, Meta(description="the same as `page0_thumbnail`")]
-    meta_xml: Annotated[str, Meta(description="the XMP packet")] | None
+    page0_thumbnail: Annotated[bool, Meta(description="whether a thumbnail was made")]
+    has_page0_thumbnail: Annotated[bool, Meta(description="same as `page0_thumbnail`")]
+    meta_xml: Annotated[str, Meta(description="XMP packet")] | None
     pdf_info: Info | None
     pdf_extra: Extra | None
     file_meta: FileMetaObject | None
-    source: Annotated[WorkObject, Meta(description="where the bytes came from")]
+    source: Annotated[WorkObject, Meta(description="where the bytes were read")]
     error_msg: str | None
-    extractor: Annotated[str, Meta(description="program, versions and limits; ours")]
+    extractor: Annotated[str, Meta(description="program, versions and limits; added by Fonds")]
     capture: Capture
 
 
@@ -164,21 +162,19 @@ TEI = LargeField("tei_xml", "grobid-output", ".tei.xml", "application/xml")
 class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
     """Outcome of GROBID on one PDF, and its TEI; absent values are null."""
 
-    key: Annotated[Sha1Hex, Meta(description="the same as `sha1hex`")]
+    key: Annotated[Sha1Hex, Meta(description="same as `sha1hex`")]
     sha1hex: Sha1Hex
     status: GrobidStatus
-    status_code: Annotated[
-        int, Meta(description="the HTTP status; below 0 where no server answered")
-    ]
+    status_code: Annotated[int, Meta(description="HTTP status; negative if no server responded")]
     tei_xml: (
-        Annotated[str, Meta(description="TEI as GROBID sent it; null where `tei_xml_blob` is set")]
+        Annotated[str, Meta(description="TEI as sent by GROBID; null if `tei_xml_blob` is set")]
         | None
     )
     tei_xml_blob: FieldReference | UnsetType = UNSET
     error_msg: str | None
     file_meta: FileMetaObject | None
-    source: Annotated[WorkObject, Meta(description="where the bytes came from")]
-    extractor: Annotated[str, Meta(description="the client and what it asks for; ours")]
+    source: Annotated[WorkObject, Meta(description="where the bytes were read")]
+    extractor: Annotated[str, Meta(description="client and requested options; added by Fonds")]
     capture: Capture
 
 
@@ -234,7 +230,8 @@ def decode_thumbnail(message: Message, tag: str | None = None) -> Thumbnail:
     raw = parse_sha1(message.key)
     if raw is None or not message.body:
         reason = (
-            f"a thumbnail needs the PDF's SHA-1 as its key, not {message.key[:60]!r}, and a picture"
+            "the key of a thumbnail message must be the SHA-1 of the PDF, not "
+            f"{message.key[:60]!r}, and its body a picture"
         )
         raise DamagedInputError(Reason.BAD_MESSAGE, reason)
     return Thumbnail(sha1hex=raw.hex(), form=tag or PAGE0_FORM, image=message.body)

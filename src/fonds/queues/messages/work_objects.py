@@ -46,7 +46,8 @@ Text = Annotated[str, Meta(max_length=TEXT_MAX_CHARS)]
 ByteCount = Annotated[int, Meta(ge=0, le=MAX_BYTES)]
 Moment = Annotated[str, Meta(description="YYYYMMDDhhmmss in UTC")]
 AnySha1 = Annotated[
-    str, Meta(max_length=60, description="SHA-1 in hex, or in base32; `sha1:` may stand before it")
+    str,
+    Meta(max_length=60, description="SHA-1 in hex or base32, optionally with the prefix `sha1:`"),
 ]
 
 
@@ -117,7 +118,7 @@ def read_task(data: bytes, *, key: str = "", id: str = "") -> Task:  # noqa: A00
         (place_kind for place_kind, needs in SHAPES.items() if _has(location_fields, needs)), None
     )
     if kind is None:
-        raise ValueError("no place: it needs url and datetime, item and path, or path")
+        raise ValueError("no location: give url and datetime, item and path, or path")
     if work_object.datetime:
         parse_datetime14(work_object.datetime)
     return Task(
@@ -179,7 +180,7 @@ def _find_sha1(work_object: WorkObject, key: str) -> str | None:
     ):
         raw = parse_sha1(text) if text else None
         if text and raw is None:
-            raise ValueError(f"{name} is {text[:60]!r}, no SHA-1")
+            raise ValueError(f"{name} is {text[:60]!r}, not a SHA-1")
         if raw:
             hashes[name] = raw.hex()
     by_key = parse_sha1(key)
@@ -187,7 +188,7 @@ def _find_sha1(work_object: WorkObject, key: str) -> str | None:
         hashes["key"] = by_key.hex()
     if len(set(hashes.values())) > 1:
         names = ", ".join(f"{name} {value}" for name, value in hashes.items())
-        raise ValueError(f"it names more than one file: {names}")
+        raise ValueError(f"names more than one file: {names}")
     return next(iter(hashes.values()), None)
 
 
@@ -205,8 +206,10 @@ class FileMetaObject(msgspec.Struct, frozen=True, kw_only=True):
     md5hex: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
     size_bytes: Annotated[int, Meta(ge=0)]
     mimetype: str
-    magic: Annotated[str, Meta(description="what the bytes are, in words; ours")] = ""
-    magic_mime: Annotated[str, Meta(description="the type by the bytes alone; ours")] = ""
+    magic: Annotated[str, Meta(description="description of the bytes; added by Fonds")] = ""
+    magic_mime: Annotated[
+        str, Meta(description="media type detected from the bytes; added by Fonds")
+    ] = ""
 
 
 def encode_file_meta(file: FileMeta) -> FileMetaObject:
@@ -290,4 +293,4 @@ def _read(
     try:
         return read_task(message.body, key=message.key, id=message.entry)
     except ValueError as error:
-        raise DamagedInputError(Reason.BAD_MESSAGE, f"no work object: {error}") from error
+        raise DamagedInputError(Reason.BAD_MESSAGE, f"not a work object: {error}") from error

@@ -183,7 +183,7 @@ def _decode_value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
     if kind in b"SxAF":
         end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
         if end > len(encoded):
-            raise ValueError("a field that is cut")
+            raise ValueError("a field is truncated")
         return _decode_nested(kind, encoded[offset + 4 : end], depth - 1), end
     if kind in b"V":
         return None, offset

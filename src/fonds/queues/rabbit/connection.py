@@ -110,7 +110,7 @@ class BrokerConnection:
         except FutureTimeoutError as error:
             # The request may still take effect; readers are idempotent.
             self.schedule(self._connection.ioloop.stop)
-            raise self._build_unavailable_error("no answer") from error
+            raise self._build_unavailable_error("no response") from error
         except REFUSED as error:
             raise ConfigurationError(
                 f"{self._broker_name} refuses the user, the password or the virtual host"
@@ -130,7 +130,7 @@ class BrokerConnection:
             self._end(error)
         finally:
             if self._ended is None:
-                self._end(ConnectionError("the connection was given up"))
+                self._end(ConnectionError("the connection was closed"))
             self._connection.ioloop.close()
 
     def _end(self, error: BaseException, open_future: Future[None] | None = None) -> None:

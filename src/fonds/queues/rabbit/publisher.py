@@ -64,7 +64,10 @@ class Outbox:
         for tag in tags:
             batch = self._batches.pop(tag)
             if isinstance(method, Basic.Nack):
-                fail(batch.future, StoreUnavailableError("RabbitMQ refuses messages for now"))
+                fail(
+                    batch.future,
+                    StoreUnavailableError("RabbitMQ does not accept messages at the moment"),
+                )
             batch.remaining -= 1
             if not batch.remaining:
                 succeed(batch.future, None)
@@ -78,9 +81,7 @@ class Outbox:
         right one.
         """
         target = method.exchange or method.routing_key
-        error = ConfigurationError(
-            f"no queue takes what is put to {target!r} ({method.reply_text})"
-        )
+        error = ConfigurationError(f"no queue is bound for {target!r} ({method.reply_text})")
         for batch in self._batches.values():
             fail(batch.future, error)
             break

@@ -69,7 +69,7 @@ class RabbitQueue:
             self._parameters = pika.URLParameters(urlunsplit(parts._replace(query=query)))
         except (ValueError, TypeError) as error:
             raise ConfigurationError(
-                f"the URL of RabbitMQ at {parts.hostname} cannot be read: {type(error).__name__}"
+                f"Invalid URL of RabbitMQ at {parts.hostname}: {type(error).__name__}"
             ) from None
         self._lock = threading.RLock()
         self._subscriptions: dict[str, Subscription] = {}
@@ -91,7 +91,7 @@ class RabbitQueue:
             *(subscription.qualified_name for subscription in declared),
         ]:
             if len(name.encode()) > NAME_MAX_BYTES:
-                raise ConfigurationError(f"{name}: a name has {NAME_MAX_BYTES} bytes at most")
+                raise ConfigurationError(f"{name}: a name can have at most {NAME_MAX_BYTES} bytes")
         kind = {"x-queue-type": "quorum"} if self._quorum else {}
         for topic in topics:
             self._call_broker(partial(declare_topic, topic))
@@ -113,7 +113,9 @@ class RabbitQueue:
             if not any(
                 address == subscription.incoming for subscription in self._subscriptions.values()
             ):
-                raise ValueError(f"{address}: only what a step receives from takes a delay")
+                raise ValueError(
+                    f"{address}: only the incoming address of a subscription accepts a delay"
+                )
             self._put_delayed(queue, messages, delay_s)
             return
         readers = [
@@ -157,7 +159,7 @@ class RabbitQueue:
         exchange, queue = self._find_target(address)
         if exchange:
             raise ConfigurationError(
-                f"{address!r} is a topic; receive from an address of its readers"
+                f"{address!r} is a topic; receive from a subscription's address"
             )
         return self._get_inbox(address, queue).take(count_max, wait_s) if count_max > 0 else []
 

@@ -62,9 +62,9 @@ def encode_cell(value: Any) -> bytes:
         try:
             return base64.b64decode(value["base64"], validate=True)
         except (binascii.Error, TypeError, ValueError) as error:
-            raise ValueError(f"a cell's base64 cannot be read: {error}") from error
+            raise ValueError(f"invalid base64 in a cell: {error}") from error
     raise ValueError(
-        f"a cell is a text, an integer of 8 bytes or a base64 object, not {value!r:.80}"
+        f"a cell must be text, an integer of 8 bytes or a base64 object, not {value!r:.80}"
     )
 
 
@@ -87,12 +87,12 @@ def parse_row_line(line: bytes, *, older: bool = False) -> tuple[bytes, dict[str
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {error}") from error
+        raise ValueError(f"not JSON: {error}") from error
     if not isinstance(row, dict) or not isinstance(row.get("key"), str):
-        raise ValueError("it is no JSON object with a key")
+        raise ValueError("not a JSON object with a key")
     cells = row.get("cells")
     if not isinstance(cells, dict):
-        raise ValueError("it has no object with cells")
+        raise ValueError("no object with cells")
     key = parse_key(row["key"], older=older)
     return key, {name: encode_cell(value) for name, value in cells.items()}
 
@@ -117,10 +117,10 @@ def parse_cell(schema: Schema, name: str, text: bytes) -> bytes:
 def _parse_integer(text: bytes) -> int:
     bare = text.strip()
     if len(bare) > len(str(INTEGER_MAX)) + 1 or not bare.removeprefix(b"-").isdigit():
-        raise ValueError(f"{text[:40]!r} is no integer of 8 bytes")
+        raise ValueError(f"{text[:40]!r} is not an integer of 8 bytes")
     value = int(bare)
     if not -INTEGER_MAX <= value < INTEGER_MAX:
-        raise ValueError(f"{text[:40]!r} is no integer of 8 bytes")
+        raise ValueError(f"{text[:40]!r} is not an integer of 8 bytes")
     return value
 
 
@@ -140,9 +140,7 @@ def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
     """Parse one line of a dump. Raises ValueError for an invalid line."""
     parts = line.rstrip(b"\r\n").split(b"\t")
     if len(parts) != 1 + len(COLUMNS):
-        raise ValueError(
-            f"it has {len(parts)} fields with tabs between instead of {1 + len(COLUMNS)}"
-        )
+        raise ValueError(f"{len(parts)} fields separated by tabs instead of {1 + len(COLUMNS)}")
     try:
         key = build_row_key(parts[0].decode("ascii"))
     except UnicodeDecodeError as error:

@@ -24,8 +24,9 @@ def name_journal_table(group: str, version: int, env: str) -> str:
     """
     if version < 0 or not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
         raise ConfigurationError(
-            f"group {group!r}, version {version} and environment {env!r} make no table name:"
-            " use letters, digits, dots and underscores, and a version from 0."
+            f"group {group!r}, version {version} and environment {env!r} are not a valid "
+            "table name. Use letters, digits, dots and underscores, and a version of at "
+            "least 0."
         )
     return f"{group}-journal-extract-{version}-{env}"
 
@@ -110,7 +111,7 @@ def split_keys(region_count: int) -> list[bytes]:
     Raises ValueError for fewer than 1 or more than 4,096.
     """
     if not 1 <= region_count <= REGIONS_MAX:
-        raise ValueError(f"a table is split into 1 to {REGIONS_MAX} regions, not {region_count}")
+        raise ValueError(f"A table can have 1 to {REGIONS_MAX} regions, not {region_count}.")
     return [
         (number * 65536 // region_count).to_bytes(2, "big") for number in range(1, region_count)
     ]

@@ -175,7 +175,7 @@ def _iter_extra_families(text: str) -> Iterator[Family]:
         match = _FAMILY.fullmatch(word)
         if match is None or match["columns"] is None:
             raise ConfigurationError(
-                f"{word!r} declares no family: write it as NAME=COLUMN,COLUMN:TYPE or NAME+SNAPPY=..."
+                f"{word!r} is not a family. Write NAME=COLUMN,COLUMN:TYPE or NAME+SNAPPY=..."
             )
         columns = tuple(
             _parse_column(word, column_text) for column_text in match["columns"].split(",")
@@ -186,9 +186,7 @@ def _iter_extra_families(text: str) -> Iterator[Family]:
 def _parse_column(family: str, text: str) -> Column:
     match = _COLUMN.fullmatch(text)
     if match is None:
-        raise ConfigurationError(
-            f"{family!r}: {text!r} is no column; write it as NAME or NAME:TYPE"
-        )
+        raise ConfigurationError(f"{family!r}: {text!r} is not a column. Write NAME or NAME:TYPE.")
     types = [str(cell_type) for cell_type in CellType]
     if match["type"] is not None and match["type"] not in types:
         raise ConfigurationError(f"{family!r}: {format_unknown_name('type', match['type'], types)}")
@@ -216,7 +214,7 @@ def build_create_statement(
     prefers. Raises ConfigurationError for a name HBase refuses.
     """
     if not _HBASE_NAME.fullmatch(table):
-        raise ConfigurationError(f"{table!r} is no name HBase takes")
+        raise ConfigurationError(f"{table!r} is not a valid HBase name")
     family_options = []
     for name, compression in families.items():
         options = f"NAME => '{name}', VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"

@@ -120,7 +120,7 @@ _Directed = tuple[Column[Any], bool]
 
 def _get_value(after: Mapping[str, object], column: Column[Any]) -> object:
     if column.name not in after:
-        raise ValueError(f"where to begin is not said for {column.name!r}")
+        raise ValueError(f"no start value for {column.name!r}")
     return after[column.name]
 
 
@@ -219,7 +219,7 @@ def _build_match(column: Column[Any], value: object) -> ColumnElement[bool]:
         return _build_single_match(column, value)
     if len(value) > VALUES_MAX:
         raise ValueError(
-            f"{len(value)} values for {column.name} are more than {VALUES_MAX}: ask in parts"
+            f"{len(value)} values for {column.name} are more than {VALUES_MAX}; split the query"
         )
     plain = [
         item for item in value if item is not None and not isinstance(item, Prefix | TimeRange)
@@ -237,12 +237,14 @@ def _build_single_match(column: Column[Any], value: object) -> ColumnElement[boo
         return column.is_(None)
     if isinstance(value, Prefix):
         if not isinstance(column.type, CleanText):
-            raise ValueError(f"{column.name} is no text that could begin with {value.text!r}")
+            raise ValueError(
+                f"{column.name} is not a text column, so it cannot start with {value.text!r}"
+            )
         return sa.and_(*_iter_prefix_match(column, clean_text(value.text)))
     if isinstance(value, TimeRange):
         if not isinstance(column.type, UtcTime):
             raise ValueError(
-                f"{column.name} is no time that could be within {value.first} and later"
+                f"{column.name} is not a time column, so it cannot be filtered from {value.first}"
             )
         return column.between(value.first, value.last)
     return column == value

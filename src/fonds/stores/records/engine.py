@@ -68,18 +68,20 @@ def open_engine(url: str | URL) -> Engine:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError:
         # The URL may contain a password, and the client's message the URL.
-        raise ConfigurationError("the setting `records` is no database URL") from None
+        raise ConfigurationError("The setting `records` is not a database URL.") from None
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         return _open_sqlite(parsed)
     if backend == "postgresql":
         return _open_postgresql(parsed)
-    raise ConfigurationError(f"records are kept in sqlite: or postgresql:, not {backend!r}")
+    raise ConfigurationError(
+        f"The setting `records` must start with sqlite: or postgresql:, not {backend!r}."
+    )
 
 
 def _open_sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
-        raise ConfigurationError("records need a file: sqlite:///PATH")
+        raise ConfigurationError("The setting `records` needs a file: sqlite:///PATH")
     path = Path(url.database)
     options: dict[str, Any] = {"connect_args": {"timeout": BUSY_TIMEOUT_S}}
     if is_read_only(path):
@@ -87,7 +89,9 @@ def _open_sqlite(url: URL) -> Engine:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(f"no folder for {url.database}: {error.strerror}") from error
+        raise ConfigurationError(
+            f"Cannot create the folder of {url.database}: {error.strerror}"
+        ) from error
     engine = sa.create_engine(
         url, **_POOL, json_serializer=_to_json, hide_parameters=True, **options
     )
@@ -181,7 +185,7 @@ def translate_errors(engine: Engine) -> Iterator[None]:
             raise error.orig from error
         raise
     except sa.exc.TimeoutError as error:
-        raise StoreUnavailableError(f"{engine.url!r}: no connection became free") from error
+        raise StoreUnavailableError(f"{engine.url!r}: all connections are in use") from error
 
 
 def _explain(error: sa.exc.DBAPIError, engine: Engine) -> FondsError | None:
@@ -191,12 +195,12 @@ def _explain(error: sa.exc.DBAPIError, engine: Engine) -> FondsError | None:
     database, message = repr(engine.url), str(error.orig).strip()
     if state == _FULL_STATE:
         return StorageFullError(
-            f"no space left for {database}: {message}; make room on the server."
+            f"No space left for {database}: {message}. Free some space on the server."
         )
     if state is None and not isinstance(error, sa.exc.OperationalError):
         return None
     if state is None or state[:2] in _TRANSIENT_CLASSES:
         return StoreUnavailableError(f"{database} does not answer or refuses for now: {message}")
     if state[:2] in _MISCONFIGURED_CLASSES:
-        return ConfigurationError(f"{database} cannot be used: {message}")
+        return ConfigurationError(f"Cannot use {database}: {message}")
     return None

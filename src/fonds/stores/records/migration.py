@@ -46,6 +46,7 @@ def _refuse_newer(connection: Connection, scripts: ScriptDirectory, current: str
         script = None
     if script is None:
         raise ConfigurationError(
-            f"{connection.engine.url!r} has revision {current}, made by a newer Fonds;"
-            f" this one knows {scripts.get_current_head()}. Use the newer Fonds."
+            f"{connection.engine.url!r} has revision {current}, made by a newer version "
+            f"of Fonds; this version supports {scripts.get_current_head()}. Use the newer "
+            "version."
         )

@@ -123,8 +123,8 @@ def recount(connection: Connection, *, repair: bool) -> list[str]:
     for group in sorted(expected.keys() | stored.keys()):
         if expected.get(group, 0) != stored.get(group, 0):
             differences.append(
-                f"tally {' '.join(filter(None, group))}: {stored.get(group, 0)} stands there and"
-                f" {expected.get(group, 0)} were counted"
+                f"tally {' '.join(filter(None, group))}: {stored.get(group, 0)} is "
+                f"recorded, but {expected.get(group, 0)} were counted"
             )
     if repair:
         connection.execute(sa.delete(get_table(TallyRow)))
@@ -145,8 +145,9 @@ def _check_entries(connection: Connection, repair: bool) -> list[str]:
                 continue
             wrong.append(expected)
             differences.append(
-                f"entry {entry.entry_id} ({entry.pipeline}) stands as {entry.outcome} with"
-                f" {entry.open_count} open; its dispositions say {expected.outcome} with {opened} open"
+                f"entry {entry.entry_id} ({entry.pipeline}) is recorded as "
+                f"{entry.outcome} with {entry.open_count} open; its dispositions say "
+                f"{expected.outcome} with {opened} open"
             )
         if repair:
             upsert(connection, EntryRow, wrong)
@@ -208,6 +209,6 @@ def _find_orphans(connection: Connection) -> list[str]:
         .limit(DIFFERENCES_MAX)
     )
     return [
-        f"entry {entry_id} ({pipeline}) is not on the books and has {count} dispositions"
+        f"entry {entry_id} ({pipeline}) is not in the ledger, but has {count} dispositions"
         for entry_id, pipeline, count in connection.execute(query)
     ]

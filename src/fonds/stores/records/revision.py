@@ -30,16 +30,16 @@ def refuse_foreign(connection: Connection) -> None:
     url = repr(connection.engine.url)
     if DEVELOPMENT_VERSION_TABLE in names_in_use:
         raise ConfigurationError(
-            f"{url} was made by a Fonds from before the first release and cannot be migrated."
-            " Choose a new home and run `fonds ingest` again."
+            f"{url} was made by Fonds before its first release and cannot be migrated. "
+            "Choose a new home and run `fonds ingest` again."
         )
     if connection.dialect.name != "sqlite":
         names_in_use &= {*metadata.tables}
     if names_in_use:
         names = ", ".join(sorted(names_in_use)[:5])
         raise ConfigurationError(
-            f"{url} was not made by Fonds: it has the tables {names}."
-            " Choose another database for the records."
+            f"{url} was not made by Fonds; it has the tables {names}. Choose another "
+            "database for the records."
         )
 
 

@@ -74,7 +74,7 @@ class S3Blobs:
         key, content_type = blob.key, blob.content_type
         name = self._build_name(key)
         if not _HEADER.fullmatch(content_type):
-            raise ConfigurationError(f"{content_type!r} is no content type (of the blob {key!r})")
+            raise ConfigurationError(f"{content_type!r} is not a content type (blob key {key!r})")
         attributes = {"Content-Type": content_type}
         if key.startswith(PUBLIC_PREFIX):
             attributes["Cache-Control"] = PUBLIC_CACHE_CONTROL
@@ -144,7 +144,8 @@ class S3Blobs:
         name = _ENCODED.sub(lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), full_key)
         if len(name.encode()) > KEY_MAX_BYTES:
             raise ConfigurationError(
-                f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes below {prefix!r}"
+                f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes with "
+                f"the prefix {prefix!r}"
             )
         return name
 

@@ -125,8 +125,8 @@ def open_store(address: S3Address) -> S3Store:
         )
     except (BaseError, ValueError) as error:
         raise ConfigurationError(
-            f"{address.display_url} cannot be used: {type(error).__name__}. Check the variables AWS_… of"
-            " the environment."
+            f"Cannot use {address.display_url}: {type(error).__name__}. Check the "
+            "environment variables AWS_…."
         ) from None
 
 
@@ -172,9 +172,9 @@ def _check(address: S3Address, *, is_whole_bucket: bool) -> None:
 
 def _build_malformed_error() -> ConfigurationError:
     return ConfigurationError(
-        "the URL of the blobs or the archive cannot be understood. Write s3://BUCKET/PREFIX for AWS, or"
-        " s3://KEY:SECRET@HOST:PORT/BUCKET/PREFIX?scheme=http&region=REGION with key and secret"
-        " percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
+        "Invalid S3 URL of the blobs or the archive. Write s3://BUCKET/PREFIX for AWS, "
+        "or s3://KEY:SECRET@HOST:PORT/BUCKET/PREFIX?scheme=http&region=REGION with key "
+        "and secret percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
     )
 
 
@@ -216,21 +216,21 @@ def explain(error: Exception, address: S3Address) -> FondsError:
     reply = _format_error(text, status, code)
     if status == 507 or code in _FULL:
         return StorageFullError(
-            f"no room left at {address.display_url} ({reply}); make room there or raise the quota,"
-            " then give the same command again."
+            f"No space left at {address.display_url} ({reply}). Free some space or raise "
+            "the quota, and run the command again."
         )
     if code == _NO_BUCKET:
         return _build_no_bucket_error(address)
     if code not in _PASSING_CODES and (status in _DENIED_STATUSES or code == "AccessDenied"):
         return ConfigurationError(
-            f"{address.display_url} refuses the keys it is given, or they do not allow this ({reply}). Check"
-            " key, secret, this machine's clock, and that s3:ListBucket, s3:GetObject,"
-            " s3:PutObject and s3:DeleteObject are allowed."
+            f"{address.display_url} refuses the keys, or they do not allow this "
+            f"({reply}). Check key, secret and the clock of this machine, and that "
+            "s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject are allowed."
         )
     if _is_lasting(text, status, code):
         return ConfigurationError(
-            f"{address.display_url} cannot be used: {reply}. Check scheme, region and certificate of the"
-            " URL, and that no object has the name of a folder."
+            f"Cannot use {address.display_url}: {reply}. Check scheme, region and "
+            "certificate of the URL, and that no object has the name of a folder."
         )
     return StoreUnavailableError(f"{address.display_url} does not answer: {reply}.")
 
@@ -253,8 +253,8 @@ def _is_lasting(text: str, status: int | None, code: str | None) -> bool:
 def _build_no_bucket_error(address: S3Address) -> ConfigurationError:
     endpoint_option = f" --endpoint-url {address.endpoint}" if address.endpoint else ""
     return ConfigurationError(
-        f"there is no bucket for {address.display_url}. Make it, for example by"
-        f" `aws s3api create-bucket --bucket {address.bucket}{endpoint_option}`, then try again."
+        f"No bucket for {address.display_url}. Create it, for example with `aws s3api "
+        f"create-bucket --bucket {address.bucket}{endpoint_option}`, and try again."
     )
 
 
@@ -271,7 +271,7 @@ def _parse_code(text: str) -> str | None:
 def _format_error(text: str, status: int | None, code: str | None) -> str:
     """Return one line: the server's own message, or why there is none."""
     if _NO_KEYS.search(text):
-        return "no keys: neither AWS_ACCESS_KEY_ID nor this machine's metadata service gives any"
+        return "no keys in AWS_ACCESS_KEY_ID or the machine's metadata service"
     message = _MESSAGE.search(text)
     parts = [str(status or ""), code or "", html.unescape(message[1]) if message else ""]
     if not any(parts):

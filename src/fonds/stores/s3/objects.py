@@ -90,7 +90,7 @@ def list_versions(address: S3Address, key: str) -> list[tuple[str, datetime]]:
             (element["versionid"], _parse_time(element["lastmodified"])) for element in matching
         ]
     except (DamagedInputError, KeyError, ValueError) as error:
-        message = f"{address.display_url} lists versions in no form that is known: {error}"
+        message = f"{address.display_url} lists versions in an unknown format: {error}"
         raise PermanentError(Reason.UNREADABLE_SOURCE, message) from error
 
 
@@ -256,7 +256,7 @@ class S3Objects:
             if size_bytes > max_bytes:
                 raise LimitError(
                     Reason.TOO_LARGE,
-                    f"the object has {size_bytes} bytes; at most {max_bytes} are read",
+                    f"the object has {size_bytes} bytes; the limit is {max_bytes}",
                 )
             return response.bytes().to_bytes(), response.meta["last_modified"]
 
@@ -284,7 +284,9 @@ class S3Objects:
                         modified_at = item["last_modified"].isoformat()
                         listed.append((f"s3://{bucket}/{item['path']}", item["size"], modified_at))
                 if len(listed) > LISTED_MAX:
-                    raise LimitError(Reason.TOO_LARGE, f"more than {LISTED_MAX} objects begin so")
+                    raise LimitError(
+                        Reason.TOO_LARGE, f"more than {LISTED_MAX} objects have this prefix"
+                    )
             return sorted(listed)
 
         # Permission is checked for an object that would match the prefix.
@@ -302,7 +304,7 @@ class S3Objects:
             )
         except (ValueError, ConfigurationError) as error:
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, f"the object cannot be asked for: {error}"
+                Reason.UNREADABLE_SOURCE, f"the object cannot be requested: {error}"
             ) from error
 
     def _split_url(self, url: str) -> tuple[str, str]:
@@ -313,14 +315,14 @@ class S3Objects:
         if match is None or url.endswith("/"):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                "not s3://BUCKET/KEY; server and secrets belong into the setting s3_url",
+                "not s3://BUCKET/KEY; server and secrets belong in the setting s3_url",
             )
         allowed = self._server
         is_below_prefix = match[2].startswith(f"{allowed.prefix}/") or not allowed.prefix
         if not self._any_bucket and (match[1] != allowed.bucket or not is_below_prefix):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"s3_url allows to read only what is in {allowed.display_url}",
+                f"s3_url only allows reading in {allowed.display_url}",
             )
         return match[1], match[2]
 
@@ -340,9 +342,9 @@ def _parse_server(url: str) -> tuple[S3Address, bool]:
         return replace(with_bucket, prefix=""), with_bucket.endpoint is not None
     except (ValueError, ConfigurationError):
         raise ConfigurationError(
-            "the setting s3_url cannot be understood. Leave it empty for AWS, or write"
-            " s3://KEY:SECRET@HOST:PORT?scheme=http&region=REGION with key and secret"
-            " percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
+            "Invalid setting s3_url. Leave it empty for AWS, or write "
+            "s3://KEY:SECRET@HOST:PORT?scheme=http&region=REGION with key and secret "
+            "percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
         ) from None
 
 
@@ -362,6 +364,8 @@ def _translate_error(error: Exception, address: S3Address) -> PermanentError | T
         )
     return PermanentError(
         Reason.UNREADABLE_SOURCE,
-        f"{address.display_url} refuses to give it ({detail}); check s3_url, its key and secret, and that"
-        " s3:GetObject is allowed",
+        (
+            f"{address.display_url} refuses access ({detail}); check s3_url, its key and "
+            "secret, and that s3:GetObject is allowed"
+        ),
     )

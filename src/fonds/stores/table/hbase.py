@@ -177,7 +177,7 @@ class HbaseTable:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         if not parts.hostname:
-            raise ConfigurationError("hbase: the URL names no host: hbase://host:9090")
+            raise ConfigurationError("hbase: the URL has no host. Write hbase://host:9090")
         self._host, self._port = parts.hostname, parts.port or PORT
         self._server_name = f"HBase at {self._host}:{self._port}"
         self._compression = options.get("compression", "").upper()
@@ -212,8 +212,8 @@ class HbaseTable:
         if missing := sorted(declared - (existing or frozenset())):
             family_definitions = ", ".join(f"{{NAME => '{one}', VERSIONS => 1}}" for one in missing)
             raise ConfigurationError(
-                f"table {table!r} lacks the families {missing}; add them in the HBase shell:"
-                f" alter '{table}', {family_definitions}"
+                f"Table {table!r} lacks the families {missing}. Add them in the HBase "
+                f"shell: alter '{table}', {family_definitions}"
             )
 
     def list_tables(self) -> dict[str, frozenset[str]]:
@@ -248,8 +248,9 @@ class HbaseTable:
         if self._regions > 1 and JOURNAL_NAME in table:
             statement = build_create_statement(table, families, self._regions, self._in_memory)
             raise ConfigurationError(
-                f"table {table!r} is to have {self._regions} regions, which a Thrift server cannot make."
-                f" Make it in the HBase shell, then run the same command again: {statement}"
+                f"Table {table!r} needs {self._regions} regions, which a Thrift server "
+                "cannot create. Create it in the HBase shell, then run the command "
+                f"again: {statement}"
             )
 
     def put(
@@ -345,7 +346,7 @@ class HbaseTable:
     def _get_families(self, table: str) -> frozenset[str]:
         families = self._families.get(table) or self._find_families(table)
         if families is None:
-            raise ConfigurationError(f"there is no table {table!r}; declare it first.")
+            raise ConfigurationError(f"No table {table!r}; declare it first.")
         return families
 
     def _find_families(self, table: str) -> frozenset[str] | None:
@@ -380,7 +381,7 @@ class HbaseTable:
     def _borrow_connection(self) -> Iterator[happybase.Connection]:
         """Yield an idle or new connection; it is reused afterwards unless an error occurred."""
         if not self._slots.acquire(timeout=ANSWER_MAX_S):
-            raise StoreUnavailableError(f"{self._server_name}: no connection became free")
+            raise StoreUnavailableError(f"{self._server_name}: all connections are in use")
         try:
             try:
                 connection = self._idle.pop()
@@ -417,10 +418,10 @@ class HbaseTable:
         self._families.clear()
         if "TableNotFound" in message or "NoSuchColumnFamily" in message:
             return ConfigurationError(
-                f"{self._server_name}: no table or family of this name: {message}"
+                f"{self._server_name}: no table or family with this name: {message}"
             )
         if "KeyValue size too large" in message or "exceeds" in message:
             return LimitError(
-                Reason.TOO_LARGE, f"a cell is larger than {self._server_name} takes: {message}"
+                Reason.TOO_LARGE, f"a cell is too large for {self._server_name}: {message}"
             )
         return StoreUnavailableError(f"{self._server_name} refuses for now: {message}")

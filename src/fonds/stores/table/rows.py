@@ -32,7 +32,9 @@ def select_columns(
     if columns is None:
         return None
     if len(columns) > COLUMNS_MAX:
-        raise ValueError(f"{len(columns)} columns are more than {COLUMNS_MAX}: ask for families")
+        raise ValueError(
+            f"{len(columns)} columns are more than {COLUMNS_MAX}; request families instead"
+        )
     check_families(table, families, columns)
     whole_families = {name.removesuffix(":") for name in columns if name.partition(":")[2] == ""}
     names = {name for name in columns if name.partition(":")[0] not in whole_families}
@@ -47,23 +49,23 @@ def check_cells(table: str, families: Collection[str], columns: Sequence[str]) -
     """
     selection = select_columns(table, families, columns)
     if selection is None or selection.families:
-        raise ValueError("cells are removed by their whole names, not by families")
+        raise ValueError("cells are deleted by column, not by family")
     return selection.names
 
 
 def check_key(key: bytes) -> None:
     """Raises ValueError for a key that is empty or too long for HBase."""
     if not 0 < len(key) <= KEY_MAX_BYTES:
-        raise ValueError(f"a row key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
+        raise ValueError(f"a row key must have 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
 
 
 def reject_extra_families(table: str, existing: Collection[str], expected: Collection[str]) -> None:
     """Raises ConfigurationError when a table has families that are not expected."""
     if set(existing) - set(expected):
         raise ConfigurationError(
-            f"table {table!r} has the families {sorted(existing)}, not"
-            f" {sorted(expected)}; use another table name,"
-            " or declare them with table_families."
+            f"Table {table!r} has the families {sorted(existing)}, not "
+            f"{sorted(expected)}. Use another table name, or declare the families with "
+            "table_families."
         )
 
 
@@ -72,14 +74,15 @@ def check_families(table: str, families: Collection[str], columns: Iterable[str]
     for column in columns:
         if column.partition(":")[0] not in families or ":" not in column:
             raise ConfigurationError(
-                f"table {table!r} has no family for the column {column!r}; it has {sorted(families)}"
+                f"Table {table!r} has no family for the column {column!r}; it has "
+                f"{sorted(families)}"
             )
 
 
 def check_conditions(where_equal: Mapping[bytes, bytes] | None) -> None:
     """Raises ValueError for an empty value, which HBase treats as a missing cell."""
     if where_equal is not None and not all(where_equal.values()):
-        raise ValueError("a cell without bytes is not told from none: it cannot be compared")
+        raise ValueError("an empty cell is the same as a missing one and cannot be compared")
 
 
 def find_prefix_end(prefix: bytes) -> bytes | None:

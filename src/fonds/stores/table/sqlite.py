@@ -62,7 +62,8 @@ class SqliteTable:
         declared = sorted(set(families))
         if not declared or any(not family or ":" in family for family in declared):
             raise ConfigurationError(
-                f"table {table!r}: families are names without a colon, not {families!r}"
+                f"Table {table!r} needs families whose names are not empty and have no colon,"
+                f" not {families!r}"
             )
         if self._file.read_only:
             with self._file.read_connection() as connection:
@@ -179,7 +180,7 @@ def _find_table(connection: sqlite3.Connection, table: str) -> tuple[int, set[st
         "SELECT number, families FROM tables WHERE name = ?", (table,)
     ).fetchone()
     if row is None:
-        raise ConfigurationError(f"there is no table {table!r}; declare it first.")
+        raise ConfigurationError(f"No table {table!r}; declare it first.")
     return row[0], set(json.loads(row[1]))
 
 

@@ -163,14 +163,14 @@ def test_a_picture_is_bare_and_needs_the_key_of_its_pdf() -> None:
     assert encode(picture) == b"\xff\xd8"
     assert decode(Message("m", b"\xff\xd8", SHA1), Thumbnail, "360px-webp") == picture
     for key, body in (("../../etc", b"x"), ("", b"x"), (SHA1, b"")):
-        with pytest.raises(DamagedInputError, match="needs the PDF's SHA-1") as raised:
+        with pytest.raises(DamagedInputError, match="must be the SHA-1 of the PDF") as raised:
             decode(Message("m", body, key), Thumbnail)
         assert raised.value.reason is Reason.BAD_MESSAGE
 
 
 @given(results)
 def test_a_result_of_another_program_is_not_believed(item: PdfText) -> None:
-    with pytest.raises(DamagedInputError, match="put work on") as raised:
+    with pytest.raises(DamagedInputError, match="send work to") as raised:
         decode(Message("m", encode(item), item.sha1hex), PdfText)
     assert raised.value.reason is Reason.BAD_MESSAGE
 
@@ -241,7 +241,7 @@ def test_whatever_others_put_is_a_task_or_bad_with_a_sentence(
         assert isinstance(found, Task)
         assert found.entry.id == "m"
         return
-    with pytest.raises(DamagedInputError, match=r"^no work object: .") as raised:
+    with pytest.raises(DamagedInputError, match=r"^not a work object: .") as raised:
         decode(message, UnextractedPdf)
     assert raised.value.reason is Reason.BAD_MESSAGE
 

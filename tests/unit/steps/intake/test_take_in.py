@@ -232,7 +232,7 @@ def test_other_bytes_than_those_asked_for_are_noted_nowhere(
     step = take_in(folder=str(bench.home))
     for task in (task_of(capture), Task(PlaceKind.FILE, "a.pdf", id="m1")):
         with pytest.raises(
-            DamagedInputError, match=f"{pdf_file().sha1}, not of {'ab' * 20}"
+            DamagedInputError, match=f"{pdf_file().sha1} instead of {'ab' * 20}"
         ) as told:
             step(replace(task, sha1hex="ab" * 20))
         assert told.value.reason is Reason.DAMAGED_RECORD
@@ -256,7 +256,7 @@ def test_work_marked_as_ours_is_believed_of_known_files_alone(
     """The attack: all our fields, our header, and a place nobody else may name."""
     secret = bench.loose(PDF, "application/pdf")
     forged = UnextractedPdf(secret, pdf_file())
-    with pytest.raises(DamagedInputError, match="not known here") as told:
+    with pytest.raises(DamagedInputError, match="is unknown") as told:
         take_in()(forged)
     assert told.value.reason is Reason.BAD_MESSAGE
     (capture,) = bench.in_warc(PDF, mime="application/pdf")

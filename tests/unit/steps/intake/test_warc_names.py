@@ -59,12 +59,14 @@ def test_a_name_that_several_warcs_may_mean_leads_nowhere(tmp_path: Path, record
     copies = {"a/y.warc.gz": "3", "b/y.warc.gz": "3"}
     many = {f"{n:03}/z.warc.gz": "4" for n in range(ALIKE_MAX)}
     add_warcs(records, tmp_path, twins | copies | many)
-    with pytest.raises(PermanentError, match=r"end alike: a/x\.warc\.gz, b/x\.warc\.gz\. Name it"):
+    with pytest.raises(
+        PermanentError, match=r"end like it: a/x\.warc\.gz, b/x\.warc\.gz\. Give the name"
+    ):
         list_paths(records, "x.warc.gz")
     assert list_paths(records, "mine/a/x.warc.gz") == [str(tmp_path / "a/x.warc.gz")]
     assert list_paths(records, "a/x.warc.gz") == [str(tmp_path / "a/x.warc.gz")]
     assert sorted(list_paths(records, "y.warc.gz")) == [
         str(tmp_path / f"{n}/y.warc.gz") for n in "ab"
     ]
-    with pytest.raises(PermanentError, match=r"004/z\.warc\.gz, …\. Name it"):
+    with pytest.raises(PermanentError, match=r"004/z\.warc\.gz, …\. Give the name"):
         list_paths(records, "z.warc.gz")
