@@ -1,9 +1,10 @@
 """Convert typed values to the JSON that rows store, and back.
 
-A stored value is a struct, a dataclass, a story, or a mapping of such values. Reading never loses
-data: a struct with a field `unknown` keeps there every stored field that its own fields do not
-express, because the name is unknown or the value has another type. Writing it returns the same
-JSON. Other types ignore unknown fields.
+A stored value is a struct, a dataclass, a story, or a mapping of such values. Columns that other
+programs write have a struct with a field `unknown`. It keeps every stored field that the other
+fields do not express, because its name is unknown or its value has another type. Writing the struct
+returns the same JSON. A story keeps unknown fields too. Other types ignore them, and they are gone
+when the column is written again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -20,7 +21,6 @@ from fonds.model.story import Story
 from fonds.model.story_json import build_story, encode_story
 
 UNKNOWN = "unknown"
-T = TypeVar("T")
 
 
 def is_stored_type(kind: Any) -> bool:
@@ -49,7 +49,7 @@ def encode_row(row: Any) -> dict[str, Any]:
     return {column.name: encode_stored(getattr(row, column.name)) for column in fields(row)}
 
 
-def decode_stored(kind: type[T], value: Any) -> Any:
+def decode_stored(kind: Any, value: Any) -> Any:
     """Return plain JSON data as a typed value.
 
     A field of a wrong type has its default, and of a list or mapping the invalid elements are left
