@@ -73,11 +73,11 @@ def main() -> None:
     parser.add_argument(
         "--files", type=int, default=FILES, help="PDFs and pages, each [%(default)s]"
     )
-    asked = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-bench-") as scratch:
         work = Path(scratch)
-        data = asked.data or (CORPUS if CORPUS.is_dir() else sample_crawl(work / "sample"))
-        found = gather(data, asked.files, work / "home")
+        data = args.data or (CORPUS if CORPUS.is_dir() else sample_crawl(work / "sample"))
+        found = gather(data, args.files, work / "home")
         print(f"Input: {len(found.pdfs)} PDFs and {len(found.pages)} pages of {data}", flush=True)
         if found.pdfs:
             print_table(

@@ -64,7 +64,7 @@ def printed(record: dict[str, object]) -> str:
     names: list[dict[str, str]] = record["author"]  # type: ignore[assignment]
     title, container = record["title"][0], record["container-title"][0]  # type: ignore[index]
     year = record["issued"]["date-parts"][0][0]  # type: ignore[index]
-    told = ", ".join(f"{one['family']}, A. B." for one in names)
+    told = ", ".join(f"{name['family']}, A. B." for name in names)
     return f"{told} ({year}). {title}. {container}, {record['volume']}({record['issue']}), {record['page']}."
 
 

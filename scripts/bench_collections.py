@@ -144,12 +144,12 @@ def read(folder: Path, ended: Event, there: object) -> None:
     there.send(None)  # type: ignore[attr-defined]
     while not ended.is_set():
         started = time.perf_counter()
-        found = load_clusters(tables, NAME)
+        clusters = load_clusters(tables, NAME)
         lists_ms.append(1000 * (time.perf_counter() - started))
-        if found is None:
+        if clusters is None:
             continue
         started = time.perf_counter()
-        list_members(tables, NAME, found.clusters[0].label)
+        list_members(tables, NAME, clusters.clusters[0].label)
         pages_ms.append(1000 * (time.perf_counter() - started))
         time.sleep(0.01)
     there.send((lists_ms, pages_ms))  # type: ignore[attr-defined]

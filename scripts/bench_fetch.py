@@ -284,29 +284,29 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=50_000)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--serve", type=int)
-    asked = parser.parse_args()
-    if asked.serve:
-        asyncio.run(_serve(asked.serve))
+    args = parser.parse_args()
+    if args.serve:
+        asyncio.run(_serve(args.serve))
         return
     collect_seldom()  # As every process of ours does.
-    print(f"{asked.pages:,} pages of {asked.size:,} bytes, {asked.hosts} hosts, {AT_ONCE} at once")
-    with serving(asked.size) as port:
+    print(f"{args.pages:,} pages of {args.size:,} bytes, {args.hosts} hosts, {AT_ONCE} at once")
+    with serving(args.size) as port:
         bare = None
-        if not asked.no_peers:
+        if not args.no_peers:
             with peers() as known:
                 for name, measure in known.items():
-                    urls = addresses(port, asked.hosts, asked.pages, name)
-                    rate = show(name, asked.pages, measure(urls), bare)
+                    urls = addresses(port, args.hosts, args.pages, name)
+                    rate = show(name, args.pages, measure(urls), bare)
                     bare = rate if name == "aiohttp" else bare
         for name, kept in (
             ("fonds, fetched and let go", False),
             ("fonds, fetched into the spool", True),
         ):
-            urls = addresses(port, asked.hosts, asked.pages, str(kept))
-            show(name, asked.pages, fetch_all(urls, kept=kept), bare)
-        if asked.whole:
-            urls = addresses(port, asked.hosts, asked.whole, "whole")
-            show("fonds fetch, the whole road", asked.whole, whole_road(urls), bare)
+            urls = addresses(port, args.hosts, args.pages, str(kept))
+            show(name, args.pages, fetch_all(urls, kept=kept), bare)
+        if args.whole:
+            urls = addresses(port, args.hosts, args.whole, "whole")
+            show("fonds fetch, the whole road", args.whole, whole_road(urls), bare)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def ours(name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | Non
 
 def show_labels(texts: list[str], made: Clustering) -> None:
     """c_v of the clusters' ten terms, and which of them are function words."""
-    terms = [[term.lower() for term, _ in one.terms] for one in made.levels[0].clusters]
+    terms = [[term.lower() for term, _ in cluster.terms] for cluster in made.levels[0].clusters]
     stopped = [term for listed in terms for term in listed if term in load_function_words("en")]
     print(f"|  | c_v {coherence(texts, terms):.3f}, function words {stopped} |  |  |")
     for one in made.levels[0].clusters[:8]:
@@ -177,14 +177,14 @@ def stability(names: Sequence[str]) -> None:
         known = int(len(texts) / 1.1)
         options = Options(clusters=int(truth.max()) + 1)
         first = build(GroupingInput(texts[:known]), options, version=1)
-        ids = tuple(one.id for one in first.levels[0].clusters)
+        ids = tuple(cluster.id for cluster in first.levels[0].clusters)
         members = np.full(len(texts), -1)
         members[:known] = first.levels[0].members
         warm = build(
             GroupingInput(texts), options, version=2, previous=PreviousClustering(members, ids)
         )
         cold = build(GroupingInput(texts), options, version=2)
-        new_ids = [one.id for one in warm.levels[0].clusters]
+        new_ids = [cluster.id for cluster in warm.levels[0].clusters]
         kept = np.mean(
             [
                 ids[old] == new_ids[new]

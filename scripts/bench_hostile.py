@@ -75,8 +75,8 @@ def main() -> int:
         beside.append(_run(mixed))
     share = max(one.per_child_s for one in beside) / max(one.per_child_s for one in alone)
     for title, runs in (("alone", alone), ("beside hostile ones", beside)):
-        rates = ", ".join(f"{one.per_child_s:.1f}" for one in runs)
-        peak = max(one.peak_bytes for one in runs) / 1e6
+        rates = ", ".join(f"{run.per_child_s:.1f}" for run in runs)
+        peak = max(run.peak_bytes for run in runs) / 1e6
         print(f"{title:20} {rates} sound PDFs a second of child time; {peak:.0f} MB at most")
     print(f"of {len(hostile)} hostile ones: {dict(beside[-1].statuses)}")
     bad = sorted({name for one in (*alone, *beside) for name in one.bad})

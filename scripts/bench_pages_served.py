@@ -127,10 +127,10 @@ def _asked(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Count
         threading.Thread(target=_ask, args=(users, paths, n, took, statuses))
         for n in range(users.count)
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return sorted(took), statuses, (_cpu_s(pid) - before) / max(1, len(took))
 
 

@@ -56,14 +56,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of PDFs")
     parser.add_argument("--files", type=int, default=100, help="at most so many [%(default)s]")
     parser.add_argument("--copies", type=int, default=COPIES, help="of each [%(default)s]")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-bench-") as scratch:
         work = Path(scratch)
-        papers = sorted(gather(asked.data, work))[: asked.files]
+        papers = sorted(gather(args.data, work))[: args.files]
         few, many = work / "few", work / "many"
         copy(papers, few, 1)
-        copy(papers, many, 1 + asked.copies)
-        more = len(papers) * asked.copies
+        copy(papers, many, 1 + args.copies)
+        more = len(papers) * args.copies
         print(f"{len(papers)} papers, {sum(p.stat().st_size for p in papers) / 1e6:.1f} MB")
         _beside_poppler(papers, few, many, more)
         _processes(many)

@@ -172,8 +172,8 @@ def _travel(queue: Queue, reader: Subscription, body: bytes, count: int) -> None
 
 
 def _each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
-    for one in things:
-        act(one)
+    for thing in things:
+        act(thing)
 
 
 def _put(store: Blobs, data: bytes, key: str) -> None:

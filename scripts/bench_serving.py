@@ -99,10 +99,10 @@ def _normal(port: int, clients: int, seconds: float) -> tuple[list[float], Count
             number += 1
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(clients)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return took, statuses
 
 

@@ -91,7 +91,9 @@ def pages(folder: Path) -> None:
     with ProcessPoolExecutor(2) as pool:
         texts = list(pool.map(text_of, paths, chunksize=10))
     begun = time.process_time()
-    signed = {n: found for n, text in enumerate(texts) if (found := compute_signature(text))}
+    signed = {
+        n: signature for n, text in enumerate(texts) if (signature := compute_signature(text))
+    }
     took_s = time.process_time() - begun
     told("pages with a signature", len(signed), f"of {len(paths):,}")
     told("CPU a page", took_s / len(paths) * 1e3, "ms")

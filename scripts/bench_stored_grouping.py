@@ -123,8 +123,8 @@ def stability(names: list[str]) -> None:
         known = int(len(texts) / (1 + NEW_SHARE))
         with tempfile.TemporaryDirectory() as made:
             changes = opened(Path(made))
-            asked = build_configuration({"clusters": int(truth.max()) + 1})
-            save_configuration(changes.tables, NAME.namespace, DEFAULT, asked)
+            configuration = build_configuration({"clusters": int(truth.max()) + 1})
+            save_configuration(changes.tables, NAME.namespace, DEFAULT, configuration)
             documents = [Document(f"{place:08d}", texts[place]) for place in order]
             changes.put(NAME, documents[:known])
             before = _ids(changes.tables, rebuild(changes, NAME, threads=1).timestamp)
@@ -153,8 +153,10 @@ def _ids(tables: Tables, timestamp: int) -> dict[str, str]:
 
 def _nmi(found: dict[str, str], truth: np.ndarray, documents: list[Document]) -> float:
     """What is in no cluster counts as one of its own for each document."""
-    clusters = [found.get(one.id, one.id) for one in documents]
-    return float(normalized_mutual_info_score(truth[[int(one.id) for one in documents]], clusters))
+    clusters = [found.get(document.id, document.id) for document in documents]
+    return float(
+        normalized_mutual_info_score(truth[[int(document.id) for document in documents]], clusters)
+    )
 
 
 def main(words: list[str]) -> None:

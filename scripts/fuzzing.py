@@ -72,12 +72,12 @@ def fuzz(target: str, seconds: int) -> bool:
             stderr=log,
             check=False,
         )
-    said = (folder / "log").read_text("utf-8", "replace")
-    runs = re.findall(r"^(?:Done |#)(\d+)", said, re.MULTILINE)
+    text = (folder / "log").read_text("utf-8", "replace")
+    runs = re.findall(r"^(?:Done |#)(\d+)", text, re.MULTILINE)
     took = f"{int(runs[-1]) if runs else 0:,} inputs in {time.monotonic() - began:.0f} s"
     print(f"{target}: {took}, {'held' if not done.returncode else 'BROKEN'}", flush=True)
     if done.returncode:
-        print("\n".join(said.splitlines()[-12:])[:4_000], flush=True)
+        print("\n".join(text.splitlines()[-12:])[:4_000], flush=True)
     return not done.returncode
 
 

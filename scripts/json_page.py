@@ -35,8 +35,8 @@ def _parts() -> Iterator[str]:
     yield TOP
     for command, answers in sorted(ANSWERS.items()):
         yield f"\n## fonds {command}\n"
-        for one in answers:
-            yield from _answer(one)
+        for answer in answers:
+            yield from _answer(answer)
     yield "\n## Others\n\n| command | output |\n|---|---|\n"
     for command, said in sorted(OTHERWISE.items()):
         yield f"| `{command}` | {said} |\n"
@@ -45,7 +45,7 @@ def _parts() -> Iterator[str]:
 
 def _rows() -> Iterator[str]:
     """The rows that fields are said to be, each with its columns."""
-    said = [field.meaning for some in ANSWERS.values() for one in some for field in one.fields]
+    said = [field.meaning for answer in ANSWERS.values() for one in answer for field in one.fields]
     named = set(re.findall(r"rows? of `(\w+)`", " ".join(said)))
     yield "\n## Rows\n\nWhat is called a row of a table above is an object of these fields.\n"
     for row in sorted(ROWS, key=lambda one: one.TABLE):
@@ -65,7 +65,7 @@ def _words(hint: Any) -> str:
     """The type of JSON a value of this type becomes."""
     if hint is Any:
         return "any"
-    parts = [one for one in get_args(hint) if one is not NoneType]
+    parts = [arg for arg in get_args(hint) if arg is not NoneType]
     if NoneType in get_args(hint):
         return f"{name_json_type(parts[0])} or null"
     return name_json_type(hint)

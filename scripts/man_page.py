@@ -96,7 +96,11 @@ def _commands(
 def _command(path: Sequence[str], command: click.Command) -> Iterator[str]:
     shared = {option.name for option in build_global_options()}
     context = click.Context(command, info_name=path[-1])
-    usage = " ".join(one for one in command.collect_usage_pieces(context) if one != "[OPTIONS]")
+    usage = " ".join(
+        usage_piece
+        for usage_piece in command.collect_usage_pieces(context)
+        if usage_piece != "[OPTIONS]"
+    )
     yield f".SS {_text(' '.join(['fonds', *path, usage]).strip())}"
     yield from _prose(command.help or "")
     for one in command.params:

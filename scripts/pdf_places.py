@@ -70,25 +70,23 @@ def main() -> int:
         "--words", nargs="*", default=(), help="only places where poppler has one of these"
     )
     parser.add_argument("--each", type=int, default=12, help="at most so many places of a PDF [12]")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     rows, count = [], 0
-    for path in _files(asked.paths):
+    for path in _files(args.paths):
         found = [
-            one
-            for one in places(path)
-            if not asked.words or set(asked.words) & {*one.theirs.split()}
+            one for one in places(path) if not args.words or set(args.words) & {*one.theirs.split()}
         ]
-        shown = found[: asked.each]
+        shown = found[: args.each]
         count += len(shown)
         print(f"{path}: {len(found)} places differ, {len(shown)} shown", file=sys.stderr)
         rows += list(_rows(path, shown))
     head = "<tr><th>where</th><th>the place</th><th>poppler</th><th>Fonds</th></tr>"
-    asked.out.write_text(
+    args.out.write_text(
         f"<!doctype html><meta charset=utf-8><title>Places</title><style>{STYLE}</style>"
         f"<table>{head}{''.join(rows)}</table>",
         "utf-8",
     )
-    print(f"{asked.out}: {count} places")
+    print(f"{args.out}: {count} places")
     return 0 if count else 1
 
 

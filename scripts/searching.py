@@ -67,7 +67,7 @@ def run(
     for name in ("jvm.options", "log4j2.properties"):
         lines = (folder / "home" / "config" / name).read_text().splitlines()
         # The garbage collector's log would go where the user that runs it may not write.
-        (conf / name).write_text("\n".join(one for one in lines if "Xlog:gc" not in one) + "\n")
+        (conf / name).write_text("\n".join(line for line in lines if "Xlog:gc" not in line) + "\n")
     whole = {**settings, "path.data": str(data), "path.logs": str(folder / "logs")}
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in whole.items()]
     (conf / f"{program}.yml").write_text("".join(lines))

@@ -102,20 +102,20 @@ def _environment(conf: Path) -> dict[str, str]:
 
 
 def _home() -> Path:
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
         raise RuntimeError("pyspark is not installed")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def ready(folder: Path, port: int) -> bool:
     """The master says that both workers are there."""
     try:
         with socket.create_connection((HOST, port), 2):
-            said = (folder / "master.log").read_text("utf-8", "replace")
+            text = (folder / "master.log").read_text("utf-8", "replace")
     except OSError:
         return False
-    return said.rpartition("Starting Spark master")[2].count("Registering worker") >= WORKERS
+    return text.rpartition("Starting Spark master")[2].count("Registering worker") >= WORKERS
 
 
 def url(folder: Path, port: int) -> str:

@@ -85,7 +85,7 @@ def _start_one(server: Server, folder: Path) -> str | None:
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:
         print(f"{server.name}: {error}", flush=True)
         return None
-    (home / "pids").write_text("".join(f"{one.pid}\n" for one in processes))
+    (home / "pids").write_text("".join(f"{process.pid}\n" for process in processes))
     installed_s = time.monotonic() - started
     if not _wait_until_ready(server, home, processes):
         print(f"{server.name}: it does not answer\n{_tail(home)}", flush=True)

@@ -28,7 +28,7 @@ def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:
         return []
     objects = [json.loads(line) for line in out.splitlines()]
     for told in objects:
-        faults = [_faults(one, told) for one in answers]
+        faults = [_faults(answer, told) for answer in answers]
         assert not all(faults), f"fonds {' '.join(words)} answers {told}: {min(faults, key=len)}"
     return objects
 

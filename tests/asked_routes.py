@@ -19,10 +19,10 @@ def routes_of(app: FastAPI) -> Iterator[Any]:
     """The routes themselves, out of the routers they came with."""
 
     def walk(routes: Sequence[Any]) -> Iterator[Any]:
-        for one in routes:
-            inner = getattr(one, "original_router", None)
+        for route in routes:
+            inner = getattr(route, "original_router", None)
             if inner is None:
-                yield one
+                yield route
             else:
                 yield from walk(inner.routes)
 

@@ -87,8 +87,8 @@ def _term(term: Term, text: str, document: IndexDocument) -> bool:
 
 
 def _has_form(word: str, text: str, language: str | None) -> bool:
-    wanted = list_stems(word, language)
-    return any(wanted & list_stems(written, language) for written, _ in iter_written_words(text))
+    stems = list_stems(word, language)
+    return any(stems & list_stems(written, language) for written, _ in iter_written_words(text))
 
 
 def _near(near: NearWords, there: list[str]) -> bool:

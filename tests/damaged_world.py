@@ -166,7 +166,7 @@ def cdxj(world: World) -> Path:
 
 
 def sql(statement: str, *values: Callable[[World], object]) -> Act:
-    return lambda world: (world.sql(statement, *(one(world) for one in values)), None)[1]
+    return lambda world: (world.sql(statement, *(value(world) for value in values)), None)[1]
 
 
 def books(*statements: str) -> Act:

@@ -37,7 +37,7 @@ def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = N
         shutil.copy(migrated, folder / "records.sqlite")
     kept = open_kept(folder, Clock(), tables=tables)
     documents = themed(240)
-    texts = [one.text for one in documents]
+    texts = [document.text for document in documents]
     kept.changes.put(
         NEWS,
         [

@@ -195,7 +195,7 @@ def _index(folder: Path) -> Path:
         for n, (url, body) in enumerate(zip(urls, bodies, strict=True))
     ]
     warc = _written(folder / "new-2026.warc.gz", records)
-    packed = [gzipped([one]) for one in records]
+    packed = [gzipped([record]) for record in records]
     lines = []
     for n, (url, offset, piece) in enumerate(zip(urls, offsets(packed), packed, strict=True)):
         fields = {

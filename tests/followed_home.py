@@ -82,8 +82,11 @@ def fill_sources(stores: Stores) -> None:
     stores.ledger.enter([last], entries, [STEP])
     stores.ledger.write(
         [
-            *(_ended(one, Verdict.DONE) for one in entries[:KEPT]),
-            *(_ended(one, Verdict.DROPPED, Reason.ROBOTS_DENIED) for one in entries[KEPT:-WAITING]),
+            *(_ended(entry, Verdict.DONE) for entry in entries[:KEPT]),
+            *(
+                _ended(entry, Verdict.DROPPED, Reason.ROBOTS_DENIED)
+                for entry in entries[KEPT:-WAITING]
+            ),
         ]
     )
 

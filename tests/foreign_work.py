@@ -197,23 +197,26 @@ def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> N
     assert not any("Traceback" in (row.detail or "") for row in rows.values())
     pages = TestClient(create_app(stores), base_url="http://localhost:8765")
     for sha1hex, name in one.sha1hexes.items():
-        found = build_description(stores, sha1hex)
-        assert found.file is not None, name
-        pdf: Any = found.derivatives.get("pdf")
+        description = build_description(stores, sha1hex)
+        assert description.file is not None, name
+        pdf: Any = description.derivatives.get("pdf")
         assert pdf is not None, name
-        assert (pdf.status, found.file.size_bytes) == ("success", len(one.pdfs[name]))
-        assert [row.sha1hex for row in found.captures] == [sha1hex], "it lies in a WARC"
-        assert {row.kind for row in found.entries} == {"message"}
-        assert found.document is not None
-        assert found.text_key, "its text is there"
-        assert found.thumbnail_key, "its picture is there"
+        assert (pdf.status, description.file.size_bytes) == ("success", len(one.pdfs[name]))
+        assert [row.sha1hex for row in description.captures] == [sha1hex], "it lies in a WARC"
+        assert {row.kind for row in description.entries} == {"message"}
+        assert description.document is not None
+        assert description.text_key, "its text is there"
+        assert description.thumbnail_key, "its picture is there"
         meta = read_file(
             stores.table.get(stores.journal, [build_row_key(sha1hex)])[build_row_key(sha1hex)]
         )
         assert meta is not None
         assert meta.sha1 == sha1hex
         page = pages.get(f"/file/{sha1hex}")
-        assert (page.status_code, format_url(found.captures[0].url) in page.text) == (200, True)
+        assert (page.status_code, format_url(description.captures[0].url) in page.text) == (
+            200,
+            True,
+        )
     audited = run_audit(stores, {"library": list_readers(settings)})
     assert audited.fault_texts == []
 

@@ -55,8 +55,8 @@ class Hidden:
     @property
     def marks(self) -> tuple[str, ...]:
         """No answer may say any of these, in whatever case."""
-        hashes = [encode_sha1_base32(bytes.fromhex(one)) for one in self.files]
-        return (*WORDS, SITE, *self.files, *hashes, *(one[:8] for one in self.files))
+        hashes = [encode_sha1_base32(bytes.fromhex(file)) for file in self.files]
+        return (*WORDS, SITE, *self.files, *hashes, *(file[:8] for file in self.files))
 
 
 def add_hidden(

@@ -89,7 +89,7 @@ def _clock(at: datetime) -> Iterator[None]:
 
 def _work_off(threads: WorkerThreads) -> None:
     # Nothing is on its way to a stage while another works: no batch waits for more.
-    stages = [replace(one, stage=replace(one.stage, linger_s=0.0)) for one in threads.stages]
+    stages = [replace(stage, stage=replace(stage.stage, linger_s=0.0)) for stage in threads.stages]
     loops = [threads.make_loop(bound) for bound in stages]
     is_pending = True
     while is_pending:

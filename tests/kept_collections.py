@@ -65,8 +65,8 @@ class Kept:
 
     def close(self) -> None:
         """Close both files."""
-        for one in self.closes:
-            one.close()  # type: ignore[attr-defined]
+        for close in self.closes:
+            close.close()  # type: ignore[attr-defined]
 
 
 def open_kept(
@@ -118,9 +118,9 @@ def _excluded(tables: Tables, name: CollectionName, there: set[str]) -> list[str
         if not barred:
             found.append(f"{id_}: excluded from nothing")
         found += [
-            f"{id_}: in {one.cluster_id}, which it is excluded from"
-            for one in list_placements(tables, name, id_)
-            if (one.conf, one.cluster_id) in barred
+            f"{id_}: in {placement.cluster_id}, which it is excluded from"
+            for placement in list_placements(tables, name, id_)
+            if (placement.conf, placement.cluster_id) in barred
         ]
     return found
 

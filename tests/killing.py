@@ -31,12 +31,12 @@ def files_in(folder: Path) -> dict[str, tuple[int, int]]:
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
-                for one in entries:
-                    if one.is_dir():
-                        folders.append(one.path)
+                for entry in entries:
+                    if entry.is_dir():
+                        folders.append(entry.path)
                     else:
-                        said = one.stat()
-                        found[one.path] = (said.st_size, said.st_mtime_ns)
+                        said = entry.stat()
+                        found[entry.path] = (said.st_size, said.st_mtime_ns)
         except FileNotFoundError:  # gone since it was listed
             continue
     return found

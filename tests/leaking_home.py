@@ -168,17 +168,17 @@ def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
 
 def _theme(stores: Stores) -> str:
     """A theme of a collection of documents of the library."""
-    found = load_clusters(Tables(stores.table), LIBRARY)
-    assert found is not None
-    return found.clusters[0].id
+    clusters = load_clusters(Tables(stores.table), LIBRARY)
+    assert clusters is not None
+    return clusters.clusters[0].id
 
 
 def _exclude(changes: CollectionWriter, ids: Sequence[str]) -> None:
     """Take those that are in a theme out of it."""
     for id_ in ids:
-        for one in list_placements(changes.tables, LIBRARY, id_):
-            if one.cluster_id:
-                exclude(changes, LIBRARY, one.conf, one.cluster_id, [id_])
+        for placement in list_placements(changes.tables, LIBRARY, id_):
+            if placement.cluster_id:
+                exclude(changes, LIBRARY, placement.conf, placement.cluster_id, [id_])
 
 
 class LeakingHome:
@@ -221,7 +221,7 @@ class LeakingHome:
         self.hidden = add_hidden(self.stores, self._home, self._settings, self.filled, self.changes)
         _exclude(self.changes, self.hidden.files)
         if act == "embargo":
-            self.between = ask_all(self.app, [one for one in self.paths if SHOWS.match(one)])
+            self.between = ask_all(self.app, [path for path in self.paths if SHOWS.match(path)])
         ACTS[act][0](self.stores, self.changes, self.hidden)
         self.after = self.answers()
 
@@ -247,7 +247,7 @@ class LeakingHome:
         found = {}
         for path, (_, told) in answers.items():
             marks = [one for one in (*self.hidden.marks, NOTE) if one.lower() not in path.lower()]
-            there = [one for one in marks if one.lower().encode() in told.lower()]
+            there = [mark for mark in marks if mark.lower().encode() in told.lower()]
             if there:
                 found[path] = there
         return found
@@ -303,14 +303,14 @@ def lasting(told: bytes) -> bytes:
 
 def _embargo(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
     act = EmbargoService(stores, changes, lambda: NOW)
-    for one in hidden.files:
-        act.hide(EmbargoRow(one, "publication", NOTE, UNTIL, "ann", NOW))
+    for file in hidden.files:
+        act.hide(EmbargoRow(file, "publication", NOTE, UNTIL, "ann", NOW))
 
 
 def _takedown(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
     act = taking_down(stores, changes)
-    for one in hidden.files:
-        act(TakedownRow(one, "privacy", NOTE, "ann", NOW))
+    for file in hidden.files:
+        act(TakedownRow(file, "privacy", NOTE, "ann", NOW))
 
 
 ACTS: Mapping[str, tuple[Callable[[Stores, CollectionWriter, Hidden], None], int, str, str]] = {

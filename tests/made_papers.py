@@ -53,7 +53,7 @@ def works(count: int) -> list[Work]:
                 id=id_,
                 source="crossref" if number % 5 else "fatcat",
                 title=title,
-                authors=tuple(WorkAuthor(one, "Ada") for one in names),
+                authors=tuple(WorkAuthor(name, "Ada") for name in names),
                 year=1990 + number % 30,
                 container="Journal of River Research",
                 volume=str(1 + number % 40),
@@ -66,24 +66,26 @@ def works(count: int) -> list[Work]:
 
 def printed(work: Work, style: int) -> str:
     """A reference to a work in one of four styles."""
-    names = [one.surname for one in work.authors]
+    names = [author.surname for author in work.authors]
     first = (work.pages or "").partition("-")[0]
     if style == 0:
-        told = " and ".join(f"A. {one}" for one in names)
+        told = " and ".join(f"A. {name}" for name in names)
         return f"{told}, “{work.title},” J. River Res., vol. {work.volume}, pp. {work.pages}, {work.year}."
     if style == 1:
-        told = ", ".join(f"{one}, A." for one in names)
+        told = ", ".join(f"{name}, A." for name in names)
         return f"{told} ({work.year}). {work.title}. {work.container}, {work.volume}, {work.pages}."
     if style == 2:
-        told = ", ".join(f"{one} A" for one in names)
+        told = ", ".join(f"{name} A" for name in names)
         return f"{told}. {work.title}. J River Res. {work.year};{work.volume}:{first}."
-    told = ", ".join(f"A. {one}" for one in names)
+    told = ", ".join(f"A. {name}" for name in names)
     return f"{told}, J. River Res. {work.volume}, {first} ({work.year})."
 
 
 def paper(work: Work, cited: Sequence[Citation]) -> Paper:
     """A paper that is a work and cites others."""
-    authors = tuple(Author(name=f"Ada {one.surname}", surname=one.surname) for one in work.authors)
+    authors = tuple(
+        Author(name=f"Ada {author.surname}", surname=author.surname) for author in work.authors
+    )
     return Paper(
         grobid_version="made",
         title=work.title,

@@ -127,9 +127,11 @@ class World:
     def _intake(self, pipeline: Pipeline, queue: Any) -> Intake:
         topic = name_topic(pipeline, pipeline.entry, self.plan.prefix)
         readers = tuple(
-            one for one in build_subscriptions(pipeline, self.plan.prefix) if one.topic == topic
+            subscription
+            for subscription in build_subscriptions(pipeline, self.plan.prefix)
+            if subscription.topic == topic
         )
-        stages = tuple(one.name for one in pipeline.stages if one.reads == pipeline.entry)
+        stages = tuple(stage.name for stage in pipeline.stages if stage.reads == pipeline.entry)
         gate = EntryGate(pipeline.name, topic, readers, stages, pipeline.entry.public)
         return Intake(
             queue=self._mortal(queue),
@@ -172,7 +174,7 @@ class World:
 
     def _is_over(self, processes: Mapping[int, Process]) -> bool:
         open_rows = self.records.count(DispositionRow, (), {"is_open": True})[()]
-        return not open_rows and not any(one.waiting() for one in processes.values())
+        return not open_rows and not any(process.waiting() for process in processes.values())
 
     def _processes(self) -> dict[int, Process]:
         return {number: self._process(number) for number in range(self.plan.processes)}
@@ -187,7 +189,7 @@ class World:
         local: list[str] = []
         bound = []
         for pipeline in self.plan.pipelines:
-            steps = {one.name: self.steps.step(pipeline, one) for one in pipeline.stages}
+            steps = {stage.name: self.steps.step(pipeline, stage) for stage in pipeline.stages}
             for n, one in enumerate(bind(pipeline, steps, self.plan.prefix)):
                 if n % self.plan.processes == number:
                     bound.append(one)

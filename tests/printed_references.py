@@ -17,7 +17,7 @@ def initials(given: str) -> str:
 def faulty(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], str, str, str]:
     """Names, title, year and container with one fault: an author alone, another year, a letter lost, the
     subtitle left out, capitals, the container shortened."""
-    names = [(one.surname, one.given) for one in work.authors]
+    names = [(author.surname, author.given) for author in work.authors]
     title, container, year = work.title or "", work.container or "", work.year
     fault = chance.randrange(FAULTS)
     if fault == 0:

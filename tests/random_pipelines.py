@@ -68,7 +68,9 @@ class Plan:
 
     def called(self, token: str) -> Plan:
         """The same plan under names that nobody else on a server uses."""
-        renamed = (replace(one, name=f"{one.name}-{token}") for one in self.pipelines)
+        renamed = (
+            replace(pipeline, name=f"{pipeline.name}-{token}") for pipeline in self.pipelines
+        )
         return replace(self, pipelines=tuple(renamed), prefix=f"t-{token}")
 
 

@@ -87,9 +87,9 @@ def fill_reading(home: Path) -> Reading:
     crawl.mkdir(parents=True)
     whole, broken = text_pdf(PAGES, info=INFO), b"%PDF-1.7 no more"
     hebrew = Version(9, HEBREW, "\n".join([HEBREW] * 3), language="he", published=None, authors=())
-    versions = [_markup(one) for one in VERSIONS]
+    versions = [_markup(version) for version in VERSIONS]
     papers = [_paper(PDF_URL, whole), _paper("http://reports.example/broken.pdf", broken)]
-    pages = [_page(STORY_URL, one) for one in VERSIONS]
+    pages = [_page(STORY_URL, version) for version in VERSIONS]
     pages.append(_page("http://daily.example/he", hebrew))
     reports, stories = crawl / "reports.warc.gz", crawl / "stories.warc.gz"
     reports.write_bytes(gzipped(papers))

@@ -96,7 +96,7 @@ class PrivateServer:
         deadline = time.monotonic() + self.server.ready_max_s
         while not self.server.ready(self.folder, self.port):
             assert time.monotonic() < deadline, f"{self.server.name} does not answer"
-            assert any(one.poll() is None for one in self.processes), self._log()
+            assert any(process.poll() is None for process in self.processes), self._log()
             time.sleep(0.1)
 
     def _log(self) -> str:

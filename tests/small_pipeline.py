@@ -204,7 +204,7 @@ class Workplace:
         """Everything ready at an address, taken and settled."""
         deliveries = self.queue.receive(address, 1000, 0.0)
         self.queue.settle(deliveries)
-        return [one.message for one in deliveries]
+        return [delivery.message for delivery in deliveries]
 
 
 def keep(items: Sequence[Double]) -> list[Result]:

@@ -32,7 +32,9 @@ def test_entries_go_to_files_of_their_prefixes_and_come_back_in_their_order(
     entries = [entry(n, prefix=one) for n, one in enumerate(prefixes)]
     archived = [*archive.write(entries[:3]), *archive.write(entries[3:])]
     assert [one.capture_id for one in archived] == [one.capture_id for one in entries]
-    assert [prefix_of(one.place.path) for one in archived] == [one or "fonds" for one in prefixes]
+    assert [prefix_of(one.place.path) for one in archived] == [
+        prefix or "fonds" for prefix in prefixes
+    ]
     assert archived[0].place.path == archived[3].place.path
     for one, there in zip(entries, archived, strict=True):
         assert archive.read(there.place).body == one.body

@@ -23,11 +23,13 @@ def test_a_finished_file_is_told_with_its_length_and_its_records(
     assert not held.is_open
     assert held.size_bytes == files(tmp_path, ".warc.gz")[0].stat().st_size
     assert held.records is not None
-    assert [(one.url, one.offset, one.size_bytes, one.is_revisit) for one in held.records] == [
+    assert [
+        (record.url, record.offset, record.size_bytes, record.is_revisit) for record in held.records
+    ] == [
         (f"http://example.org/{n}", place.offset, place.size_bytes, False)
         for n, place in ((1, archived[0].place), (2, archived[1].place))
     ]
-    assert all(len(one.sha1hex) == 40 for one in held.records)
+    assert all(len(record.sha1hex) == 40 for record in held.records)
 
 
 def test_an_open_file_has_no_index_yet(archive: WarcArchive) -> None:
@@ -72,7 +74,7 @@ def test_an_index_is_made_again_from_the_records(archive: WarcArchive, tmp_path:
         mended = archive.inspect(name, repair=True)
         assert mended is not None
         assert mended.records is not None
-        assert [type(one) for one in mended.records] == [IndexedRecord] * 3
+        assert [type(record) for record in mended.records] == [IndexedRecord] * 3
         assert len(index_of(index)) == 3
     index.unlink()
     gone = archive.inspect(name)

@@ -133,9 +133,9 @@ def test_a_request_beside_it_goes_too(archive: WarcArchive, tmp_path: Path) -> N
     assert purged(archive, archived.place, SECRET).records == 3
     (path,) = files(tmp_path, ".warc.gz")
     with path.open("rb") as stream:
-        heads = [one for one in read_heads(stream) if isinstance(one, RecordHead)]
-    assert [one.type for one in heads] == ["warcinfo", "resource", "resource", "resource"]
-    assert {one.captured_at for one in heads[1:]} == {NOW}
+        heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
+    assert [head.type for head in heads] == ["warcinfo", "resource", "resource", "resource"]
+    assert {head.captured_at for head in heads[1:]} == {NOW}
 
 
 @settings(

@@ -126,10 +126,16 @@ def test_pages_together_show_the_first_of_those_alike(
     wanted = standing_for(ids)
     shown = [one for page in paged(index, records, query, size) for one in page]
     assert shown == list(wanted)
-    told = search_collapsed(index, records, replace(query, count_max=size))
-    assert (told.results.total, told.listed, told.reachable) == (len(ids), len(wanted), len(wanted))
-    assert dict(told.collapsed_counts) == {one: len(some) for one, some in wanted.items() if some}
-    assert told.compared == len(ids)
+    collapsed = search_collapsed(index, records, replace(query, count_max=size))
+    assert (collapsed.results.total, collapsed.listed, collapsed.reachable) == (
+        len(ids),
+        len(wanted),
+        len(wanted),
+    )
+    assert dict(collapsed.collapsed_counts) == {
+        one: len(some) for one, some in wanted.items() if some
+    }
+    assert collapsed.compared == len(ids)
 
 
 def test_a_page_has_what_a_search_has_of_its_documents(index: Index, records: Records) -> None:
@@ -174,8 +180,8 @@ def test_behind_the_bound_each_stands_for_itself(
     ids = everything(index, query)
     wanted = [*standing_for(ids[:bound]), *ids[bound:]]
     assert [one for page in paged(index, records, query, size) for one in page] == wanted
-    told = search_collapsed(index, records, query)
-    assert (told.listed, told.compared) == (len(wanted), bound)
+    collapsed = search_collapsed(index, records, query)
+    assert (collapsed.listed, collapsed.compared) == (len(wanted), bound)
 
 
 def test_no_more_is_reached_than_a_search_may_reach(
@@ -206,9 +212,13 @@ def test_whatever_is_found_each_document_stands_once_or_behind_one(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "COMPARED_MAX", bound)
         shown = [one for page in paged(index, records, query, size) for one in page]
-        told = search_collapsed(index, records, query)
+        collapsed = search_collapsed(index, records, query)
     assert shown == [*behind, *ids[bound:]]
-    assert told.results.total == told.listed + sum(told.collapsed_counts.values()) == len(some)
-    assert dict(told.collapsed_counts) == {
+    assert (
+        collapsed.results.total
+        == collapsed.listed + sum(collapsed.collapsed_counts.values())
+        == len(some)
+    )
+    assert dict(collapsed.collapsed_counts) == {
         one: len(others) for one, others in behind.items() if others
     }

@@ -42,7 +42,7 @@ def library(index: Index) -> QueryCompleter:
 
 
 def counts(found: CompletionList) -> dict[str, int | None]:
-    return {one.value: one.count for one in found.completions}
+    return {completion.value: completion.count for completion in found.completions}
 
 
 class TestValues:
@@ -119,8 +119,8 @@ class TestValues:
     def test_each_completion_is_a_search_that_finds_as_many(
         self, index: Index, library: QueryCompleter, typed: str
     ) -> None:
-        for one in library.complete(typed).completions:
-            assert index.search(SearchQuery(one.text)).total == one.count, one
+        for completion in library.complete(typed).completions:
+            assert index.search(SearchQuery(completion.text)).total == completion.count, completion
 
 
 def test_of_more_domains_than_are_counted_at_once_the_one_that_is_typed_is_found(

@@ -83,6 +83,6 @@ def test_a_source_that_was_miscounted_is_named_and_mended(records: SqlRecords) -
 
 
 def test_what_no_poll_found_is_of_no_source() -> None:
-    assert [find_source_id("link", one) for one in POLLS] == [ONE, ONE, OTHER]
-    assert {find_source_id("link", one) for one in NO_POLLS} == {None}
+    assert [find_source_id("link", poll) for poll in POLLS] == [ONE, ONE, OTHER]
+    assert {find_source_id("link", no_poll) for no_poll in NO_POLLS} == {None}
     assert find_source_id("capture", POLLS[0]) is None

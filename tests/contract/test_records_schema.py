@@ -45,7 +45,10 @@ def reflect_table(inspector: sa.Inspector, table: str) -> dict[str, Any]:
             )
             for index in inspector.get_indexes(table)
         },
-        "checks": sorted(one["sqltext"] for one in inspector.get_check_constraints(table)),
+        "checks": sorted(
+            check_constraint["sqltext"]
+            for check_constraint in inspector.get_check_constraints(table)
+        ),
         "options": inspector.get_table_options(table) if dialect.name == "sqlite" else {},
     }
 

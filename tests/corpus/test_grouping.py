@@ -45,8 +45,8 @@ def test_topics_are_those_people_gave_the_texts(name: str, least: float) -> None
     assert normalized_mutual_info_score(truth, made.levels[0].members) >= least
     shown = {
         word
-        for one in made.levels[0].clusters
-        for part in (one.label, *(term for term, _ in one.terms))
+        for cluster in made.levels[0].clusters
+        for part in (cluster.label, *(term for term, _ in cluster.terms))
         for word in part.lower().replace(",", "").split()
     }
     assert shown & load_function_words("en") == set()

@@ -61,12 +61,12 @@ def runs(text: str) -> set[str]:
 def can_be_matched(record: dict[str, str | None], works: list[Work]) -> bool:
     title = build_slug(record["title"])
     for work in works:
-        other = build_slug(work.title)
+        slug = build_slug(work.title)
         if record["doi"] and record["doi"] == work.doi:
             return True
-        if len(title) >= 20 and len(other) >= 20:
-            shared = 2 * len(runs(title) & runs(other)) / (len(runs(title)) + len(runs(other)))
-            if shared >= 0.75 or title in other or other in title:
+        if len(title) >= 20 and len(slug) >= 20:
+            shared = 2 * len(runs(title) & runs(slug)) / (len(runs(title)) + len(runs(slug)))
+            if shared >= 0.75 or title in slug or slug in title:
                 return True
     return False
 
@@ -141,23 +141,27 @@ def test_real_references_as_printed_find_what_grobid_read_of_them(catalog: Catal
     for path in sorted((CORPUS / "papers").glob("*/*.xml")):
         if "jats" in path.name:
             continue
-        for one in read_tei(path.read_bytes()).citations:
-            if not one.title or not one.unstructured or len(build_slug(one.title)) < 12:
+        for citation in read_tei(path.read_bytes()).citations:
+            if (
+                not citation.title
+                or not citation.unstructured
+                or len(build_slug(citation.title)) < 12
+            ):
                 continue
-            names = [parse_name(f"{author.surname or author.name},") for author in one.authors]
+            names = [parse_name(f"{author.surname or author.name},") for author in citation.authors]
             works.append(
                 Work(
-                    id=f"bibjson:{path.name}.{one.index}",
+                    id=f"bibjson:{path.name}.{citation.index}",
                     source="bibjson",
-                    title=one.title,
+                    title=citation.title,
                     authors=tuple(name for name in names if name),
-                    year=parse_year(one.date),
-                    container=one.journal or one.book_title,
-                    volume=one.volume,
-                    pages=one.pages,
+                    year=parse_year(citation.date),
+                    container=citation.journal or citation.book_title,
+                    volume=citation.volume,
+                    pages=citation.pages,
                 )
             )
-            cases.append((works[-1].id, one.unstructured))
+            cases.append((works[-1].id, citation.unstructured))
     catalog.put(works)
     titles = {work.id: build_slug(work.title) for work in works}
     ended: Counter[str] = Counter()

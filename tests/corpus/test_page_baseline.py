@@ -35,15 +35,15 @@ def pages() -> list[Beside]:
 
 
 def test_every_page_is_a_story_or_refused_for_a_reason(pages: list[Beside]) -> None:
-    refused = {one.name for one in pages if not one.is_story}
+    refused = {page.name for page in pages if not page.is_story}
     assert {name for name in refused if not name.startswith(tuple(REFUSED))} == set()
     assert len(refused) == len(REFUSED)
-    assert all(one.ours.error_msg for one in pages if not one.is_story)
-    assert [one.name for one in pages if one.theirs and not one.is_story] == []
+    assert all(page.ours.error_msg for page in pages if not page.is_story)
+    assert [page.name for page in pages if page.theirs and not page.is_story] == []
 
 
 def test_the_article_that_mcmetadata_refuses_is_read(pages: list[Beside]) -> None:
-    found = [one for one in pages if "uniradioinforma" in one.name and "677354" in one.name]
+    found = [page for page in pages if "uniradioinforma" in page.name and "677354" in page.name]
     assert len(found) == 2
     for one in found:
         assert one.refused_for
@@ -55,7 +55,7 @@ def test_the_article_that_mcmetadata_refuses_is_read(pages: list[Beside]) -> Non
 
 def test_titles_languages_dates_and_texts_are_theirs_or_better(pages: list[Beside]) -> None:
     """The pages on which the two differ were looked at; `scripts/page_baseline.py` names them."""
-    both = [one for one in pages if one.theirs and one.is_story]
+    both = [page for page in pages if page.theirs and page.is_story]
     assert len(both) >= 72
     assert sum(one.same_language for one in both) == len(both)
     assert sum(one.same_title for one in both) >= len(both) - 11
@@ -66,9 +66,9 @@ def test_titles_languages_dates_and_texts_are_theirs_or_better(pages: list[Besid
 def test_near_duplicates_among_them_are_pages_of_one_name(pages: list[Beside]) -> None:
     """Each is a page that was kept twice, with and without what campaigns add, or behind a counter."""
     signed = {
-        one.name: found
-        for one in pages
-        if (found := compute_signature(one.ours.content.text_content or "")) is not None
+        page.name: signature
+        for page in pages
+        if (signature := compute_signature(page.ours.content.text_content or "")) is not None
     }
     pages_kept_twice = (
         *(("upstractcom",), ("mkcokr",), ("uniradioinforma",), ("peoplesdaily",)),

@@ -97,8 +97,8 @@ def nfc(text: str) -> str:
 
 
 def by_source(papers: list[Read]) -> Iterator[tuple[str, list[Read]]]:
-    for source in sorted({one.source for one in papers}):
-        yield source, [one for one in papers if one.source == source]
+    for source in sorted({paper.source for paper in papers}):
+        yield source, [paper for paper in papers if paper.source == source]
 
 
 def tenth(values: list[float]) -> float:
@@ -119,7 +119,7 @@ def test_words_are_those_of_pdftotext_where_it_knows_the_fonts(papers: list[Read
 
 
 def test_runs_of_five_words_are_the_same_where_there_are_few_formulas(papers: list[Read]) -> None:
-    plain = [one for one in papers if one.few_formulas]
+    plain = [paper for paper in papers if paper.few_formulas]
     for source, those in by_source(plain):
         scores = [word_f1(one.ours, one.told, run=5) for one in those]
         say(f"{source:26} {len(those):5}  runs of five: {statistics.median(scores):.4f}")
@@ -139,12 +139,12 @@ def accented(text: str) -> Counter[str]:
 
 def test_words_with_accents_are_whole(papers: list[Read]) -> None:
     right = total = 0
-    for one in papers:
-        theirs = accented(one.told)
-        missing = theirs - accented(one.ours)
+    for paper in papers:
+        theirs = accented(paper.told)
+        missing = theirs - accented(paper.ours)
         right, total = right + (theirs - missing).total(), total + theirs.total()
         if missing:
-            say(f"    {dict(missing)} {one.path}")
+            say(f"    {dict(missing)} {paper.path}")
     say(f"accented words: {right} of {total}")
     assert right >= 0.97 * total
 

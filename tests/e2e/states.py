@@ -44,7 +44,7 @@ def state(home: Path, **flags: str) -> dict[str, Any]:
 def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
     files = [row.sha1hex for row in stores.records.find(FileMetaRow)]
     keys = [
-        key for one in files for key in (build_text_blob_key(one), build_thumbnail_blob_key(one))
+        key for file in files for key in (build_text_blob_key(file), build_thumbnail_blob_key(file))
     ]
     documents: dict[str, Any] = {}
     stories = [row.story_id for row in stores.records.find(StoryMetaRow)]
@@ -70,7 +70,9 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
         },
         "strays": _strays(home / "blobs", keys),
         "archive": _archive(home),
-        "left": {one.name: stores.queue.get_depth(one).pending for one in list_readers(settings)},
+        "left": {
+            reader.name: stores.queue.get_depth(reader).pending for reader in list_readers(settings)
+        },
     }
 
 
@@ -104,7 +106,8 @@ def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
         "stories": rows("stories"),
         "captures": sorted(_whichever(json.loads(row), several) for row in found["captures"]),
         "documents": {
-            one["sha1hex"]: one if one["sha1hex"] not in several else None for one in documents
+            document["sha1hex"]: document if document["sha1hex"] not in several else None
+            for document in documents
         },
         "table": Counter(
             key[:20].hex() if key[:20].hex() in several else f"{key!r} {cells!r}"

@@ -84,7 +84,7 @@ def check_one_capture(fonds: Fonds, home: Path, name: str) -> None:
     (line,) = json.loads(fonds("show", "--json", SHA1))["captures"]
     assert line["warc_path"] == name
     rows = [json.loads(one) for one in fonds("table", "scan", "--json").splitlines()]
-    cells = [one["cells"] for one in rows]
+    cells = [row["cells"] for row in rows]
     assert len(cells) == 1, rows
     assert json.loads(cells[0]["file:cdx"])["warc"] == name
     assert json.loads(cells[0]["f:c"])["c"] == 1

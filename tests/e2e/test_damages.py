@@ -53,11 +53,11 @@ def named(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
                     None, lambda _: None
                 )
             pipelines = list_used_readers(stores, load_settings(world.home, {}), None)
-            found = run_audit(stores, pipelines)
+            audit = run_audit(stores, pipelines)
     except FondsError as error:
         return [str(error)], [str(error)]
-    assert found.is_balanced == (not found.faults)
-    return found.fault_texts, [fault.remedy for fault in found.faults]
+    assert audit.is_balanced == (not audit.faults)
+    return audit.fault_texts, [fault.remedy for fault in audit.faults]
 
 
 def test_what_is_whole_balances(world: World) -> None:
@@ -147,7 +147,7 @@ def test_without_being_told_to_repair_changes_nothing(world: World) -> None:
 
 def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
     """Whoever worked on would cut from our WARCs what the records do not know."""
-    next(one for one in DAMAGES if one.name == "records-gone").act(world)
+    next(damage for damage in DAMAGES if damage.name == "records-gone").act(world)
     marker = world.warc.with_name(f"{world.warc.name}.open")
     marker.touch()
     size = world.warc.stat().st_size
@@ -204,7 +204,7 @@ def test_a_share_of_the_deep_audit_is_gone_on_from(world: World) -> None:
 
 def test_the_list_is_as_long_as_it_is_said_to_be() -> None:
     assert len(DAMAGES) >= 46
-    assert len({one.name for one in DAMAGES}) == len(DAMAGES)
+    assert len({damage.name for damage in DAMAGES}) == len(DAMAGES)
 
 
 def test_all_there_is_stays_where_it_was(ingested: World) -> None:

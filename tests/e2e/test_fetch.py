@@ -229,7 +229,7 @@ def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
                 for one in ArchiveIterator(stream, check_digests="raise")
                 if one.rec_type in ("response", "revisit")
             ]
-    assert [one.rec_type for one in records] == ["response", "revisit", "revisit"]
+    assert [record.rec_type for record in records] == ["response", "revisit", "revisit"]
     first = records[0].rec_headers
     for one in records[1:]:
         told = one.rec_headers

@@ -102,11 +102,11 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     polls = shown["last_polls"]
     assert (shown["standing"], shown["failures"]) == ("active", 0)
     entered = [
-        fonds(home, "sources", "show", "--json", str(one["input_id"])).last["links"]
-        for one in polls
+        fonds(home, "sources", "show", "--json", str(poll["input_id"])).last["links"]
+        for poll in polls
     ]
     urls = [link["url"] for links in entered for link in links]
-    assert len(urls) == len(set(urls)) == sum(one["new"] for one in polls)
+    assert len(urls) == len(set(urls)) == sum(poll["new"] for poll in polls)
     assert {f"{server.url}/{number}" for number in range(3, 8)} <= set(urls)
     assert json.dumps(entered).count('"done"') == len(urls)
     refused = fonds(home, "show", "--json", f"{REFUSED}#t=1")
@@ -141,7 +141,9 @@ def test_a_story_in_plain_text_is_kept_where_a_link_led_to_it(
 def archive(server: Answering, month: int, stories: range) -> None:
     """A page of a feed, with stories of a month, that leads to the archive of the month before."""
     day = f"<updated>2025-{month:02d}-01T12:00:00Z</updated>"
-    entries = [f'<title>{one}</title><link href="{server.url}/{one}"/>{day}' for one in stories]
+    entries = [
+        f'<title>{story}</title><link href="{server.url}/{story}"/>{day}' for story in stories
+    ]
     head = f'<link rel="prev-archive" href="/archive/{month - 1}"/>' if month > 1 else ""
     path = "/archive" if month == 4 else f"/archive/{month}"
     server.answers[path] = Given(200, atom(entries, head))

@@ -43,7 +43,7 @@ def ran(home: Path, *words: str | Path) -> Ran:
 def failing(home: Path) -> tuple[int, int]:
     """How many failures are listed, and how many inputs that could not be read to their end."""
     listed = ran(home, "failures", "--list", "--json").lines
-    inputs = [one for one in ran(home, "failures", "--json").lines if "input" in one]
+    inputs = [line for line in ran(home, "failures", "--json").lines if "input" in line]
     return len(listed), len(inputs)
 
 
@@ -55,7 +55,7 @@ def check_clean(home: Path) -> None:
 def named(tmp_path: Path, *paths: str | Path) -> str:
     """A list, so that what is missing is no mistake of the command line."""
     names = tmp_path / "names"
-    names.write_text("".join(f"{one}\n" for one in paths))
+    names.write_text("".join(f"{path}\n" for path in paths))
     return f"@{names}"
 
 

@@ -78,7 +78,7 @@ def position_in(home: Path) -> int:
     settings, table = load_settings(home, {}), SqliteTable(home / "table.sqlite")
     try:
         catalog = Catalog(table, name_catalog_table(settings.group, settings.env))
-        return sum(one.position for one in iter_loaded_files(catalog))
+        return sum(loaded_file.position for loaded_file in iter_loaded_files(catalog))
     except ConfigurationError:
         return 0  # it is not declared as yet
     finally:

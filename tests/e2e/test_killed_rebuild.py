@@ -76,20 +76,23 @@ def _started(code: str, *words: object) -> subprocess.Popen[str]:
 
 def _served(kept: Kept) -> tuple[LevelView, str]:
     """What readers see: clusters, and every one's members."""
-    found = load_clusters(kept.tables, NEWS)
-    assert found is not None
-    whole = [list_members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
-    return found, json.dumps([[m.id for m in one.members] for one in whole if one])
+    clusters = load_clusters(kept.tables, NEWS)
+    assert clusters is not None
+    whole = [
+        list_members(kept.tables, NEWS, cluster.label, count_max=1000)
+        for cluster in clusters.clusters
+    ]
+    return clusters, json.dumps([[m.id for m in one.members] for one in whole if one])
 
 
 def _taken_out(kept: Kept) -> dict[str, str]:
     """Ten documents of each theme, taken out of it: by id the theme's id."""
     found: dict[str, str] = {}
-    for one in _served(kept)[0].clusters:
-        own = list_members(kept.tables, NEWS, one.label, count_max=10)
+    for cluster in _served(kept)[0].clusters:
+        own = list_members(kept.tables, NEWS, cluster.label, count_max=10)
         assert own is not None
-        exclude(kept.changes, NEWS, DEFAULT, one.label, [member.id for member in own.members])
-        found |= {member.id: one.id for member in own.members}
+        exclude(kept.changes, NEWS, DEFAULT, cluster.label, [member.id for member in own.members])
+        found |= {member.id: cluster.id for member in own.members}
     return found
 
 
@@ -127,7 +130,10 @@ def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Pat
         if after.timestamp == before.timestamp:
             assert (after, listed_after) == (before, listed)
         else:
-            assert sum(one.size for one in after.clusters) + sum(after.apart.values()) == DOCUMENTS
+            assert (
+                sum(cluster.size for cluster in after.clusters) + sum(after.apart.values())
+                == DOCUMENTS
+            )
         assert _back_in(kept, taken_out) == []
     maintain(kept.changes, NEWS)
     assert faults(kept.tables, NEWS) == []
@@ -165,11 +171,14 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
 
 
 def _all(kept: Kept):  # type: ignore[no-untyped-def]
-    found = load_clusters(kept.tables, NEWS)
-    assert found is not None
-    pages = [list_members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
+    clusters = load_clusters(kept.tables, NEWS)
+    assert clusters is not None
+    pages = [
+        list_members(kept.tables, NEWS, cluster.label, count_max=1000)
+        for cluster in clusters.clusters
+    ]
     pages += [
-        unclustered_members(kept.tables, NEWS, reason=one, count_max=1000) for one in found.apart
+        unclustered_members(kept.tables, NEWS, reason=one, count_max=1000) for one in clusters.apart
     ]
     for page in pages:
         assert page is not None

@@ -48,8 +48,8 @@ def write_zip(path: Path) -> Path:
 
 def check_each_page_is_a_story(home: Path) -> None:
     for name, word in WORDS.items():
-        hits = [one for one in fonds(home, "search", word, "--json").lines if "sha1hex" in one]
-        assert [one["sha1hex"] for one in hits] == [sha1_of(PAGES[name])], name
+        hits = [line for line in fonds(home, "search", word, "--json").lines if "sha1hex" in line]
+        assert [hit["sha1hex"] for hit in hits] == [sha1_of(PAGES[name])], name
     assert "0 edited" in fonds(home, "changes").out
     out = home.parent / "all.bib"
     assert fonds(home, "export", "--format", "bibtex", "--out", out).code == 0
@@ -73,7 +73,7 @@ def test_pages_in_a_zip_behind_a_url_are_stories_of_their_own(
     check_each_page_is_a_story(home)
     for name, body in PAGES.items():
         (hit,) = [
-            one for one in fonds(home, "search", WORDS[name], "--json").lines if "sha1hex" in one
+            line for line in fonds(home, "search", WORDS[name], "--json").lines if "sha1hex" in line
         ]
         assert fonds(home, "show", hit["url"], "--json").last["sha1hex"] == sha1_of(body)
 
@@ -102,7 +102,7 @@ def test_a_member_is_shown_by_each_of_its_names(home: Path, tmp_path: Path) -> N
     assert fonds(home, "ingest", path).code == 0
     for name, body in PAGES.items():
         whole = fonds(home, "show", sha1_of(body)).out
-        url = next(one for one in fonds(home, "search", WORDS[name], "--json").lines)["url"]
+        url = next(line for line in fonds(home, "search", WORDS[name], "--json").lines)["url"]
         for key in (f"{path}#{name}", url, name.rpartition("/")[2]):
             shown = fonds(home, "show", key)
             assert (shown.code, shown.out) == (0, whole), key
@@ -119,7 +119,7 @@ def test_a_container_shows_what_came_of_its_records(home: Path, tmp_path: Path) 
     shown = fonds(home, "show", path)
     assert shown.code == 0
     assert all(sha1_of(body) in shown.out for body in PAGES.values())
-    of_warc = [one["entries"][0]["place"] for one in fonds(home, "show", warc, "--json").lines]
+    of_warc = [line["entries"][0]["place"] for line in fonds(home, "show", warc, "--json").lines]
     assert of_warc == [f"{warc}:0", f"{warc}:{len(records[0])}"]
     for place, body in zip(of_warc, PAGES.values(), strict=False):
         assert fonds(home, "show", place, "--json").last["sha1hex"] == sha1_of(body)
@@ -141,7 +141,7 @@ def test_a_file_is_shown_by_its_path(home: Path, tmp_path: Path) -> None:
         path = tmp_path / name
         for key in (str(path), path.as_uri()):
             lines = fonds(home, "show", key, "--json").lines
-            assert [one["sha1hex"] for one in lines] == [sha1_of(body)], key
+            assert [line["sha1hex"] for line in lines] == [sha1_of(body)], key
         assert fonds(home, "show", path).out == fonds(home, "show", sha1_of(body)).out
         text, own = (fonds(home, "show", key, "--text") for key in (path, sha1_of(body)))
         assert (text.code, text.out) == (0, own.out)

@@ -143,8 +143,12 @@ def test_downloads_become_stories_and_archives_and_these_become_stories_again(
     assert (again["in"], again["pending"]) == (0, 0), again
 
     warcs = sorted((home / "archive").glob("mchist*.warc.gz"))
-    told_by_theirs = [one for path in warcs for one in read_stories(io.BytesIO(path.read_bytes()))]
-    assert {one.content_metadata.url for one in told_by_theirs} >= stories.keys()
+    told_by_theirs = [
+        story for path in warcs for story in read_stories(io.BytesIO(path.read_bytes()))
+    ]
+    assert {
+        told_by_their.content_metadata.url for told_by_their in told_by_theirs
+    } >= stories.keys()
     _restored(tmp_path / "other", home / "archive", call, stories)
 
 

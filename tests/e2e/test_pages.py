@@ -158,9 +158,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         launched() as browser,
     ):
         fill_sources(stores)
-        found = load_clusters(fill_themes(stores).tables, FIVE)
-        assert found is not None
-        theme = link_to_theme(FIVE, found.clusters[0].id)
+        clusters = load_clusters(fill_themes(stores).tables, FIVE)
+        assert clusters is not None
+        theme = link_to_theme(FIVE, clusters.clusters[0].id)
         fail(stores, 900, 903)
         chosen = f"pipeline=library&entry={body(900).capture_id}"
         pages = create_app(readable, views=drawing_here())
@@ -200,8 +200,8 @@ def test_words_in_pictures_can_be_read_and_do_not_overlap(
         assert one["px"] >= TEXT_MIN_PX, one
         assert one["contrast"] >= CONTRAST_MIN, one
     for number, one in enumerate(texts):
-        for other in texts[:number]:
-            assert not _overlap(one["box"], other["box"]), (one, other)
+        for text in texts[:number]:
+            assert not _overlap(one["box"], text["box"]), (one, text)
 
 
 def _overlap(one: list[float], other: list[float]) -> bool:

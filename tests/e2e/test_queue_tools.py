@@ -70,8 +70,8 @@ def test_a_dump_of_links_is_read_as_stories_and_loaded_again(tmp_path: Path) -> 
     assert fonds(home, "queue", "dump", *words, "--json").last == {"messages": 2}
     with dump.open("rb") as stream:
         stories = list(read_stories(stream))
-    assert sorted(one.rss_entry.link for one in stories) == urls
-    assert all(isinstance(one.rabbitmq_headers, dict) for one in stories)
+    assert sorted(story.rss_entry.link for story in stories) == urls
+    assert all(isinstance(story.rabbitmq_headers, dict) for story in stories)
     assert fonds(home, "queue", "load", "--pipeline", "news", dump).code == 0
     (depth,) = (
         line["depth"]

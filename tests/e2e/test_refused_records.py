@@ -24,7 +24,7 @@ def test_refused_records_are_listed_and_found(tmp_path: Path) -> None:
         archive.writestr("inside.rtf", b"{\\rtf1 Another note.}")
     assert fonds(home, "ingest", folder).code == 0
     groups = fonds(home, "failures", "--refused", "--json").lines
-    counts = {(one["reason"], one["type"]): one["count"] for one in groups}
+    counts = {(group["reason"], group["type"]): group["count"] for group in groups}
     assert sum(counts.values()) == 5
     assert counts["empty-body", ""] == 1
     assert counts["unsupported-type", "text/plain"] == 2
@@ -36,7 +36,7 @@ def test_refused_records_are_listed_and_found(tmp_path: Path) -> None:
     listed = fonds(
         home, "failures", "--refused", "--list", "--reason", "unsupported-type", "--json"
     )
-    assert sorted(one["url"].rpartition("/")[2] for one in listed.lines) == [
+    assert sorted(line["url"].rpartition("/")[2] for line in listed.lines) == [
         "box.zip#inside.rtf",
         "levels.csv",
         "more.csv",

@@ -32,7 +32,7 @@ def file(body: bytes, **headers: str) -> Given:
 def offered(server: Answering, folder: Path) -> list[str]:
     """The URLs of all files of a folder, which the server offers from now on."""
     names = sorted(one for one in folder.rglob("*") if one.is_file())
-    targets = [f"/item/{quote(one.relative_to(folder).as_posix())}" for one in names]
+    targets = [f"/item/{quote(name.relative_to(folder).as_posix())}" for name in names]
     for path, target in zip(names, targets, strict=True):
         server.answers[target] = file(path.read_bytes())
     return [server.url + one for one in targets]
@@ -49,7 +49,7 @@ def taken(home: Path, *words: str | Path) -> dict[str, Any]:
 def files_of(home: Path) -> dict[str, str]:
     """What each file is, by its SHA-1."""
     lines = fonds(home, "export", "--format", "jsonl").lines
-    return {one["sha1hex"]: one["mimetype"] for one in lines}
+    return {line["sha1hex"]: line["mimetype"] for line in lines}
 
 
 def test_a_crawl_behind_urls_gives_what_the_same_crawl_in_a_folder_gives(
@@ -121,7 +121,7 @@ def test_what_cannot_be_had_is_one_failure_and_the_rest_goes_on(
     assert last["quarantined"]["unreadable-source"] == 1
     assert last["in"] == 3
     failed = {
-        one["url"]: one["reason"] for one in fonds(home, "failures", "--list", "--json").lines
+        line["url"]: line["reason"] for line in fonds(home, "failures", "--list", "--json").lines
     }
     assert failed == {urls[0]: "missing-source", urls[1]: "unreadable-source"}
     assert fonds(home, "audit", "--deep").code == 0
@@ -182,7 +182,7 @@ def test_warcs_behind_urls_are_extracted_as_those_of_this_machine_are(
     crawl = tmp_path / "item"
     write_warcs(crawl)
     urls = offered(server, crawl)
-    assert [one.rpartition("/")[2] for one in urls] == list(WARC_NAMES)
+    assert [url.rpartition("/")[2] for url in urls] == list(WARC_NAMES)
     local, remote = tmp_path / "local", tmp_path / "remote"
     for to in (("parquet", "--out"), ("stores",)):
         outs = [[tmp_path / f"out-{one.name}"] if len(to) == 2 else [] for one in (local, remote)]
@@ -232,7 +232,7 @@ def test_every_command_that_reads_a_file_reads_it_behind_a_url(
         server.asked.clear()
         done = fonds(home, *words, **PRIVATE)
         assert done.code == 0, (words, done.out, done.err)
-        assert len(server.asked) == sum("://" in one for one in words), words
+        assert len(server.asked) == sum("://" in word for word in words), words
         return done
 
     work = {"DOI": "10.5555/River.1", "title": ["On the slow meandering of lowland rivers"]}

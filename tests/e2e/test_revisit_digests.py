@@ -88,4 +88,4 @@ def test_revisits_of_reported_bugs_are_replayed(tmp_path: Path, number: int) -> 
     assert len(rows) == 2
     bodies = [replayed(home, moment, url) for _, url, moment in rows]
     assert bodies[0] == bodies[1]
-    assert {hashlib.sha1(one).hexdigest() for one in bodies} == {row[0] for row in rows}
+    assert {hashlib.sha1(body).hexdigest() for body in bodies} == {row[0] for row in rows}

@@ -111,13 +111,15 @@ def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(
         PDF: ((), ("Ada Stroom",), ("train-ai=n", "search=y", ALLOWS, RESERVES)),
     }
     assert [path for path, _ in host.asked].count(TDMREP) == 1
-    (policy,) = [one for one in fetched[NEWS].statements if one.value == "tdm-policy"]
+    (policy,) = [
+        statement for statement in fetched[NEWS].statements if statement.value == "tdm-policy"
+    ]
     assert (policy.stated_in, policy.raw) == (StatementSource.TDMREP, "https://x.example/policy")
     robots = {path: one.robots for path, one in fetched.items()}
-    assert {(one.url, one.answer) for one in robots.values() if one} == {
+    assert {(robot.url, robot.answer) for robot in robots.values() if robot} == {
         (f"{host.url}/robots.txt", "200")
     }
-    assert [one.rule for one in robots.values() if one] == ["Allow: /news", "", ""]
+    assert [robot.rule for robot in robots.values() if robot] == ["Allow: /news", "", ""]
     (warc,) = (tmp_path / "home").rglob("*.warc.gz")
     assert fonds(tmp_path / "other", "ingest", warc).code == 0
     ingested = found(tmp_path / "other", host)
@@ -191,7 +193,7 @@ def test_a_host_without_a_robots_txt_and_one_with_a_page_in_its_place(
     fetch(home, host, OTHER)
     with opened(home) as stores:
         robots = [known(stores, host.url + path).robots for path in (NEWS, OTHER)]
-    assert [(one.answer, one.capture_id, one.rule) for one in robots if one] == [
+    assert [(robot.answer, robot.capture_id, robot.rule) for robot in robots if robot] == [
         ("404", None, ""),
         ("200", None, ""),
     ]
@@ -211,7 +213,7 @@ def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
         rows = list(stores.records.find(CdxRow, {"url": host.url + NEWS}))
         stated = load_capture_rights(stores.records, {row.capture_id: row.sha1hex for row in rows})
     tags = [
-        [one.value for one in rights.statements if one.name == "X-Robots-Tag"]
+        [statement.value for statement in rights.statements if statement.name == "X-Robots-Tag"]
         for rights in stated.values()
     ]
     assert sorted(tags) == [["noai"], ["noindex"]]
@@ -260,7 +262,7 @@ def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
     run_until_settled(home)
     with opened(home) as stores:
         rights = known(stores, f"{host.url}/weir")
-    assert [(one.value, str(one.stated_in)) for one in rights.statements] == [
+    assert [(statement.value, str(statement.stated_in)) for statement in rights.statements] == [
         ("train-ai=n", "robots.txt"),
         ("search=y", "robots.txt"),
         (ALLOWS, "tdmrep.json"),
@@ -278,10 +280,10 @@ def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept
 
     def reservations() -> list[tuple[str, str]]:
         return [
-            (path, one.value)
+            (path, statement.value)
             for path, rights in found(home, host).items()
-            for one in rights.statements
-            if one.stated_in is StatementSource.TDMREP
+            for statement in rights.statements
+            if statement.stated_in is StatementSource.TDMREP
         ]
 
     whole = reservations()

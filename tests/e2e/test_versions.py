@@ -64,7 +64,7 @@ def test_every_order_of_crawls_and_a_reindex_give_the_same_index(tmp_path: Path)
     text = fonds(home, "show", hit["sha1hex"], "--text").out
     assert "As of 2023" in text
     files = fonds(home, "show", hit["id"], "--json").lines
-    assert [one["captures"][0]["datetime"][:4] for one in files] == ["2023", "2022", "2021"]
+    assert [file["captures"][0]["datetime"][:4] for file in files] == ["2023", "2022", "2021"]
 
 
 def archived(home: Path) -> dict[str, int]:

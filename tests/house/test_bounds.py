@@ -28,5 +28,5 @@ def test_whoever_loops_over_input_states_its_bound() -> None:
         and any(isinstance(node, ast.While) for node in module.nodes)
     ]
     assert len(loops) > 10
-    silent = [one.place for one in loops if MARK not in (ast.get_docstring(one.tree) or "")]
+    silent = [loop.place for loop in loops if MARK not in (ast.get_docstring(loop.tree) or "")]
     assert silent == []

@@ -29,7 +29,7 @@ def test_a_command_has_help_and_an_example(name: str) -> None:
 
 @each_command
 def test_a_command_answers_in_json_and_takes_a_home(name: str) -> None:
-    flags = {flag for one in _command(name).params for flag in one.opts}
+    flags = {flag for param in _command(name).params for flag in param.opts}
     assert {"--json", "--home"} <= flags
 
 
@@ -38,9 +38,9 @@ def test_the_examples_of_a_command_name_options_it_has(name: str) -> None:
     """An example somebody copies must work."""
     command = _command(name)
     within = command.commands.values() if isinstance(command, click.Group) else ()
-    params = [one for each in (command, *within) for one in each.params]
-    flags = {flag for one in params for flag in (*one.opts, *one.secondary_opts)}
-    flags |= {flag for one in cli.params for flag in one.opts}
+    params = [param for each in (command, *within) for param in each.params]
+    flags = {flag for param in params for flag in (*param.opts, *param.secondary_opts)}
+    flags |= {flag for param in cli.params for flag in param.opts}
     example = (command.help or "").partition("\b")[2]
     lines = [line.partition("|")[0] for line in example.splitlines() if f"fonds {name}" in line]
     used = {flag for line in lines for flag in re.findall(r"(?<!\S)--[a-z-]+", line)}

@@ -55,7 +55,9 @@ def test_nothing_listens_but_on_loopback(name: str) -> None:
 
 
 def test_no_port_is_given_twice() -> None:
-    ports = [port.split(":")[1] for one in SERVICES.values() for port in one.get("ports", [])]
+    ports = [
+        port.split(":")[1] for service in SERVICES.values() for port in service.get("ports", [])
+    ]
     assert len(ports) == len(set(ports)) > 5
 
 
@@ -79,7 +81,7 @@ def test_what_lasts_says_when_it_is_healthy(name: str) -> None:
 
 
 def test_data_lies_in_named_volumes_and_what_is_mounted_exists() -> None:
-    mounted = [volume for one in SERVICES.values() for volume in one.get("volumes", [])]
+    mounted = [volume for service in SERVICES.values() for volume in service.get("volumes", [])]
     named = {volume.split(":")[0] for volume in mounted if not volume.startswith("./")}
     assert named == READ["volumes"].keys()
     own = [ROOT / volume.split(":")[0] for volume in mounted if volume.startswith("./")]
@@ -107,8 +109,8 @@ def test_every_variable_is_named_where_the_file_says_how_to_use_it() -> None:
 
 
 def test_who_waits_for_another_waits_for_one_that_is_there() -> None:
-    for one in SERVICES.values():
-        for other, how in one.get("depends_on", {}).items():
+    for service in SERVICES.values():
+        for other, how in service.get("depends_on", {}).items():
             if how["condition"] == "service_healthy":
                 assert "healthcheck" in SERVICES[other]
             else:

@@ -53,8 +53,8 @@ def of_the_package(module: Module) -> bool:
 
 def test_every_class_is_prepared_before_it_is_decoded() -> None:
     ours = [module for module in modules() if of_the_package(module)]
-    assert sum(1 for one in ours if "prepare_type(" in one.text) > 10
-    assert [f"{one.place}:{line}" for one in ours for line in unprepared(one.tree)] == []
+    assert sum(1 for our in ours if "prepare_type(" in our.text) > 10
+    assert [f"{our.place}:{line}" for our in ours for line in unprepared(our.tree)] == []
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_the_manual_tells_of_a_command_and_its_options(name: str) -> None:
     assert f".SS fonds {name}" in shown
     assert f".B fonds {name}" in shown
     assert [
-        one.opts for one in command.params if one.opts[0][:1] == "-" and one.opts[0] not in shown
+        param.opts
+        for param in command.params
+        if param.opts[0][:1] == "-" and param.opts[0] not in shown
     ] == []
 
 

@@ -159,8 +159,8 @@ def test_a_flavour_says_how_the_names_of_its_warcs_begin(monkeypatch: pytest.Mon
 
     monkeypatch.setitem(FLAVOURS, "old", old_news)  # type: ignore[arg-type]
     stores = Stores(*[None] * 7, journal="journal")  # type: ignore[arg-type]
-    made = build_step("archive_body", stores, None, Settings(pipeline="old"))  # type: ignore[arg-type]
-    assert getattr(made, "prefix", None) == "mchist{YYYY}"
+    step = build_step("archive_body", stores, None, Settings(pipeline="old"))  # type: ignore[arg-type]
+    assert getattr(step, "prefix", None) == "mchist{YYYY}"
     usual = build_step("archive_body", stores, None, Settings())  # type: ignore[arg-type]
     assert getattr(usual, "prefix", None) == ""
 

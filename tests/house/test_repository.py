@@ -76,7 +76,7 @@ def _licence(name: str) -> str:
     classifiers = [
         one for one in stated.get_all("Classifier") or [] if one.startswith("License ::")
     ]
-    named = " AND ".join(one.split(" :: ")[-1] for one in classifiers)
+    named = " AND ".join(classifier.split(" :: ")[-1] for classifier in classifiers)
     text: str = stated.get("License-Expression") or stated.get("License") or named
     return text
 
@@ -184,7 +184,7 @@ def test_a_missing_path_is_found(text: str, missing: list[str]) -> None:
 
 def test_the_import_rules_cover_every_room() -> None:
     contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
-    layers = next(one for one in contracts if one["type"] == "layers")
+    layers = next(contract for contract in contracts if contract["type"] == "layers")
     assert layers["exhaustive"] is True
     named = {room.strip() for line in layers["layers"] for room in line.split("|")}
     rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}

@@ -98,7 +98,7 @@ class Journey:
 
         `not_run` maps a command to the reason why it is not run here; each must stand on the page.
         """
-        names = [without_comment(one) for one in page_commands]
+        names = [without_comment(page_command) for page_command in page_commands]
         assert not_run.keys() <= set(names), not_run.keys() - set(names)
         for command, name in zip(page_commands, names, strict=True):
             if name in not_run:

@@ -65,7 +65,7 @@ def journey(tmp_path: Path, site: Answering) -> Journey:
 
 
 def test_every_page_with_commands_is_walked_here_or_names_who_walks_it() -> None:
-    here = Path(__file__).read_text("utf-8")
+    text = Path(__file__).read_text("utf-8")
     for page in sorted(HOWTOS.glob("*.md")):
         if not commands(f"docs/howto/{page.name}"):
             continue
@@ -73,7 +73,7 @@ def test_every_page_with_commands_is_walked_here_or_names_who_walks_it() -> None
         if elsewhere:
             assert (HOWTOS.parents[1] / elsewhere).exists()
         else:
-            assert f'"docs/howto/{page.name}"' in here, page.name
+            assert f'"docs/howto/{page.name}"' in text, page.name
 
 
 def ingested(journey: Journey, *paths: str) -> None:
@@ -248,6 +248,8 @@ def test_replay(journey: Journey, material: Material) -> None:
 
     journey.until = {"fonds serve": walked}
     journey.run("fonds serve", "fonds serve")
-    assert "302" in journey.outputs[next(one for one in journey.outputs if "-sI" in one)].out
+    assert (
+        "302" in journey.outputs[next(output for output in journey.outputs if "-sI" in output)].out
+    )
     assert (material.folder / "page.html").stat().st_size > 0
     journey.audit()

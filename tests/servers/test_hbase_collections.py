@@ -168,6 +168,6 @@ def _served(changes: CollectionWriter) -> tuple[int, dict[bytes, set[bytes]]]:
     prefix = build_clustering_prefix(NEWS.namespace, NEWS.key, "DEFAULT", timestamp)
     found = _bare(changes, "clusters", prefix).values()
     return timestamp, {
-        cells[b"main:label"]: {one for one in cells if one.startswith(b"documents:")}
+        cells[b"main:label"]: {cell for cell in cells if cell.startswith(b"documents:")}
         for cells in found
     }

@@ -58,7 +58,7 @@ def take(queue: Queue, address: str, count: int) -> list[Delivery]:
 
 
 def ids(deliveries: list[Delivery]) -> list[str]:
-    return [one.message.id for one in deliveries]
+    return [delivery.message.id for delivery in deliveries]
 
 
 def hosts() -> str:

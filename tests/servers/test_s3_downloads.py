@@ -46,8 +46,8 @@ def test_downloads_are_fetched_by_id_and_dated_by_the_server(tmp_path: Path) -> 
 
     def link(number: int) -> Link:
         at = f"s3://{address.bucket}/{folder}/{number}"
-        made = build_link(at, "poll", RssEntry(link=str(number)))
-        return replace(made, final_url="http://a.example/", fetch_timestamp=None)
+        link = build_link(at, "poll", RssEntry(link=str(number)))
+        return replace(link, final_url="http://a.example/", fetch_timestamp=None)
 
     stores = open_stores(tmp_path, settings)
     try:

@@ -77,7 +77,7 @@ def test_a_crawl_in_a_bucket_is_taken_in_by_its_beginning(tmp_path: Path) -> Non
     ran = fonds(home, "ingest", "--json", begun, **server)
     assert (ran.code, ran.last["in"], ran.last["done"]) == (0, 2, 2), ran.err
     assert fonds(home, "ingest", "--json", begun, **server).last["in"] == 0
-    found = {one["sha1hex"] for one in fonds(home, "export", "--format", "jsonl").lines}
+    found = {line["sha1hex"] for line in fonds(home, "export", "--format", "jsonl").lines}
     pdf = files["2026/b/report.pdf"]
     assert found == {sha1(one, usedforsecurity=False).hexdigest() for one in (page(1), pdf)}
     shown = fonds(home, "show", "--json", f"{begun.removesuffix('*')}b/report.pdf")

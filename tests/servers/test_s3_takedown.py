@@ -104,8 +104,8 @@ def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path)
     assert holders(home / "archive", page(3)) == []
     (warc,) = moved.glob("*.warc.gz")
     with warc.open("rb") as stream:
-        heads = [one for one in read_heads(stream) if isinstance(one, RecordHead)]
-    assert sum(one.url.startswith("urn:taken-down:") for one in heads) >= 1
+        heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
+    assert sum(head.url.startswith("urn:taken-down:") for head in heads) >= 1
     assert fonds(home, "archive", "verify", FONDS_ARCHIVE=url).code == 0
     audited = fonds(home, "audit", "--deep", FONDS_ARCHIVE=url)
     assert audited.code == 0, audited.out + audited.err

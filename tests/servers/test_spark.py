@@ -83,13 +83,17 @@ def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
         if not theme:
             theme = (
                 next(
-                    one.cluster_id for one in list_placements(here.tables, NEWS, "d0") if one.label
+                    placement.cluster_id
+                    for placement in list_placements(here.tables, NEWS, "d0")
+                    if placement.label
                 )
                 or ""
             )
             for kept in (here, there):
                 exclude(kept.changes, NEWS, conf, theme, ["d0"])
-    assert theme not in {one.cluster_id for one in list_placements(there.tables, NEWS, "d0")}
+    assert theme not in {
+        placement.cluster_id for placement in list_placements(there.tables, NEWS, "d0")
+    }
     served = [load_clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
     assert served[0] == served[1] is not None
     assert faults(there.tables, NEWS) == []
@@ -142,7 +146,7 @@ def test_an_extraction_leaves_the_same_rows_as_on_one_machine(
         job = extraction(tmp_path / name, tmp_path / "crawl", tmp_path / name / "out")
         books = sum_manifests(engine.run(job))
         told.append(as_counts(books.total))
-        left.append([rows_in(tmp_path / name / "out", one) for one in RESULTS])
+        left.append([rows_in(tmp_path / name / "out", result) for result in RESULTS])
     assert told == [ENDED, ENDED]
     assert left[0] == left[1]
 

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.servers
 
 SHAS = [bytes([number]).hex() * 20 for number in (0, 7, 255)]
 KEYS = [
-    *(build_row_key(one) for one in SHAS),
-    *(build_alternate_key(one, "cdx-1") for one in SHAS),
-    *(build_old_key(one) for one in SHAS),
+    *(build_row_key(sha) for sha in SHAS),
+    *(build_alternate_key(sha, "cdx-1") for sha in SHAS),
+    *(build_old_key(sha) for sha in SHAS),
 ]
 CELLS = st.dictionaries(
     st.sampled_from([*JOURNAL.columns]),

@@ -113,10 +113,10 @@ def test_table_and_topics_have_groups_of_their_own(tmp_path: Path) -> None:
         assert stores.journal in stores.table.list_tables()
     finally:
         close_stores(stores)
-    topics = {one.topic for one in list_readers(settings)}
+    topics = {reader.topic for reader in list_readers(settings)}
     assert "sandcrawler-prod.unextracted" in topics
-    assert {one.partition(".")[0] for one in topics} == {"sandcrawler-prod"}
-    alone = {one.topic for one in list_readers(settings.replace_values(topic_group=""))}
+    assert {topic.partition(".")[0] for topic in topics} == {"sandcrawler-prod"}
+    alone = {reader.topic for reader in list_readers(settings.replace_values(topic_group=""))}
     assert {one.partition(".")[0] for one in alone} == {"wbgrp-prod"}
 
 

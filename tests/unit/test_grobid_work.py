@@ -170,11 +170,16 @@ def test_what_a_paper_cites_is_shown(tmp_path: Path) -> None:
             key, body = one.messages[0]
             stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
             settled(stores, 1)
-            found = build_description(stores, key)
-            assert [one.reference for one in found.citations] == ["<b>B. Gust, Wind.", "Storms"]
-            assert found.citations_total == 2
+            description = build_description(stores, key)
+            assert [citation.reference for citation in description.citations] == [
+                "<b>B. Gust, Wind.",
+                "Storms",
+            ]
+            assert description.citations_total == 2
             by = ("strong", "title-and-author", "doi:10.5555/<i>", None, None, 3.0)
-            stores.records.put([CitationRow(key, 0, found.history[0].promised_at, "Wind", *by)])
+            stores.records.put(
+                [CitationRow(key, 0, description.history[0].promised_at, "Wind", *by)]
+            )
             matched = build_description(stores, key).citations
             assert [one.work for one in matched] == ["doi:10.5555/<i>", None]
             page = TestClient(create_app(stores), base_url="http://localhost:8765").get(

@@ -30,8 +30,8 @@ def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -
         request_rebuild(changes, NAME, DEFAULT)
 
         def state() -> str:
-            found = find_request(changes.tables, changes.leases, NAME, DEFAULT)
-            return found.state if found else ""
+            request = find_request(changes.tables, changes.leases, NAME, DEFAULT)
+            return request.state if request else ""
 
         assert state() == QUEUED
         ends_s = time.monotonic() + WAIT_S

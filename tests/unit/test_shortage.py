@@ -46,9 +46,9 @@ def fault(number: int, name: str | None = None) -> OSError:
 def test_wants_of_the_machine_are_told_as_such(
     error: Exception, kind: type[FondsError], told: str
 ) -> None:
-    found = find_shortage(error)
-    assert type(found) is kind
-    assert told in str(found)
+    shortage = find_shortage(error)
+    assert type(shortage) is kind
+    assert told in str(shortage)
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
             echo_json(_build_answer(reports[-1]))
     if not app.is_json:
         _print_reports(reports)
-    return 1 if any(one.faults_total for one in reports) else 0
+    return 1 if any(report.faults_total for report in reports) else 0
 
 
 def _build_answer(report: WarcReport) -> WarcReportAnswer:
@@ -288,9 +288,9 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
                 f"{escape(one.path)}: {one.unchecked:,} digests have an unknown "
                 "algorithm and were not checked"
             )
-    wrong = sum(one.faults_total for one in reports)
-    records = sum(one.records.total() for one in reports)
-    digests = sum(one.digests for one in reports)
+    wrong = sum(report.faults_total for report in reports)
+    records = sum(report.records.total() for report in reports)
+    digests = sum(report.digests for report in reports)
     verdict = "No faults found." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
     screen.print(
         f"{pluralize(len(reports), 'WARC file')}, {pluralize(records, 'record')}, "
@@ -394,19 +394,19 @@ def upload(app: App) -> int:
     waiting = files.list_unsent()
     with _report_upload(app, lambda: sum(files.list_unsent().values())):
         files.finish()
-    left = files.list_unsent()
-    sent = {name: size for name, size in waiting.items() if name not in left}
+    unsent = files.list_unsent()
+    sent = {name: size for name, size in waiting.items() if name not in unsent}
     if app.is_json:
-        echo_json(UploadAnswer(sent, left))
+        echo_json(UploadAnswer(sent, unsent))
     else:
-        for name, size_bytes in left.items():
+        for name, size_bytes in unsent.items():
             print_note(f"{name} was not uploaded and stays here ({size_bytes:,} bytes)")
         total = sum(sent.values())
         open_console().print(
             f"{pluralize(len(sent), 'WARC file')} uploaded and verified, {total:,} bytes; "
-            f"{len(left):,} left."
+            f"{len(unsent):,} left."
         )
-    return 1 if left else 0
+    return 1 if unsent else 0
 
 
 @contextmanager

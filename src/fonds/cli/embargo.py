@@ -88,7 +88,7 @@ def embargo(
     if lift:
         return _lift(app, stores, settings, files)
     who, now = find_login_name(), datetime.now(UTC)
-    wanted = [EmbargoRow(one, reason or "", note, ends or now, who, now) for one in files]
+    wanted = [EmbargoRow(file, reason or "", note, ends or now, who, now) for file in files]
     return _hide(app, stores, settings, wanted)
 
 
@@ -113,7 +113,7 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
         raise click.UsageError(
             f"{found.total:,} documents are found; at most {FILES_MAX:,} at once"
         )
-    return [one.sha1hex for one in iter_documents(stores.index, found.query, FILES_MAX)]
+    return [document.sha1hex for document in iter_documents(stores.index, found.query, FILES_MAX)]
 
 
 def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
@@ -129,7 +129,8 @@ def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[Emba
     from fonds.wiring.stores import are_stores_shared
 
     gone = {
-        row.sha1hex for row in stores.records.get(TakedownRow, [one.sha1hex for one in embargoes])
+        row.sha1hex
+        for row in stores.records.get(TakedownRow, [embargoe.sha1hex for embargoe in embargoes])
     }
     with HomeLock(app.home, shared=are_stores_shared(settings)):
         act = _open_hiding(stores, settings)
@@ -178,16 +179,22 @@ def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[
 
     tables = find_tables(stores, settings)
     for sha1hex in files:
-        one = find_traces(stores, tables, sha1hex)
-        titles = [document.article_title for document in stores.index.get(one.documents).values()]
+        traces = find_traces(stores, tables, sha1hex)
+        titles = [
+            document.article_title for document in stores.index.get(traces.documents).values()
+        ]
         if app.is_json:
-            told = {"sha1hex": sha1hex, "title": next(iter(titles), None), "captures": one.captures}
-            echo_json(told | {"documents": one.documents, "collections": one.collections})
+            told = {
+                "sha1hex": sha1hex,
+                "title": next(iter(titles), None),
+                "captures": traces.captures,
+            }
+            echo_json(told | {"documents": traces.documents, "collections": traces.collections})
             continue
         lines = [
             f"{sha1hex}  {next(iter(titles), None) or 'no title'}",
-            f"   captures: {one.captures:,}; documents in the index: {len(one.documents):,};"
-            f" collections: {', '.join(one.collections) or 'none'}",
+            f"   captures: {traces.captures:,}; documents in the index: {len(traces.documents):,};"
+            f" collections: {', '.join(traces.collections) or 'none'}",
         ]
         open_console().print("\n".join(lines), markup=False)
     if not app.is_json:

@@ -145,7 +145,7 @@ def _find_table(
 ) -> str | None:
     """Return the name of the rows that `--kind` names. Raises click.UsageError for other options with it."""
     kinds = filters["kind"]
-    table = next((one for one in kinds if one in TABLES), None)
+    table = next((kind for kind in kinds if kind in TABLES), None)
     if table is None:
         for one in kinds:
             if one not in list(Kind) and (near := find_nearest_name(one, TABLES)):

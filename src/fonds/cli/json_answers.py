@@ -55,7 +55,7 @@ def describe_answer(condition: str, kind: type[msgspec.Struct]) -> AnswerDescrip
     hints = get_type_hints(kind, include_extras=True)
     fields = msgspec.structs.fields(kind)
     return AnswerDescription(
-        condition, tuple(_describe_field(one.encode_name, hints[one.name]) for one in fields)
+        condition, tuple(_describe_field(field.encode_name, hints[field.name]) for field in fields)
     )
 
 
@@ -77,21 +77,21 @@ def iter_commands(
         return
     context = click.Context(root)
     for name in root.list_commands(context):
-        found = root.get_command(context, name)
-        if found is not None:
-            yield from iter_commands(found, (*path, name))
+        command = root.get_command(context, name)
+        if command is not None:
+            yield from iter_commands(command, (*path, name))
 
 
 def _describe_field(name: str, hint: Any) -> FieldDescription:
     metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
-    meaning = next((one.description for one in metas if one.description), None)
+    meaning = next((meta.description for meta in metas if meta.description), None)
     if meaning is None:
         raise ValueError(f"{name} has no description: annotate it with msgspec.Meta(description=…)")
     plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     is_nullable = NoneType in get_args(plain)
     is_always = msgspec.UnsetType not in get_args(plain)
     members = [plain] if is_always and not is_nullable else get_args(plain)
-    (kind,) = [one for one in members if one not in (NoneType, msgspec.UnsetType)]
+    (kind,) = [member for member in members if member not in (NoneType, msgspec.UnsetType)]
     return FieldDescription(name, name_json_type(kind), meaning, is_nullable, is_always)
 
 

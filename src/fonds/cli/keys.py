@@ -187,8 +187,8 @@ def acts(app: App, limit: int) -> int:
     \b
     fonds keys acts --limit 200
     """
-    found = ActLog(app.open_stores().records, get_utc_now).list_newest(limit)
-    for row in found:
+    newest = ActLog(app.open_stores().records, get_utc_now).list_newest(limit)
+    for row in newest:
         if app.is_json:
             echo_json(ActAnswer(row.at, row.who, row.what, row.outcome))
         else:
@@ -196,7 +196,7 @@ def acts(app: App, limit: int) -> int:
             who = row.who or "this machine"
             line = f"{row.at:%Y-%m-%d %H:%M:%S}  {who}  {row.what}  {ended}"
             open_console().print(line, markup=False)
-    if not found and not app.is_json:
+    if not newest and not app.is_json:
         open_console().print("No actions recorded.")
     return 0
 

@@ -39,7 +39,7 @@ class SuggestingChoice(click.Choice[str]):
     """Parameter type for one of `choices`; the error for other values suggests the nearest."""
 
     def __init__(self, what: str, choices: Iterable[str]) -> None:
-        super().__init__([str(one) for one in choices])
+        super().__init__([str(choice) for choice in choices])
         self.noun = what
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
@@ -64,7 +64,7 @@ class SuggestingCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            takes_words = any(isinstance(one, click.Argument) for one in self.params)
+            takes_words = any(isinstance(param, click.Argument) for param in self.params)
             if takes_words and not error.option_name.startswith("--"):
                 told = (
                     f"{error.format_message()} Write arguments that start with a minus "
@@ -96,7 +96,7 @@ class CommandGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default command if no command is named."""
         names = self.list_commands(ctx)
-        word = next((one for one in args if not one.startswith("-")), None)
+        word = next((arg for arg in args if not arg.startswith("-")), None)
         is_none = word is not None and ("/" in word or find_nearest_name(word, names) is None)
         if self.default_command is not None and word not in names and is_none:
             args = [self.default_command, *args]

@@ -77,7 +77,7 @@ def _build_answer(pipeline: Pipeline, is_configured: bool) -> PipelineAnswer:
             stage.name,
             stage.reads.name,
             [topic.name for topic in stage.writes],
-            [f"{one.payload.__name__} {one.tag or ''}".strip() for one in stage.omits],
+            [f"{omit.payload.__name__} {omit.tag or ''}".strip() for omit in stage.omits],
         )
         for stage in pipeline.stages
     ]
@@ -88,9 +88,9 @@ def _print_list(app: App, pipelines: list[Pipeline], configured_name: str) -> No
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("Pipeline", "Stages", "Purpose"):
         table.add_column(title)
-    for one in pipelines:
-        name = f"{one.name} (selected)" if one.name == configured_name else one.name
-        table.add_row(escape(name), str(len(one.stages)), escape(one.about))
+    for pipeline in pipelines:
+        name = f"{pipeline.name} (selected)" if pipeline.name == configured_name else pipeline.name
+        table.add_row(escape(name), str(len(pipeline.stages)), escape(pipeline.about))
     screen = open_console()
     screen.print(table)
     ingest = app.format_command("ingest --pipeline NAME PATH…")

@@ -111,7 +111,7 @@ def list_(app: App, **flags: Any) -> int:
     fonds queue list --json
     """
     waiting, subscriptions = _open(app, flags)
-    depths = [(one, waiting.get_depth(one)) for one in subscriptions]
+    depths = [(subscription, waiting.get_depth(subscription)) for subscription in subscriptions]
     if app.is_json:
         for one, depth in depths:
             echo_json(BacklogAnswer(one.name, one.topic, depth))
@@ -166,7 +166,11 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
 
 def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
     """Return the number of ready messages at an address."""
-    whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
+    whose = next(
+        subscription
+        for subscription in subscriptions
+        if place in (subscription.incoming, subscription.quarantine)
+    )
     depth = queue.get_depth(whose)
     return depth.quarantined if place == whose.quarantine else depth.ready
 
@@ -255,7 +259,11 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
     place = dumping.resolve_address(address, subscriptions)
-    whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
+    whose = next(
+        subscription
+        for subscription in subscriptions
+        if place in (subscription.incoming, subscription.quarantine)
+    )
     if not yes:
         count = _count_ready(stores.queue, place, subscriptions)
         click.confirm(f"Delete about {pluralize(count, 'message')} at {place}?", abort=True)
@@ -281,7 +289,7 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
     place = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
-    whose = next(one for one in subscriptions if one.incoming == place)
+    whose = next(subscription for subscription in subscriptions if subscription.incoming == place)
 
     def wanted(message: Message) -> bool:
         return reason in (None, message.headers.get("reason"))

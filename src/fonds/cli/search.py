@@ -301,8 +301,8 @@ def _print_version(app: App, screen: Console, version: VersionHit) -> None:
             screen,
             f"headline: {_format_snippet(Snippet(version.title or '', version.title_marks))}",
         )
-    for one in version.snippets:
-        _print_wrapped(screen, _format_snippet(one))
+    for snippet in version.snippets:
+        _print_wrapped(screen, _format_snippet(snippet))
 
 
 def _format_show_command(app: App, sha1hex: str) -> str:

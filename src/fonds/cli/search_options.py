@@ -57,7 +57,7 @@ def _build_option(
     if field.annotation is bool:
         return click.option(f"--{name}", is_flag=True, help=f"{field.description}.")
     is_list = get_origin(field.annotation) is list
-    values = [one for one in get_args(field.annotation) if isinstance(one, str) and one]
+    values = [arg for arg in get_args(field.annotation) if isinstance(arg, str) and arg]
     choices = [*CHOICES.get(name, values), *further_choices]
     default = str(field.default) if isinstance(field.default, str) and field.default else None
     description = f"{alternatives(choices)}; repeat for alternatives" if name == "kind" else None

@@ -374,7 +374,7 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     schema = build_journal_schema(settings.table_families)
     chosen = name or name_journal_table(settings.group, settings.table_version, settings.env)
     if shell:
-        families = {one.name: one.compression for one in schema.families}
+        families = {family.name: family.compression for family in schema.families}
         in_memory, told = parse_table_options(settings.table)
         count = regions or (told if told > 1 else REGIONS)
         click.echo(build_create_statement(chosen, families, count, in_memory))

@@ -269,23 +269,23 @@ class KnownPdfs:
         if not rows or not self._has_ended(sha1hex):
             # An extractor that stops always leaves a row.
             return None
-        known = _parse_status(rows[0].status)
+        status = _parse_status(rows[0].status)
         is_same_extractor = rows[0].extractor == self.extractor
-        if known is PdfStatus.EMPTY_BLOB and item.file.size:
+        if status is PdfStatus.EMPTY_BLOB and item.file.size:
             # The file of an earlier task was empty; this one has bytes.
             return None
         if (
             is_same_extractor
-            and known
+            and status
             and _is_counted(rows[0].updated, item)
-            and not _is_worth_trying(known)
+            and not _is_worth_trying(status)
         ):
-            return build_ending(known, rows[0].error_msg)
+            return build_ending(status, rows[0].error_msg)
         for stop in self.records.get(CrashedPdfRow, [(sha1hex, self.extractor)]):
-            known = _parse_status(stop.status)
-            if known and _is_counted(stop.stopped, item) and self.clock() < stop.expires:
+            status = _parse_status(stop.status)
+            if status and _is_counted(stop.stopped, item) and self.clock() < stop.expires:
                 return build_ending(
-                    known, f"{stop.detail}; next attempt after {stop.expires:%Y-%m-%d}"
+                    status, f"{stop.detail}; next attempt after {stop.expires:%Y-%m-%d}"
                 )
         return None
 

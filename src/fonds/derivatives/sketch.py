@@ -335,7 +335,7 @@ def _build_related_values(row: TextSketchRow, relatives: FileRelations) -> dict[
 KIND = DerivativeKind(
     name="sketch",
     title="text sketch",
-    mimetypes=(*PAGE_TYPES, *(one for kind in FILES for one in kind.mimetypes)),
+    mimetypes=(*PAGE_TYPES, *(mimetype for kind in FILES for mimetype in kind.mimetypes)),
     row=TextSketchRow,
     step="import_story",
     other_steps=tuple(kind.step for kind in FILES),

@@ -56,7 +56,9 @@ def find_new_groups(
     is_all = [search.search_day(day) for day in (today, yesterday)]
     search.new.sort(key=lambda one: (-one.began.toordinal(), -one.row.count, one.row.first))
     shown = [one.row for one in search.new[:NEW_GROUPS_MAX]]
-    groups = {(one.pipeline, one.group): one for one in known_groups}
+    groups = {
+        (known_group.pipeline, known_group.group): known_group for known_group in known_groups
+    }
     for one in iter_group_details(records, [row for row in shown if _group_key(row) not in groups]):
         groups[one.pipeline, one.group] = one
     return NewGroups([groups[_group_key(row)] for row in shown], len(search.new), all(is_all))

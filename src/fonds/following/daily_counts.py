@@ -109,7 +109,11 @@ def _build_day(day: date, counts: DayCounts | None, first: str) -> SourceDay:
 
 def _judge_day(day: SourceDay, previous_days: Sequence[SourceDay], today: date) -> SourceDay:
     counted_outcomes = (DayOutcome.NEW, DayOutcome.NOTHING)
-    baseline = [other.new for other in previous_days if other.brought in counted_outcomes]
+    baseline = [
+        previous_day.new
+        for previous_day in previous_days
+        if previous_day.brought in counted_outcomes
+    ]
     if len(baseline) < BASELINE_DAYS_MIN or day.brought not in counted_outcomes:
         return day
     center = float(median(baseline))

@@ -201,12 +201,12 @@ def build_sources(
     """
     rows: list[SourceRow] = []
     refused: dict[str, str] = {}
-    for one in outlines:
+    for outline in outlines:
         told = SourceOptions(
-            "feed", one.title, one.folder, options.collection, options.pipeline, options.tls
+            "feed", outline.title, outline.folder, options.collection, options.pipeline, options.tls
         )
         try:
-            rows.append(build_source(one.url, told, now))
+            rows.append(build_source(outline.url, told, now))
         except ConfigurationError as error:
-            refused[redact_secrets(one.url)] = str(error)
+            refused[redact_secrets(outline.url)] = str(error)
     return rows, refused

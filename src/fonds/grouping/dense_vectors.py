@@ -76,10 +76,10 @@ def hash_text(text: str) -> bytes:
 def is_valid_cell(cell: bytes, text: str, version: bytes | None = None) -> bool:
     """Return whether a cell is intact and matches a text and a model version (None: any)."""
     try:
-        found = decode_text_vector(cell)
+        text_vector = decode_text_vector(cell)
     except DamagedInputError:
         return False
-    return found.digest == hash_text(text) and version in (None, found.version)
+    return text_vector.digest == hash_text(text) and version in (None, text_vector.version)
 
 
 def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCells) -> None:
@@ -89,8 +89,8 @@ def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCell
     there = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
     puts = []
     for row, found in there.items():
-        said = decode_text(found, "main:text")
-        own = {column: cell for column, cell in rows[row].items() if is_valid_cell(cell, said)}
+        text = decode_text(found, "main:text")
+        own = {column: cell for column, cell in rows[row].items() if is_valid_cell(cell, text)}
         if "main:id" in found and own:
             puts.append((row, own))
     tables.put(DOCUMENTS, puts)

@@ -150,10 +150,10 @@ def recover(
 ) -> bool:
     """Apply a logged change that was not completed. Return whether there was one."""
     sequence = decode_int(cells, SEQUENCE) + 1
-    left = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
-    if left is None:
+    row = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
+    if row is None:
         return False
-    _finish(tables, name, sequence, _decode_writes(left[_REDO]), leases, lease)
+    _finish(tables, name, sequence, _decode_writes(row[_REDO]), leases, lease)
     return True
 
 
@@ -196,8 +196,8 @@ def find_oldest_needed(cells: Cells, last: int) -> int:
     if is_followed(cells):
         return 0
     if any(name.endswith(":rebuilt") and value for name, value in cells.items()):
-        told = parse_index_state(cells)
-        return 0 if told is None else min(told.last_change, last)
+        index_state = parse_index_state(cells)
+        return 0 if index_state is None else min(index_state.last_change, last)
     return last
 
 

@@ -41,12 +41,12 @@ class LeaseTable:
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
         """Acquiring inserts a row, releasing removes it."""
         inserted = [
-            LeaseRow(one.name, one.after.holder, one.after.version)
-            for one in changes
-            if one.before.holder is None and one.after.holder is not None
+            LeaseRow(change.name, change.after.holder, change.after.version)
+            for change in changes
+            if change.before.holder is None and change.after.holder is not None
         ]
         written = self._insert(inserted) if inserted else set()
-        held = [one for one in changes if one.before.holder is not None]
+        held = [change for change in changes if change.before.holder is not None]
         rows = [RowChange(one.name, _build_values(one), _build_where(one)) for one in held]
         changed = self.records.change_each(LeaseRow, rows) if rows else []
         return written | {
@@ -78,15 +78,15 @@ class LeaseColumns:
         """All changes are one transaction."""
         rows = [
             RowChange(
-                one.name,
+                change.name,
                 {
-                    **one.columns,
-                    "lease_holder": one.after.holder,
-                    "lease_version": one.after.version,
+                    **change.columns,
+                    "lease_holder": change.after.holder,
+                    "lease_version": change.after.version,
                 },
-                {**one.where, **_build_where(one)},
+                {**change.where, **_build_where(change)},
             )
-            for one in changes
+            for change in changes
         ]
         changed = self.records.change_each(self.kind, rows)
         return {one.name for one, is_changed in zip(changes, changed, strict=True) if is_changed}

@@ -136,7 +136,9 @@ class Leases:
         finally:
             self._forget(names - written)
         return {
-            one.name: Lease(one.name, one.after, now_s) for one in changes if one.name in written
+            change.name: Lease(change.name, change.after, now_s)
+            for change in changes
+            if change.name in written
         }
 
     def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
@@ -150,7 +152,8 @@ class Leases:
     ) -> set[str]:
         """Renew leases in one transaction, and return the names of those that are not lost."""
         return self._write(
-            LeaseWrite(one, False, columns.get(one.name, _NOTHING), _NOTHING) for one in leases
+            LeaseWrite(lease, False, columns.get(lease.name, _NOTHING), _NOTHING)
+            for lease in leases
         )
 
     def release(
@@ -172,7 +175,10 @@ class Leases:
     ) -> set[str]:
         """Release leases in one transaction, and return the names of those that were not lost."""
         return self._release(
-            [LeaseWrite(one, True, columns.get(one.name, _NOTHING), _NOTHING) for one in leases]
+            [
+                LeaseWrite(lease, True, columns.get(lease.name, _NOTHING), _NOTHING)
+                for lease in leases
+            ]
         )
 
     def is_held(self, lease: Lease) -> bool:
@@ -270,7 +276,7 @@ class Leases:
         try:
             released = self._write(writes)
         except BaseException:
-            self._forget(one.lease.name for one in writes)
+            self._forget(write.lease.name for write in writes)
             raise
         self._forget(released)
         for one in writes:
@@ -280,7 +286,7 @@ class Leases:
 
     def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
         """Write cells of leases; a second time where an earlier write arrived and its answer did not."""
-        left = [one for one in writes if not one.lease.lost.is_set()]
+        left = [write for write in writes if not write.lease.lost.is_set()]
         written = self._swap(left)
         if left := [one for one in left if one.lease.name not in written]:
             cells = self._cells.load([one.lease.name for one in left])
@@ -292,7 +298,7 @@ class Leases:
 
     def _swap(self, writes: list[LeaseWrite]) -> set[str]:
         now_s = self._clock_s()
-        changes = {one.lease.name: (one.lease, one.change) for one in writes}
+        changes = {write.lease.name: (write.lease, write.change) for write in writes}
         written = self._cells.swap([change for _, change in changes.values()]) if changes else set()
         for name in written:
             lease, change = changes[name]

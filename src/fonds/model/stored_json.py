@@ -40,8 +40,8 @@ def encode_stored(value: object) -> Any:
         return _list_tuples(
             msgspec.to_builtins(dict(value) if isinstance(value, Mapping) else value)
         )
-    known = _list_tuples(msgspec.to_builtins(msgspec.structs.replace(value, unknown={})))
-    return {**known, **getattr(value, UNKNOWN)}
+    tuples = _list_tuples(msgspec.to_builtins(msgspec.structs.replace(value, unknown={})))
+    return {**tuples, **getattr(value, UNKNOWN)}
 
 
 def encode_row(row: Any) -> dict[str, Any]:
@@ -71,9 +71,9 @@ def _keeps_unknown(kind: type[msgspec.Struct]) -> bool:
 
 def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> msgspec.Struct:
     found: msgspec.Struct = _convert_fields(kind, value)
-    known = encode_stored(found)
+    stored = encode_stored(found)
     unknown = {
-        name: item for name, item in value.items() if name not in known or known[name] != item
+        name: item for name, item in value.items() if name not in stored or stored[name] != item
     }
     return msgspec.structs.replace(found, unknown=unknown) if unknown else found
 

@@ -110,7 +110,7 @@ class SqliteQueue:
             else:
                 targets = rows.find_put_targets(connection, address)
                 rows.insert(connection, targets, messages, 0.0)
-        self._announce(one.address for one in targets)
+        self._announce(target.address for target in targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Lease messages in the order in which they were put. Released messages keep their
@@ -135,9 +135,9 @@ class SqliteQueue:
         """Remove messages; those already settled are skipped."""
         if not deliveries:
             return
-        receipts = [_get_receipt(one) for one in deliveries]
+        receipts = [_get_receipt(delivery) for delivery in deliveries]
         with self._file.write_transaction() as connection:
-            rows.remove(connection, [(one.seq, one.address) for one in receipts])
+            rows.remove(connection, [(receipt.seq, receipt.address) for receipt in receipts])
         self._settles += 1
         if self._settles % SHRINK_EVERY_SETTLES == 0:
             self._file.shrink(SHRINK_PAGES)
@@ -146,7 +146,7 @@ class SqliteQueue:
         """Release messages that are still leased by us; others may own one whose lease expired."""
         if not deliveries:
             return
-        held = [_get_receipt(one).row for one in deliveries]
+        held = [_get_receipt(delivery).row for delivery in deliveries]
         with self._file.write_transaction(durable=False) as connection:
             rows.release(connection, held)
         self._announce({address for _, address, _ in held})
@@ -158,9 +158,9 @@ class SqliteQueue:
         with self._file.write_transaction(durable=False) as connection:
             lease_ends_at = self._lease_clock() + self._lease_s
             held = rows.renew_leases(
-                connection, [_get_receipt(one).row for one in deliveries], lease_ends_at
+                connection, [_get_receipt(delivery).row for delivery in deliveries], lease_ends_at
             )
-        return [one for one in deliveries if _get_receipt(one).row in held]
+        return [delivery for delivery in deliveries if _get_receipt(delivery).row in held]
 
     def get_depth(self, subscription: Subscription) -> Depth:
         """Return the exact counts at one point in time."""

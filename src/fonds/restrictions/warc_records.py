@@ -68,7 +68,7 @@ def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> li
     for name in names:
         held = archive.inspect(name)
         records = held.records if held else None
-        captures = None if records is None else sum(one.sha1hex == sha1hex for one in records)
+        captures = None if records is None else sum(record.sha1hex == sha1hex for record in records)
         size_bytes = held.size_bytes if held else None
         found.append(OwnWarc(name, captures, size_bytes, held is not None and held.is_open))
     return found

@@ -60,11 +60,18 @@ def load_states(
 ) -> dict[str, DocumentState]:
     """How the documents with these ids stood at a moment, by id; those without a file are absent."""
     versions = indexed_kind.versions(records, ids)
-    came = _load_arrival_times(
-        records, [sha1hex for some in versions.values() for sha1hex in some], moment
+    arrival_times = _load_arrival_times(
+        records, [sha1hex for version in versions.values() for sha1hex in version], moment
     )
     then = {
-        id_: next((key for key in reversed(some) if key in came and came[key] <= moment), "")
+        id_: next(
+            (
+                key
+                for key in reversed(some)
+                if key in arrival_times and arrival_times[key] <= moment
+            ),
+            "",
+        )
         for id_, some in versions.items()
         if some
     }
@@ -258,11 +265,11 @@ class _AsOfSearch:
     def count_found(self) -> None:
         """Account for what the search finds now."""
         most = self.context.results_max
-        for some in iter_chunks(iter_documents(self.context.stores.index, self.query, most)):
-            self.seen_ids.update(one.id for one in some)
-            left = {one.id: one for one in some}
+        for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, most)):
+            self.seen_ids.update(one.id for one in chunk)
+            left = {one.id: one for one in chunk}
             for kind, one in indexed_kinds():
-                rows = self.context.stores.records.get(kind.row, [each.sha1hex for each in some])
+                rows = self.context.stores.records.get(kind.row, [each.sha1hex for each in chunk])
                 ids = [id_ for id_ in map(one.get_id, rows) if id_ in left]
                 for id_, how in self._load_states(kind, one, ids).items():
                     self._count_document(one, left.pop(id_), how)
@@ -294,8 +301,8 @@ class _AsOfSearch:
     def count_changed(self) -> None:
         """Account for what is not found now and changed since, the rows written first looked at first."""
         for kind, one in indexed_kinds():
-            for some in iter_chunks(self._iter_written_since(kind)):
-                ids = {one.get_id(row): row for row in some if self._is_open(one.get_id(row))}
+            for chunk in iter_chunks(self._iter_written_since(kind)):
+                ids = {one.get_id(row): row for row in chunk if self._is_open(one.get_id(row))}
                 self.seen_ids |= ids.keys()
                 for id_, how in self._load_states(kind, one, list(ids)).items():
                     if how.row_then is not None and how.is_read_since:
@@ -330,10 +337,10 @@ class _AsOfSearch:
     def search_versions(self) -> None:
         """Search the versions that stood in the index then."""
         compared = self.versions[: self.context.versions_max]
-        for some in _iter_batches(self.context.stores, compared):
-            documents = [document for _, document in some]
+        for batch in _iter_batches(self.context.stores, compared):
+            documents = [document for _, document in batch]
             found = self.context.matching(documents, self.query)
-            for version, document in some:
+            for version, document in batch:
                 self._count_decided(version, document, is_found=document.id in found)
         for version in self.versions[self.context.versions_max :]:
             became = "not_compared" if version.title is not None else "not_compared_unfound"
@@ -373,8 +380,8 @@ class _AsOfSearch:
             return
         whole_records = self.context.unfiltered_records
         hidden = whole_records.find(EmbargoRow, {**since, "lifting": None})
-        for some in iter_chunks(self._iter_first(hidden)):
-            rows = {row.sha1hex: row for row in some}
+        for chunk in iter_chunks(self._iter_first(hidden)):
+            rows = {row.sha1hex: row for row in chunk}
             came = {
                 row.sha1hex
                 for row in whole_records.get(FileMetaRow, list(rows))
@@ -424,11 +431,11 @@ def _iter_documents(
 ) -> Iterator[tuple[_ReplacedVersion, IndexDocument]]:
     """Each version with its document; the records are asked of many at once, the texts one by one."""
     for _, kind in indexed_kinds():
-        mine = iter(one for one in versions if one.kind is kind)
-        for some in iter_chunks(mine):
-            rows = [one.row for one in some]
+        mine = iter(version for version in versions if version.kind is kind)
+        for chunk in iter_chunks(mine):
+            rows = [one.row for one in chunk]
             yield from zip(
-                some, iter_row_documents(stores.records, stores.blobs, kind, rows), strict=True
+                chunk, iter_row_documents(stores.records, stores.blobs, kind, rows), strict=True
             )
 
 

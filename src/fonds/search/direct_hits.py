@@ -94,14 +94,15 @@ def find_direct_hits(stores: Stores, text: str) -> list[DirectHit]:
 def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[DirectHit]:
     if identifier is Identifier.FILE_NAME:
         return [
-            _build_document_hit(identifier, one) for one in _iter_named_documents(stores.index, key)
+            _build_document_hit(identifier, named_document)
+            for named_document in _iter_named_documents(stores.index, key)
         ]
     if identifier is Identifier.DOI:
         doi = parse_doi(key) or ""
         asked = f'doi:"{doi.rstrip(".,;")}"' if doi and '"' not in doi else ""
         return [
-            _build_document_hit(identifier, one)
-            for one in _search_documents(stores.index, asked, DIRECT_HITS_MAX)
+            _build_document_hit(identifier, document)
+            for document in _search_documents(stores.index, asked, DIRECT_HITS_MAX)
         ]
     if identifier is Identifier.SHORT_SHA1:
         rows = stores.records.find(
@@ -117,9 +118,9 @@ def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
     """Documents whose address ends in this name; of a name many have, those among the first hundred."""
     wanted = name.casefold()
     for asked in dict.fromkeys((name, quote(name))):
-        for one in _search_documents(index, f'url:"{asked}"', NAMES_SEARCHED_MAX):
-            if file_name(one.url).casefold() == wanted:
-                yield one
+        for document in _search_documents(index, f'url:"{asked}"', NAMES_SEARCHED_MAX):
+            if file_name(document.url).casefold() == wanted:
+                yield document
 
 
 def _search_documents(index: Index, text: str, count_max: int) -> list[IndexDocument]:

@@ -50,20 +50,20 @@ def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
     """By id, how the rows say now that the files of these documents were read; a chunk of them at a time."""
-    keys = sorted({one.sha1hex for one in documents})
+    keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
     read_by: dict[str, str] = {}
     for kind, _ in indexed_kinds():
         for row in records.get(kind.row, keys):
             read_by[getattr(row, "sha1hex")] = getattr(row, "extractor")  # noqa: B009
     return {
-        one.id: ManifestMember(
-            one.id,
-            one.sha1hex,
-            texts.get(one.sha1hex, "")[:HASH_DIGITS],
-            read_by.get(one.sha1hex, ""),
+        document.id: ManifestMember(
+            document.id,
+            document.sha1hex,
+            texts.get(document.sha1hex, "")[:HASH_DIGITS],
+            read_by.get(document.sha1hex, ""),
         )
-        for one in documents
+        for document in documents
     }
 
 
@@ -77,12 +77,12 @@ class ManifestMembers:
 
     def collect(self, documents: Iterator[IndexDocument]) -> Iterator[IndexDocument]:
         """The same documents."""
-        for some in iter_chunks(documents):
-            if self.lines is not None and len(self.lines) + len(some) > MEMBERS_MAX:
+        for chunk in iter_chunks(documents):
+            if self.lines is not None and len(self.lines) + len(chunk) > MEMBERS_MAX:
                 self.lines = None
             if self.lines is not None:
-                self.lines += map(self._format_line, build_members(self.records, some).values())
-            yield from some
+                self.lines += map(self._format_line, build_members(self.records, chunk).values())
+            yield from chunk
 
     def _format_line(self, member: ManifestMember) -> str:
         number = "-"

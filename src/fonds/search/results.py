@@ -37,23 +37,23 @@ def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -
     sketches = {row.sha1hex: row for row in records.get(TextSketchRow, _list_files(documents))}
     found: dict[str, str] = {}
     firsts: dict[_Key, list[tuple[str, TextSketchRow]]] = defaultdict(list)
-    for one in documents:
-        row = sketches.get(one.sha1hex)
+    for document in documents:
+        row = sketches.get(document.sha1hex)
         if row is None:
             continue
         keys = list(_iter_keys(row))
         candidates = (pair for key in keys for pair in firsts[key])
         first = next((id_ for id_, other in candidates if _are_alike(row, other)), None)
         if first is not None:
-            found[one.id] = first
+            found[document.id] = first
             continue
         for key in keys:
-            firsts[key].append((one.id, row))
+            firsts[key].append((document.id, row))
     return found
 
 
 def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
-    return list(dict.fromkeys(one.sha1hex for one in documents))
+    return list(dict.fromkeys(document.sha1hex for document in documents))
 
 
 def _iter_keys(row: TextSketchRow) -> Iterator[_Key]:
@@ -103,7 +103,7 @@ def search_collapsed(index: Index, records: Records, query: SearchQuery) -> Coll
     ValueError with a sentence for people."""
     first, query, documents = _search_for_comparison(index, query)
     copies = find_near_duplicates(records, documents)
-    standing = [one.id for one in documents if one.id not in copies]
+    standing = [document.id for document in documents if document.id not in copies]
     page = standing[query.offset : query.offset + query.count_max]
     begin = len(documents) + max(0, query.offset - len(standing))
     rest = replace(
@@ -129,10 +129,14 @@ def list_collapsed_ids(index: Index, records: Records, query: SearchQuery, id_: 
     1,000 itself, those of them that are nearly the same. In the order of the search; it alone where nothing
     is. Raises ValueError with a sentence for people."""
     _, _, documents = _search_for_comparison(index, replace(query, facet_values_max=0))
-    beside = [] if any(one.id == id_ for one in documents) else list(index.get([id_]).values())
+    beside = (
+        [] if any(document.id == id_ for document in documents) else list(index.get([id_]).values())
+    )
     copies = find_near_duplicates(records, [*beside, *documents])
     stands = copies.get(id_, id_)
-    return [one.id for one in documents if copies.get(one.id, one.id) == stands] or [id_]
+    return [
+        document.id for document in documents if copies.get(document.id, document.id) == stands
+    ] or [id_]
 
 
 def _search_for_comparison(

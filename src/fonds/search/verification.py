@@ -183,7 +183,10 @@ class ManifestVerifier:
         if search is None:
             return VerificationResult(file, file_is_whole, None, then, None)
         generation = get_generation(self.stores.index)
-        left = {one.id: one for one in iter_members(manifest.documents or (), manifest.extractors)}
+        left = {
+            member.id: member
+            for member in iter_members(manifest.documents or (), manifest.extractors)
+        }
         is_named = manifest.documents is not None
         walk = ResultWalk(
             self,
@@ -193,9 +196,9 @@ class ManifestVerifier:
             _find_last_position(manifest, left),
         )
         became = ResultComparison(under_embargo=0 if self.unfiltered_records is not None else None)
-        for some in iter_chunks(walk.iter_documents()):
+        for chunk in iter_chunks(walk.iter_documents()):
             if is_named:
-                self._compare_found(some, left, became)
+                self._compare_found(chunk, left, became)
         for rest in iter_chunks(iter(left.values())):
             self._classify_missing(rest, walk.last, became)
         is_same = walk.contents.sha256hex == manifest.documents_sha256
@@ -211,7 +214,7 @@ class ManifestVerifier:
         remaining: dict[str, ManifestMember],
         became: ResultComparison,
     ) -> None:
-        known = [one for one in documents if one.id in remaining]
+        known = [document for document in documents if document.id in remaining]
         read = build_members(self.stores.records, known)
         for one in documents:
             then, title = remaining.pop(one.id, None), one.article_title or one.url
@@ -268,8 +271,8 @@ class ResultWalk:
     def iter_documents(self) -> Iterator[IndexDocument]:
         """Each once, without texts. Raises ValueError with a sentence for people."""
         last = self.last
-        found = iter_documents(self.verifier.stores.index, self.query, self.documents_max)
-        within = takewhile(lambda one: compute_order_key(one.id) <= last, found)
+        documents = iter_documents(self.verifier.stores.index, self.query, self.documents_max)
+        within = takewhile(lambda one: compute_order_key(one.id) <= last, documents)
         key = 0
         for number, one in enumerate(self.contents.collect(within), 1):
             key = compute_order_key(one.id)

@@ -47,7 +47,9 @@ def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
     until = _build_query(document, dates, first, day, "newest")
     since = _build_query(document, dates, next_day, last, "oldest")
     results = [index.search(one) for one in (until, since) if one.date_from != day or one is until]
-    others = [hit.document for one in results for hit in one.hits if hit.document.id != document.id]
+    others = [
+        hit.document for result in results for hit in result.hits if hit.document.id != document.id
+    ]
     return AroundDay(
         domain=document.canonical_domain,
         dates=dates,
@@ -55,7 +57,7 @@ def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
         day=day,
         first=first,
         last=last,
-        total=max(sum(one.total for one in results) - 1, len(others)),
+        total=max(sum(result.total for result in results) - 1, len(others)),
         documents=sorted(others, key=lambda one: _distance_key(one, dates, day))[:NEIGHBOURS_MAX],
     )
 

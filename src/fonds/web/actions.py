@@ -322,7 +322,9 @@ def _explain_fault(
     message: str, values: dict[str, Any], fields: Mapping[str, Sequence[msgspec.inspect.Type]]
 ) -> RefusedError:
     """Explain a field that is missing or has an impossible value, in a sentence for a person."""
-    name = next((one for one in fields if f"`{one}`" in message or f"`$.{one}" in message), "")
+    name = next(
+        (field for field in fields if f"`{field}`" in message or f"`$.{field}" in message), ""
+    )
     if name not in values:
         return RefusedError(400, f"Fill in “{name}”.", parameter=name)
     text = str(values[name])

@@ -206,8 +206,10 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
         for name, conf in [] if stopped.is_set() else list(iter_pending_requests(changes.tables)):
             if run_request(changes, name, conf, threads=threads):
                 told.append(f"{name} by {conf} built on request")
-        for one in iter_collections(changes.tables):
-            for done in () if stopped.is_set() else maintain(changes, one.name, threads=threads):
+        for collection in iter_collections(changes.tables):
+            for done in (
+                () if stopped.is_set() else maintain(changes, collection.name, threads=threads)
+            ):
                 if done.reason:
                     told.append(f"{done.name} by {done.conf} rebuilt because of {done.reason}")
                 if done.refused:

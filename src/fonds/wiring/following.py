@@ -83,15 +83,15 @@ def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
     logins = collect_credentials(settings.sources.logins.split())
 
     def get(url: str, headers: Mapping[str, str], tls: TlsCheck) -> PollResponse:
-        asked = parse_request_url(url)
+        request_url = parse_request_url(url)
         wanted = FetchRequest(
             f"{url} {secrets.token_hex(8)}",
-            asked,
+            request_url,
             BODY_MAX_BYTES,
             settings.fetch.redirects_max,
             ACCEPT,
             tuple(headers.items()),
-            asked.url,
+            request_url.url,
             tls,
             logins,
             is_urgent=True,

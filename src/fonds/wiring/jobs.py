@@ -233,7 +233,7 @@ def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers:
     With the same WARCs, extractors and stores, it resumes where the last run stopped.
     """
     names = [getattr(settings, port) for port in PORTS]
-    told = repr(([one.input_id for one in warcs.rows], _list_readers(settings), names))
+    told = repr(([row.input_id for row in warcs.rows], _list_readers(settings), names))
     each = settings.replace_values(
         work_children=max(1, (settings.work.children or count_cores()) // workers)
     )

@@ -244,8 +244,10 @@ def _build_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepO
     chosen = settings.grobid
     ask = GrobidClient(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
     known = KnownGrobid(stores.records, GROBID_EXTRACTOR)
-    asked = create_intake_step(stores, settings, UngrobidedPdf, known)
-    return GrobidStep(stores.archive, ask, GROBID_EXTRACTOR, known, asked, _wait, readers.read_tei)
+    intake_step = create_intake_step(stores, settings, UngrobidedPdf, known)
+    return GrobidStep(
+        stores.archive, ask, GROBID_EXTRACTOR, known, intake_step, _wait, readers.read_tei
+    )
 
 
 def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:

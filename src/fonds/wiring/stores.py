@@ -121,17 +121,17 @@ def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
 
     Raises ConfigurationError for an unknown scheme, and when the library is not installed.
     """
-    found = _find_backend(port, url)
-    module, _, name = found.opener.partition(":")
+    backend = _find_backend(port, url)
+    module, _, name = backend.opener.partition(":")
     try:
         opens: Callable[..., Any] = getattr(import_module(module), name)
         # Some modules import their library only when they are opened.
-        return opens(home / url.partition(":")[2] if found.is_below_home else url, *options)
+        return opens(home / url.partition(":")[2] if backend.is_below_home else url, *options)
     except ModuleNotFoundError as error:
-        if not found.extra:
+        if not backend.extra:
             raise
         raise build_missing_extra_error(
-            f"{port} = {redact_secrets(url)!r}", found.extra, error.name
+            f"{port} = {redact_secrets(url)!r}", backend.extra, error.name
         ) from error
 
 
@@ -162,7 +162,7 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
         return []
     several = _find_backend("index", settings.index).is_shared
     stages = get_configured_pipeline(settings).stages
-    return [one.name for one in stages if (several or not one.indexes) and not one.many]
+    return [stage.name for stage in stages if (several or not stage.indexes) and not stage.many]
 
 
 def build_topic_prefix(settings: Settings) -> str:

@@ -43,12 +43,12 @@ LINKS = [f"https://news.example.org/{number}" for number in range(3)]
 def check(data: bytes) -> None:
     """Read as everything that lists links."""
     try:
-        found = read_listing(data, URL)
+        listing = read_listing(data, URL)
     except PermanentError as error:
         holds(bool(error.detail), "what is refused has words", error)
     else:
-        holds(len(found.entries) <= ENTRIES_MAX, "a listing has bounds", len(found.entries))
-        for entry in found.entries:
+        holds(len(listing.entries) <= ENTRIES_MAX, "a listing has bounds", len(listing.entries))
+        for entry in listing.entries:
             _check_entry(entry)
     for item in read_rss_day(io.BytesIO(data), "day"):
         holds((item.entry is None) == bool(item.problem), "an item is read or refused", item)

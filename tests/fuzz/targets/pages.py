@@ -37,8 +37,8 @@ def check(data: bytes) -> None:
     holds(title is None or title.strip() == title != "", "a title is text", title)
     canonical = find_canonical_url(page.head, URL)
     holds(canonical is None or canonical.startswith("http"), "an address is of the web", canonical)
-    found = find_first_day(decoded.text[:2_000])
-    holds(found is None or isinstance(found, date), "a day is a day", found)
+    first_day = find_first_day(decoded.text[:2_000])
+    holds(first_day is None or isinstance(first_day, date), "a day is a day", first_day)
 
 
 def seeds() -> Iterator[bytes]:

@@ -119,20 +119,24 @@ def check_page(data: bytes) -> None:
 
 
 def check_structure(data: bytes) -> None:
-    found = read_structure(data, xmp_max_bytes=XMP_MAX_BYTES)
-    holds(found.extra.keys() >= set(TRAIT_NAMES), "every trait is named", found.extra.keys())
-    check_id(found.extra["permanent_id"])
-    check_id(found.extra["update_id"])
-    check_version(found.extra["pdf_version"])
-    for name, text in (found.info or {}).items():
+    structure = read_structure(data, xmp_max_bytes=XMP_MAX_BYTES)
+    holds(
+        structure.extra.keys() >= set(TRAIT_NAMES), "every trait is named", structure.extra.keys()
+    )
+    check_id(structure.extra["permanent_id"])
+    check_id(structure.extra["update_id"])
+    check_version(structure.extra["pdf_version"])
+    for name, text in (structure.info or {}).items():
         check_storable(name)
         check_storable(text)
-    if found.meta_xml is not None:
-        check_storable(found.meta_xml)
-        holds(found.meta_xml != "", "no XMP is None")
-    if found.error is not None:
-        holds(found.info is None and found.meta_xml is None, "nothing stands beside an error")
-    msgspec.json.encode(found.extra)
+    if structure.meta_xml is not None:
+        check_storable(structure.meta_xml)
+        holds(structure.meta_xml != "", "no XMP is None")
+    if structure.error is not None:
+        holds(
+            structure.info is None and structure.meta_xml is None, "nothing stands beside an error"
+        )
+    msgspec.json.encode(structure.extra)
 
 
 def check_envelope(data: bytes) -> None:

@@ -40,9 +40,9 @@ def check(data: bytes) -> None:
 def _check_captures(text: str) -> None:
     """Addresses below `/web/`, filters and places to go on from, as anybody may send them."""
     path, _, query = text.partition("?")
-    asked = parse_replay_path(path, query)
-    if asked is not None:
-        holds(escape_link_url(asked.url).isascii(), "a link is ASCII", asked)
+    replay_path = parse_replay_path(path, query)
+    if replay_path is not None:
+        holds(escape_link_url(replay_path.url).isascii(), "a link is ASCII", replay_path)
     for understood in (
         CdxFilter.parse,
         CdxCollapse.parse,

@@ -19,12 +19,12 @@ def check(data: bytes) -> None:
     """Read a home whose settings file holds the bytes."""
     (HOME / SETTINGS_FILE).write_bytes(data)
     try:
-        found = load_settings(HOME, {"collection": "fuzzed"})
+        settings = load_settings(HOME, {"collection": "fuzzed"})
     except ConfigurationError as error:
         holds(bool(str(error)), "an error is a sentence")
     else:
-        holds(isinstance(found, Settings), "settings are settings", found)
-        holds(found.collection == "fuzzed", "a flag is over the file", found.collection)
+        holds(isinstance(settings, Settings), "settings are settings", settings)
+        holds(settings.collection == "fuzzed", "a flag is over the file", settings.collection)
     text = as_text(data)
     shown = redact_secrets(text)
     holds(redact_secrets(shown) == shown, "what is shown hides nothing more", shown)

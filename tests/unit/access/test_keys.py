@@ -184,8 +184,8 @@ def test_cookies_and_keys_do_not_stand_for_each_other(
     assert sessions.authenticate(made.secret) is None
     forged = create_token("session", 16)
     assert sessions.authenticate(forged.text) is None
-    known = parse_token("session", cookie)
-    assert known is not None
+    token = parse_token("session", cookie)
+    assert token is not None
     assert sessions.authenticate(cookie[:-43] + forged.text[-43:]) is None
 
 
@@ -197,4 +197,6 @@ def test_of_one_key_only_so_many_sessions_last(
         cookies.append(sessions.begin(key))
         clock.go(seconds=1)
     assert records.count(SessionRow) == {(): SESSIONS_PER_KEY_MAX}
-    assert [sessions.authenticate(one) is not None for one in cookies[:4]] == [False] * 3 + [True]
+    assert [sessions.authenticate(cookie) is not None for cookie in cookies[:4]] == [False] * 3 + [
+        True
+    ]

@@ -20,12 +20,12 @@ def tied(names: str, head: str) -> dict[str, list[str | None]]:
     """The places of each author, as printed."""
     authors = [Author(name=one, surname=one.split()[-1]) for one in names.split(", ")]
     return {
-        one.name: [
+        affiliation.name: [
             place.unstructured
-            for place in (one.affiliation, *one.affiliations)
+            for place in (affiliation.affiliation, *affiliation.affiliations)
             if place is not None
         ]
-        for one in add_affiliations(authors, head)
+        for affiliation in add_affiliations(authors, head)
     }
 
 

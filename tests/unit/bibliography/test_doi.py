@@ -44,18 +44,18 @@ def test_every_way_finds_the_same(doi: str, before: str) -> None:
     span = find_doi_span(f"Rivers. {written} 2011")
     assert span is not None
     assert span[0] == written
-    said = find_labelled_doi(f"page 7 doi: {doi}, 2011")
-    assert said == (doi.lower(), 7)
+    labelled_doi = find_labelled_doi(f"page 7 doi: {doi}, 2011")
+    assert labelled_doi == (doi.lower(), 7)
     assert parse_doi_link(f"https://doi.org/{doi}") == doi.lower()
 
 
 @given(st.text(max_size=400))
 def test_what_was_found_is_found_again_and_is_one(text: str) -> None:
     for written in (text, f"10.1000/{text}", f"10.1002/{text}<1::A>3.0.CO;2-O{text}"):
-        found = find_doi_in_text(written)
-        if found is not None:
-            assert find_doi_in_text(found) == found
-            assert parse_doi(found) == found
+        doi = find_doi_in_text(written)
+        if doi is not None:
+            assert find_doi_in_text(doi) == doi
+            assert parse_doi(doi) == doi
         alone = parse_doi(written)
         if alone is not None:
             assume(alone.isascii())  # letters that are two in lower case
@@ -111,7 +111,7 @@ def test_a_path_has_a_part_like_a_prefix() -> None:
 def test_no_text_takes_longer_than_its_length() -> None:
     for piece in ("10.1000/<", "doi:", "10.1000/a<b", "doi.org/https://", "10.1000/<a>1.0.CO;"):
         text = piece * 20_000
-        found = find_doi_in_text(text)
-        assert found is None or len(found) <= 300
+        doi = find_doi_in_text(text)
+        assert doi is None or len(doi) <= 300
         span = find_doi_span(text)
         assert span is None or re.match(r"(?:doi|10\.)", span[0])

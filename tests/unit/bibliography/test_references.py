@@ -33,14 +33,18 @@ STYLES = {
 
 @pytest.mark.parametrize("style", STYLES)
 def test_an_article_is_the_same_in_every_style(style: str) -> None:
-    found = parse_reference(STYLES[style])
-    assert [one.surname for one in found.authors] == ["Hill", "Vale"], found.authors
-    assert found.authors[0].name.startswith("A")
-    assert (found.title or "").lower() == "rivers that rise: a survey"
-    assert (found.journal, found.volume, found.pages) == ("Journal of Water", "12", "45-67")
-    assert (found.date or "")[:4] == "2015"
-    assert found.doi == "10.1000/jw.12"
-    assert found.unstructured == STYLES[style]
+    reference = parse_reference(STYLES[style])
+    assert [author.surname for author in reference.authors] == ["Hill", "Vale"], reference.authors
+    assert reference.authors[0].name.startswith("A")
+    assert (reference.title or "").lower() == "rivers that rise: a survey"
+    assert (reference.journal, reference.volume, reference.pages) == (
+        "Journal of Water",
+        "12",
+        "45-67",
+    )
+    assert (reference.date or "")[:4] == "2015"
+    assert reference.doi == "10.1000/jw.12"
+    assert reference.unstructured == STYLES[style]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +91,13 @@ def test_an_article_is_the_same_in_every_style(style: str) -> None:
     ],
 )
 def test_other_things_are_cited_too(text: str, fields: dict[str, str]) -> None:
-    found = parse_reference(text)
-    assert {name: getattr(found, name) for name in fields} == fields
+    reference = parse_reference(text)
+    assert {name: getattr(reference, name) for name in fields} == fields
 
 
 def test_what_cannot_be_understood_is_kept_as_it_stands() -> None:
-    found = parse_reference("see above", 3)
-    assert (found.index, found.id, found.unstructured) == (3, "b3", "see above")
+    reference = parse_reference("see above", 3)
+    assert (reference.index, reference.id, reference.unstructured) == (3, "b3", "see above")
     assert parse_reference("") == Citation(id="b0", index=0, authors=())
 
 
@@ -115,10 +119,10 @@ def test_what_cannot_be_understood_is_kept_as_it_stands() -> None:
 @example("1" * 5_000)
 @example("“" * 3_000)
 def test_any_string_has_fields_or_none(text: str) -> None:
-    found = parse_reference(text)
-    assert len(found.unstructured or "") <= STRING_MAX_CHARS
+    reference = parse_reference(text)
+    assert len(reference.unstructured or "") <= STRING_MAX_CHARS
     for name in ("title", "journal", "volume", "pages", "date", "doi", "url"):
-        value = getattr(found, name)
+        value = getattr(reference, name)
         assert value is None or (value == value.strip() and value)
 
 
@@ -167,7 +171,7 @@ ACL = [
     ],
 )
 def test_entries_are_parted_however_they_are_marked(entries: list[str], heading: str) -> None:
-    found = split_entries(paper([broken(one) for one in entries], heading))
+    found = split_entries(paper([broken(entry) for entry in entries], heading))
     assert found == entries
 
 

@@ -227,7 +227,9 @@ def test_every_line_is_in_exactly_one_part(
     path = tmp_path / "lines.cdx"
     data = ("\n".join(lines) + end).encode()
     path.write_bytes(data)
-    found = [one for part in iter_parts([path], part_bytes) for one in iter_part_lines(part)]
+    found = [
+        part_line for part in iter_parts([path], part_bytes) for part_line in iter_part_lines(part)
+    ]
     assert (
         found == [one.rstrip(b"\r") for one in data.removesuffix(b"\n").split(b"\n")][: len(found)]
     )

@@ -86,23 +86,23 @@ def test_each_body_is_read_once_and_found_with_what_it_holds(
     done: tuple[Path, ExtractionManifest],
 ) -> None:
     files = rows_in(done[0], "files")
-    assert len({one["sha1hex"] for one in files}) == len(files) == 10
+    assert len({file["sha1hex"] for file in files}) == len(files) == 10
     assert files == sorted(files, key=lambda one: one["sha1hex"])
-    by_kind = Counter(one["kind"] for one in files)
+    by_kind = Counter(file["kind"] for file in files)
     assert by_kind == {"pdf": 5, "story": 4, "jats": 1}
-    paper = next(one for one in files if one["text"] and "Paper 1" in one["text"])
+    paper = next(file for file in files if file["text"] and "Paper 1" in file["text"])
     assert (paper["status"], paper["page_count"]) == ("success", 1)
     assert paper["thumbnail"][:2] == b"\xff\xd8"
     assert "pdf_extra" in json.loads(paper["metadata"])
-    article = next(one for one in files if one["kind"] == "jats")
+    article = next(file for file in files if file["kind"] == "jats")
     assert (article["status"], article["doi"]) == ("success", "10.1000/air.5")
     assert (article["title"], article["authors"]) == ("On the Weight of Air", ["Ada B Example"])
     assert article["publication_date"] == date(2020, 3, 7)
-    assert all(one["datetime"].tzinfo is not None for one in files)
+    assert all(file["datetime"].tzinfo is not None for file in files)
     assert "weighed twice" in article["text"]
     cited = json.loads(article["metadata"])["bibliography"]["citations"]
     assert [one["doi"] for one in cited] == ["10.1000/g"]
-    story = next(one for one in files if one["title"] == "Bridge number 2 is decided")
+    story = next(file for file in files if file["title"] == "Bridge number 2 is decided")
     assert "council of town 2" in story["text"]
     assert story["story_id"]
     assert story["warc_path"].endswith("crawl-2.warc.gz")
@@ -138,8 +138,8 @@ def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_rea
     assert extraction(tmp_path, crawl, tmp_path / "out").name == job.name
     assert extraction(tmp_path, crawl, tmp_path / "other").name != job.name
     fewer = find_warcs([str(crawl / "crawl-0.warc.gz")], tmp_path, load_settings(tmp_path, {}))
-    other = build_parquet_job(fewer, tmp_path / "out", tmp_path, load_settings(tmp_path, {}))
-    assert other.name != job.name
+    parquet_job = build_parquet_job(fewer, tmp_path / "out", tmp_path, load_settings(tmp_path, {}))
+    assert parquet_job.name != job.name
 
 
 def test_another_reader_of_articles_is_another_job(
@@ -194,7 +194,7 @@ def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
 ) -> None:
     row = find_warcs([str(crawl)], tmp_path, load_settings(tmp_path, {})).rows[0]
     source = PathSource((), tmp_path, "", "")
-    capture: Any = next(one.item for one in source.iter_entries(row) if hasattr(one, "item"))
+    capture: Any = next(entry.item for entry in source.iter_entries(row) if hasattr(entry, "item"))
     found = RecordState(
         IdentifiedCapture(capture, None), drop(Reason.HTTP_STATUS, "tab\tand\nline end")
     )

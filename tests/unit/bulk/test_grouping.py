@@ -64,7 +64,9 @@ def test_an_engine_keeps_documents_out_of_themes_as_it_is_kept_here(
     for name in ("here", "there"):
         kept = filled(tmp_path / name, migrated)
         rebuild(kept.changes, NEWS, threads=1)
-        place = next(one for one in list_placements(kept.tables, NEWS, "d0") if one.label)
+        place = next(
+            placement for placement in list_placements(kept.tables, NEWS, "d0") if placement.label
+        )
         exclude(kept.changes, NEWS, "DEFAULT", place.label or "", ["d0"])
         engine = LocalEngine(tmp_path / "bulk", 2, 1)
         passes = by_engine(engine, tmp_path / name) if name == "there" else None

@@ -21,7 +21,7 @@ def record(number: int) -> dict[str, object]:
 
 
 def lines(*numbers: int) -> bytes:
-    return b"".join(json.dumps(record(one)).encode() + b"\n" for one in numbers)
+    return b"".join(json.dumps(record(number)).encode() + b"\n" for number in numbers)
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_a_better_candidate_wins_over_a_wrong_identifier() -> None:
     sought = MatchQuery(doi=wrong.doi, title=TITLE, authors=("A Stroom",), year=2011)
     found = choose_match(sought, [wrong, WORK])
     assert (found.status, found.work) == (MatchStatus.STRONG, WORK.id)
-    assert {one.id for one in found.candidates} == {WORK.id, wrong.id}
+    assert {candidate.id for candidate in found.candidates} == {WORK.id, wrong.id}
 
 
 NAME = "On the slow meandering of lowland rivers"
@@ -224,7 +224,7 @@ def test_the_order_of_candidates_changes_nothing(
     given_fields: dict[str, object], works: list[Work]
 ) -> None:
     sought = MatchQuery(**given_fields)  # type: ignore[arg-type]
-    distinct = [msgspec.structs.replace(one, id=f"x:{one.year}{one.title}") for one in works]
+    distinct = [msgspec.structs.replace(work, id=f"x:{work.year}{work.title}") for work in works]
     found = choose_match(sought, distinct)
     assert found == choose_match(sought, sorted(distinct, key=lambda one: one.id))
     assert (found.work is not None) == (found.status in (MatchStatus.EXACT, MatchStatus.STRONG))

@@ -166,8 +166,9 @@ works = st.builds(
 @settings(max_examples=examples(50))
 @given(works)
 def test_every_pointer_leads_back_to_its_work(work: Work) -> None:
-    found = build_pointer_keys(work)
+    pointer_keys = build_pointer_keys(work)
     assert all(
-        decode_work_ids([key]) == [work.id.encode("utf-8", "replace").decode()] for key in found
+        decode_work_ids([key]) == [work.id.encode("utf-8", "replace").decode()]
+        for key in pointer_keys
     )
-    assert build_work_key(work.id) not in found
+    assert build_work_key(work.id) not in pointer_keys

@@ -128,9 +128,9 @@ def test_works_without_doi_go_by_their_next_identifier() -> None:
     ],
 )
 def test_what_is_no_work_is_refused_with_its_reason(record: Any, reason: RefusalReason) -> None:
-    found = parse_work(record)
-    assert isinstance(found, RefusedRecord)
-    assert found.reason is reason
+    work = parse_work(record)
+    assert isinstance(work, RefusedRecord)
+    assert work.reason is reason
 
 
 def test_answers_lists_and_files_of_items_hold_records() -> None:
@@ -158,9 +158,9 @@ NAMES = sorted({*CROSSREF, *FATCAT, *OPENALEX, *BIBJSON})
 
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
 def test_whatever_stands_in_the_fields_it_is_a_work_or_refused(record: dict[str, Any]) -> None:
-    found = parse_work(record)
-    if isinstance(found, Work):
-        assert decode_work(encode_work(found)) == found
+    work = parse_work(record)
+    if isinstance(work, Work):
+        assert decode_work(encode_work(work)) == work
 
 
 @given(st.binary(max_size=60))
@@ -178,7 +178,7 @@ def test_slugs_know_neither_case_nor_accents_nor_markup_nor_signs() -> None:
         "uber Beta strukturen and flusse",
         "ÜBER β–STRUKTUREN & FLÜSSE",
     ]
-    assert {build_slug(one) for one in titles} == {"uberbetastrukturenandflusse"}
+    assert {build_slug(title) for title in titles} == {"uberbetastrukturenandflusse"}
     assert build_slug(None) == build_slug("—!?") == ""
 
 
@@ -214,4 +214,6 @@ def test_works_of_one_issue_whose_dois_differ_behind_a_bracket_are_two() -> None
     stem = "10.1002/(SICI)1097-4571(199806)49:8<"
     dois = [stem + "693::AID-ASI4>3.0.CO;2-O", stem + "701::AID-ASI5>3.0.CO;2-Y"]
     works = [parse_work({"DOI": doi, "type": "journal-article", "title": ["A"]}) for doi in dois]
-    assert [one.id for one in works if isinstance(one, Work)] == [f"doi:{d.lower()}" for d in dois]
+    assert [work.id for work in works if isinstance(work, Work)] == [
+        f"doi:{d.lower()}" for d in dois
+    ]

@@ -225,7 +225,7 @@ for _word in ("table stats", "match", "match papers", "match references"):
 for _word in ("export", "import"):
     _more = ("table", _word, "-", "--format", "json")
     REFUSED[f"table {_word}", "form"] = (_more, "Did you mean 'jsonl'")
-for _kind in (one.name for one in KINDS if one.reading):
+for _kind in (kind.name for kind in KINDS if kind.reading):
     _command, _words = f"catchup {_kind}", ("catchup", _kind)
     _near, _meant = ("strog", "strong") if _kind == "match" else ("sucess", "success")
     _status = (*_words, "--reextract", "--status", _near)
@@ -253,12 +253,12 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("failures", "group"): (("failures", "--group", "ab" * 8), "No failures match."),
     ("failures", "key"): (("failures", "--key", "ab" * 20), "No failures match."),
 } | {
-    (f"catchup {one.name}", "made_by"): (
-        ("catchup", one.name, "--dry-run", "--reextract", "--made-by", "x"),
+    (f"catchup {kind.name}", "made_by"): (
+        ("catchup", kind.name, "--dry-run", "--reextract", "--made-by", "x"),
         "0 files would be read",
     )
-    for one in KINDS
-    if one.reading
+    for kind in KINDS
+    if kind.reading
 }
 for _command in ("search", "export"):
     SAID[_command, "domain"] = (
@@ -300,9 +300,9 @@ def _named(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
             found = command.get_command(context, name)
             assert found is not None
             yield from _named(found, (*path, name))
-    for one in command.params:
-        if path and one.name not in SHARED and not isinstance(one.type, NUMBERS):
-            yield " ".join(path), one.name or ""
+    for param in command.params:
+        if path and param.name not in SHARED and not isinstance(param.type, NUMBERS):
+            yield " ".join(path), param.name or ""
 
 
 def test_every_word_a_command_takes_is_tried_here() -> None:

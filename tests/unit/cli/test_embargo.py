@@ -104,7 +104,7 @@ def test_what_commands_change_stands_among_the_acts(home: tuple[Path, str]) -> N
     for words in [*done, ("embargo",), ("sources", "list"), ("takedown", sha1hex, "--dry-run")]:
         fonds(folder, *words)
     acts = fonds(folder, "keys", "acts", "--json").stdout.splitlines()
-    told = [json.loads(one) for one in reversed(acts)]
+    told = [json.loads(act) for act in reversed(acts)]
     said = [(" ".join(one["what"].split()[:3]), one["outcome"]) for one in told]
     assert said == [
         (f"fonds embargo {sha1hex}", 200),

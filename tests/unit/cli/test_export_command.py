@@ -107,7 +107,7 @@ def test_captures_go_out_as_they_are_archived_and_what_is_missing_is_said(tmp_pa
 def _captured(done: Result) -> list[str]:
     """The URLs of all captures in a WARC that was written, the account of the export left out."""
     records = ArchiveIterator(BytesIO(done.stdout_bytes))
-    found = [one for one in records if one.rec_type in ("response", "resource")]
+    found = [record for record in records if record.rec_type in ("response", "resource")]
     urls = [one.rec_headers.get_header("WARC-Target-URI") for one in found]
     return [url for url in urls if url.startswith(("http://", "file:///scans/"))]
 

@@ -115,9 +115,9 @@ class Untold(msgspec.Struct):
 
 
 def test_a_struct_is_described_by_its_types() -> None:
-    found = describe_answer("one", Told)
-    assert found.condition == "one"
-    assert list(found.fields) == [
+    answer = describe_answer("one", Told)
+    assert answer.condition == "one"
+    assert list(answer.fields) == [
         FieldDescription("from", "time", "when it began", is_nullable=True),
         FieldDescription("counts", "object", "how many"),
         FieldDescription("body", "text", "its body", is_always=False),

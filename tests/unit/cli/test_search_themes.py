@@ -34,7 +34,7 @@ def _grouped(home: Path, filled: Filled) -> None:
         changes = CollectionWriter(tables, leases, Clock())
         hits = stores.index.search(SearchQuery(count_max=30)).hits
         texts = themed(40, seed=5, themes=2)
-        ids = [hit.document.id for hit in hits] + [one.id for one in texts[len(hits) :]]
+        ids = [hit.document.id for hit in hits] + [text.id for text in texts[len(hits) :]]
         changes.put(NAME, [Document(id_, one.text) for id_, one in zip(ids, texts, strict=True)])
         rebuild(changes, NAME, threads=1)
 

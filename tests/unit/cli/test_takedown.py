@@ -71,11 +71,11 @@ def test_the_warcs_that_are_written_anew_are_named_before_and_purged(
         fonds(folder, "takedown", sha1hex, "--dry-run").stdout.split()
     )
     with opened(folder) as stores:
-        taken = read_body(stores, build_description(stores, sha1hex))
-    assert holders(folder, taken) == [path.name]
+        body = read_body(stores, build_description(stores, sha1hex))
+    assert holders(folder, body) == [path.name]
     done = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes")
     assert f"{path.name}: 1 record replaced" in done.stderr
-    assert holders(folder, taken) == []
+    assert holders(folder, body) == []
     assert path.stat().st_size == warc["size_bytes"]
     assert fonds(folder, "archive", "verify").exit_code == 0
     assert fonds(folder, "takedown", "--everywhere").exit_code == 2

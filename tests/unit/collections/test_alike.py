@@ -23,9 +23,9 @@ from kept_collections import NEWS, Kept, themed
 def _grouped(kept: Kept, count: int) -> LevelView:
     save_configuration(kept.tables, "news", "DEFAULT", build_configuration({"clusters": count}))
     rebuild(kept.changes, NEWS)
-    found = load_clusters(kept.tables, NEWS)
-    assert found is not None
-    return found
+    clusters = load_clusters(kept.tables, NEWS)
+    assert clusters is not None
+    return clusters
 
 
 def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> None:
@@ -38,12 +38,12 @@ def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> No
     by_label = dict(zip(middles.labels, middles.centroids, strict=True))
     expected = {}
     for at, one in enumerate(level.clusters):
-        for other in level.clusters[at + 1 :]:
-            first, second = by_label[one.label], by_label[other.label]
+        for cluster in level.clusters[at + 1 :]:
+            first, second = by_label[one.label], by_label[cluster.label]
             cosine = float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
-            shared = {term for term, _ in one.terms} & {term for term, _ in other.terms}
+            shared = {term for term, _ in one.terms} & {term for term, _ in cluster.terms}
             if cosine >= COSINE_MIN and len(shared) >= SHARED_TERMS_MIN:
-                expected[one.id, other.id] = shared
+                expected[one.id, cluster.id] = shared
     assert {(pair.first, pair.second): set(pair.shared_terms) for pair in found.nearest} == expected
     cosines = [pair.cosine for pair in found.nearest]
     assert cosines == sorted(cosines, reverse=True)
@@ -76,7 +76,7 @@ def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
     monkeypatch.setattr(similar_clusters, "PAIRS_MAX", 2)
     assert similar_pairs(kept.tables, level) == SimilarPairs(by_block.nearest[:2], every.total)
     monkeypatch.setattr(similar_clusters, "CLUSTERS_MAX", 9)
-    largest = {one.id for one in level.clusters[:9]}
+    largest = {cluster.id for cluster in level.clusters[:9]}
     among_largest = [p for p in every.nearest if {p.first, p.second} <= largest]
     assert 0 < similar_pairs(kept.tables, level).total == len(among_largest) < every.total
 

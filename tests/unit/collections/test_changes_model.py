@@ -117,9 +117,9 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
             assert faults(kept.tables, name) == []
             assert _out(kept, name) == out[name]
             for id_, said in wanted[name].items():
-                found = find_document(kept.tables, name, id_)
-                assert found is not None, id_
-                assert found.text == said
+                document = find_document(kept.tables, name, id_)
+                assert document is not None, id_
+                assert document.text == said
             prefix = [cells for _, cells in kept.tables.iter_rows(DOCUMENTS, name.row)]
             assert {decode_text(cells, "main:id") for cells in prefix} == wanted[name].keys()
             assert {decode_text(cells, "main:collection_key") for cells in prefix} <= {name.key}

@@ -91,14 +91,16 @@ def in_what_it_is_out_of(kept: Kept, timestamp: int) -> None:
     (cells,) = kept.tables.get_rows(
         CLUSTERS, [build_cluster_row("news", "2026-11", "DEFAULT", timestamp, _label(kept, "d5"))]
     ).values()
-    said = encode_json(Exclusion(1, "x", timestamp, 1, ()))
-    told = {"main:id": b"d5", f"{FROM}DEFAULT:{cells['main:id'].decode()}": said}
+    json = encode_json(Exclusion(1, "x", timestamp, 1, ()))
+    told = {"main:id": b"d5", f"{FROM}DEFAULT:{cells['main:id'].decode()}": json}
     kept.tables.put(EXCLUSIONS, [(NEWS.build_document_row("d5"), told)])
 
 
 def _label(kept: Kept, id_: str) -> str:
     places_ = list_placements(kept.tables, NEWS, id_)
-    return next(one.label or "" for one in places_ if (one.conf, one.level) == ("DEFAULT", 0))
+    return next(
+        place.label or "" for place in places_ if (place.conf, place.level) == ("DEFAULT", 0)
+    )
 
 
 TWO = NEWS.build_document_row("d2")
@@ -186,9 +188,9 @@ def grouped(kept: Kept) -> tuple[Kept, int]:
 def test_a_damage_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
     (kept, timestamp), damage = grouped, DAMAGES[name]
     damage.act(kept, timestamp)
-    found = find_damages(kept.changes, NEWS)
-    assert any(damage.told in one.message for one in found), found
-    assert damage.remedy in {one.remedy for one in found}
+    damages = find_damages(kept.changes, NEWS)
+    assert any(damage.told in one.message for one in damages), damages
+    assert damage.remedy in {one.remedy for one in damages}
     assert list(repair_collection(kept.changes, NEWS, threads=1)) != []
     assert find_damages(kept.changes, NEWS) == []
     assert faults(kept.tables, NEWS) == []

@@ -73,10 +73,13 @@ def linked_to(other: Callable[[Kept, int], str], conf: str = "DEFAULT") -> Act:
 
 def beside(kept: Kept, timestamp: int) -> str:
     """A document of the same clusters that is a near-duplicate of none."""
-    wanted = [(one.level, one.label) for one in list_placements(kept.tables, NEWS, pair(kept)[0])]
+    wanted = [
+        (placement.level, placement.label)
+        for placement in list_placements(kept.tables, NEWS, pair(kept)[0])
+    ]
     for at in range(TWINS, 60):
         theirs = list_placements(kept.tables, NEWS, f"d{at}")
-        if [(one.level, one.label) for one in theirs] == wanted and not theirs[0].original:
+        if [(their.level, their.label) for their in theirs] == wanted and not theirs[0].original:
             return f"d{at}"
     raise AssertionError("there is none")
 
@@ -139,9 +142,9 @@ DAMAGES: dict[str, tuple[Act, str]] = {
 def test_a_damaged_link_or_count_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
     (kept, timestamp), (act, told) = grouped, DAMAGES[name]
     act(kept, timestamp)
-    found = find_damages(kept.changes, NEWS)
-    assert any(told in one.message for one in found), found
-    assert {(one.remedy, one.conf, one.timestamp) for one in found} == {
+    damages = find_damages(kept.changes, NEWS)
+    assert any(told in one.message for one in damages), damages
+    assert {(one.remedy, one.conf, one.timestamp) for one in damages} == {
         (Remedy.BUILD, "DEFAULT", timestamp)
     }
     assert list(repair_collection(kept.changes, NEWS, threads=1)) != []
@@ -157,6 +160,6 @@ def test_what_is_linked_is_counted_once_and_not_told_as_a_damage(
     assert served is not None
     prefix = build_clustering_prefix("news", "2026-11", "DEFAULT", timestamp)
     cells = [cells for _, cells in kept.tables.iter_rows(ASSIGNMENTS, prefix, ["main:"])]
-    links = sum(1 for one in cells if decode_text(one, ORIGINAL))
-    assert links == sum(one.size - one.distinct for one in served.clusters) >= TWINS
-    assert links == sum(column.startswith(COPY) for one in cells for column in one)
+    links = sum(1 for cell in cells if decode_text(cell, ORIGINAL))
+    assert links == sum(cluster.size - cluster.distinct for cluster in served.clusters) >= TWINS
+    assert links == sum(column.startswith(COPY) for cell in cells for column in cell)

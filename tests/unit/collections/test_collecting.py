@@ -54,8 +54,8 @@ def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0
 
 def _take_in(bench: Bench, stories: Sequence[ParsedPage]) -> None:
     step = ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
-    for one in stories:
-        step([one])
+    for story in stories:
+        step([story])
 
 
 @pytest.fixture
@@ -109,16 +109,16 @@ def test_a_template_makes_a_collection_for_each_value(bench: Bench, filling: Rul
     create(filling.changes, template, "flood", template.key)
     filling.run()
     sizes = {
-        one.name.key: one.size
-        for one in iter_collections(filling.changes.tables, "news")
-        if not one.template
+        collection.name.key: collection.size
+        for collection in iter_collections(filling.changes.tables, "news")
+        if not collection.template
     }
     assert sizes == {"2026-11-en": 2, "2026-12-en": 1, "none-en": 1}
     _take_in(bench, [_parsed(bench, 0, "Flood, dated anew", "2026-12-24", captured=60)])
     filling.run()
-    found = find_collection(filling.changes.tables, CollectionName("news", "2026-12-en"))
-    assert found is not None
-    assert found.size == 2
+    collection = find_collection(filling.changes.tables, CollectionName("news", "2026-12-en"))
+    assert collection is not None
+    assert collection.size == 2
     assert _ids(filling, CollectionName("news", "2026-11-en")) == {1}
 
 
@@ -145,8 +145,8 @@ def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
     ],
 )
 def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, str, str]) -> None:
-    asked = build_search(query)
-    assert (asked.text, str(asked.date_from), str(asked.date_to)) == days
+    search = build_search(query)
+    assert (search.text, str(search.date_from), str(search.date_to)) == days
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,16 @@ from kept_collections import Kept
 
 
 def test_they_are_kept_in_their_namespace(kept: Kept) -> None:
-    made = build_configuration({"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]})
-    save_configuration(kept.tables, "news", "tight", made)
-    assert get(kept.tables, "news", "tight") == made
-    assert made.languages == ("en",)
-    assert list_configurations(kept.tables, "news") == {"DEFAULT": Configuration(), "tight": made}
+    configuration = build_configuration(
+        {"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]}
+    )
+    save_configuration(kept.tables, "news", "tight", configuration)
+    assert get(kept.tables, "news", "tight") == configuration
+    assert configuration.languages == ("en",)
+    assert list_configurations(kept.tables, "news") == {
+        "DEFAULT": Configuration(),
+        "tight": configuration,
+    }
     assert list_configurations(kept.tables, "new") == {"DEFAULT": Configuration()}
     with pytest.raises(ValueError, match="Did you mean 'tight'"):
         get(kept.tables, "news", "tigt")

@@ -138,7 +138,9 @@ def test_a_text_is_encoded_once(asked: Kept, counted: list[str]) -> None:
     after = load_clusters(asked.tables, NEWS, CONF)
     assert before is not None
     assert after is not None
-    assert [one.size for one in after.clusters] == [one.size for one in before.clusters]
+    assert [cluster.size for cluster in after.clusters] == [
+        cluster.size for cluster in before.clusters
+    ]
 
     changed = Document("d3", "Another text about a harbour and its ships")
     asked.changes.put(NEWS, [changed, Document("new", "A new text on the same harbour")])

@@ -27,21 +27,23 @@ HALVES = ("harbour vessel cargo anchor captain pilot", "recipe oven butter flour
 
 
 def _place(kept: Kept, id_: str) -> DocumentPlacement:
-    (found,) = (one for one in list_placements(kept.tables, NEWS, id_) if one.level == 0)
+    (found,) = (
+        placement for placement in list_placements(kept.tables, NEWS, id_) if placement.level == 0
+    )
     return found
 
 
 def _theme(kept: Kept, id_: str) -> ClusterView:
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    (found,) = [one for one in served.clusters if one.label == _place(kept, id_).label]
+    (found,) = [cluster for cluster in served.clusters if cluster.label == _place(kept, id_).label]
     return found
 
 
 def _sizes(kept: Kept) -> dict[str, int]:
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    return {one.id: one.size for one in served.clusters} | served.apart
+    return {cluster.id: cluster.size for cluster in served.clusters} | served.apart
 
 
 def _filled(kept: Kept) -> ClusterView:
@@ -61,7 +63,9 @@ def test_what_a_rebuild_tells_is_what_it_serves(kept: Kept) -> None:
     assert served is not None
     assert served.apart[EXCLUDED] > 0
     assert made.unclustered == sum(served.apart.values())
-    assert made.documents == sum(one.size for one in served.clusters) == 200 - made.unclustered
+    assert (
+        made.documents == sum(cluster.size for cluster in served.clusters) == 200 - made.unclustered
+    )
 
 
 def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(kept: Kept) -> None:
@@ -86,7 +90,7 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
     kept: Kept,
 ) -> None:
     # Half of each is of one theme and half of another, so that both reach as far.
-    halves = [one.split() for one in HALVES]
+    halves = [halve.split() for halve in HALVES]
     mixed = [
         " ".join(one[at % 3 :] + other[at // 3 % 3 :]) for at in range(9) for one, other in [halves]
     ]
@@ -99,7 +103,7 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
     assert _place(kept, "d0").apart == EXCLUDED
     listed = unclustered_members(kept.tables, NEWS, reason=EXCLUDED)
     assert listed is not None
-    assert [one.id for one in listed.members] == ["d0"]
+    assert [member.id for member in listed.members] == ["d0"]
     seen = []
     while _place(kept, "between0").label is not None:
         theme = _theme(kept, "between0")
@@ -114,13 +118,13 @@ def test_a_rebuild_never_puts_it_into_the_theme_of_that_id_again(kept: Kept) -> 
     theme = _filled(kept)
     page = list_members(kept.tables, NEWS, theme.id, count_max=5)
     assert page is not None
-    some = [one.id for one in page.members]
+    some = [member.id for member in page.members]
     exclude(kept.changes, NEWS, DEFAULT, theme.id, some)
     for _ in range(2):
         rebuild(kept.changes, NEWS)
         served = load_clusters(kept.tables, NEWS)
         assert served is not None
-        assert theme.id in {one.id for one in served.clusters}
+        assert theme.id in {cluster.id for cluster in served.clusters}
         assert [id_ for id_ in some if _place(kept, id_).cluster_id == theme.id] == []
         assert faults(kept.tables, NEWS) == []
 
@@ -166,7 +170,7 @@ def test_undone_it_is_where_it_was_and_nothing_is_left_of_it(kept: Kept) -> None
     assert page is not None
     last = page.members[-1]
     before = _place(kept, last.id)
-    kinds = [one for one in FAMILIES if one not in ("changes", "collections", "clusters")]
+    kinds = [family for family in FAMILIES if family not in ("changes", "collections", "clusters")]
     rows = [list(kept.tables.iter_rows(table, b"")) for table in kinds]
     exclude(kept.changes, NEWS, DEFAULT, theme.id, [last.id])
     assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 1

@@ -89,7 +89,7 @@ def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_th
         built.changes.put(NEWS, rest[:count])
         rest = rest[count:]
     assert faults(built.tables, NEWS) == []
-    ids = [f"s{n}" for n in range(STORIES)] + [one.id for one in documents]
+    ids = [f"s{n}" for n in range(STORIES)] + [document.id for document in documents]
     grouped = {id_ for id_ in ids if list_placements(built.tables, NEWS, id_)[0].apart is None}
     found = groups(built, ids)
     rebuild(built.changes, NEWS, threads=1)
@@ -105,35 +105,39 @@ def test_a_near_duplicate_is_where_its_original_is_and_counts_once(built: Kept) 
         now = load_clusters(built.tables, NEWS, level=level)
         assert was is not None
         assert now is not None
-        sizes = sum(one.size for one in now.clusters) - sum(one.size for one in was.clusters)
-        distinct = sum(one.distinct for one in now.clusters)
-        assert (sizes, distinct) == (1, sum(one.distinct for one in was.clusters))
+        sizes = sum(cluster.size for cluster in now.clusters) - sum(
+            cluster.size for cluster in was.clusters
+        )
+        distinct = sum(cluster.distinct for cluster in now.clusters)
+        assert (sizes, distinct) == (1, sum(cluster.distinct for cluster in was.clusters))
     mine, theirs = (list_placements(built.tables, NEWS, id_) for id_ in ("copy", "s1"))
-    assert [(one.label, one.score) for one in mine] == [(one.label, one.score) for one in theirs]
+    assert [(one.label, one.score) for one in mine] == [
+        (their.label, their.score) for their in theirs
+    ]
     assert faults(built.tables, NEWS) == []
 
 
 def test_a_near_duplicate_of_a_later_document_is_found_by_another_process(
     built: Kept, tmp_path: Path
 ) -> None:
-    other = open_kept(tmp_path)
-    other.changes.put(NEWS, [Document("warm", story(0), language="en")])
+    kept = open_kept(tmp_path)
+    kept.changes.put(NEWS, [Document("warm", story(0), language="en")])
     built.changes.put(NEWS, [Document("a", f"{story(3)} more", language="en")])
-    other.changes.put(NEWS, [Document("b", f"{story(3)} further words", language="en")])
-    assert linked(other, "b") == "s3"
-    other.close()
+    kept.changes.put(NEWS, [Document("b", f"{story(3)} further words", language="en")])
+    assert linked(kept, "b") == "s3"
+    kept.close()
     assert faults(built.tables, NEWS) == []
 
 
 def test_where_an_original_goes_one_of_its_near_duplicates_takes_its_part(built: Kept) -> None:
     copies = [Document(f"c{n}", story(2, 1, seed=n), language="en") for n in range(3)]
     built.changes.put(NEWS, copies)
-    assert [linked(built, one.id) for one in copies] == ["s2"] * 3
+    assert [linked(built, copy.id) for copy in copies] == ["s2"] * 3
     built.changes.delete(NEWS, ["s2"])
-    assert [linked(built, one.id) for one in copies] == [None, "c0", "c0"]
+    assert [linked(built, copy.id) for copy in copies] == [None, "c0", "c0"]
     assert faults(built.tables, NEWS) == []
     built.changes.put(NEWS, [Document("c0", story(4, 1, seed=9), language="en")])
-    assert [linked(built, one.id) for one in copies] == ["s4", None, "c1"]
+    assert [linked(built, copy.id) for copy in copies] == ["s4", None, "c1"]
     assert faults(built.tables, NEWS) == []
     rebuild(built.changes, NEWS, threads=1)
     assert faults(built.tables, NEWS) == []

@@ -59,11 +59,11 @@ def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(kept: Ke
     assert by_name.id == theme.id
     page = list_members(kept.tables, NEWS, CALLED, count_max=1000)
     assert page is not None
-    ids = {one.id for one in page.members}
+    ids = {member.id for member in page.members}
     for asked in (CALLED, CALLED.upper(), f"news/2026-11/{CALLED}", theme.label, theme.id):
         assert set(list_theme_documents(kept.tables, asked)) == ids
     one = page.members[0].id
-    assert [each.name for each in list_placements(kept.tables, NEWS, one)] == [CALLED]
+    assert [placement.name for placement in list_placements(kept.tables, NEWS, one)] == [CALLED]
     assert [tag.called for tag in find_tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
 
 
@@ -95,7 +95,7 @@ def test_a_name_stays_told_when_its_theme_is_gone_and_can_be_taken_back(kept: Ke
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     page = list_members(kept.tables, NEWS, theme.id, count_max=1000)
     assert page is not None
-    kept.changes.delete(NEWS, [one.id for one in page.members])
+    kept.changes.delete(NEWS, [member.id for member in page.members])
     rebuild(kept.changes, NEWS)
     assert theme.id not in {one.id for one in _themes(kept)}
     (told,) = list_curated_themes(kept.tables, NEWS, DEFAULT).values()
@@ -115,9 +115,10 @@ def test_what_is_decided_goes_with_its_collection_alone(kept: Kept) -> None:
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     remove(kept.changes, NEWS)
     assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
-    assert [one.name for one in list_curated_themes(kept.tables, other, DEFAULT).values()] == [
-        "Another"
-    ]
+    assert [
+        curated_theme.name
+        for curated_theme in list_curated_themes(kept.tables, other, DEFAULT).values()
+    ] == ["Another"]
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,10 @@ def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(kept: Kep
     assert (made.documents, made.clusters, made.unclustered) == (200, 5, 0)
     served = load_clusters(kept.tables, NEWS, top=2)
     assert served is not None
-    assert sum(one.size for one in served.clusters) == 200
-    assert [len(one.top) for one in served.clusters] == [2] * 5
-    assert all(one.top[0].score >= one.top[1].score > 0 for one in served.clusters)
-    assert all(one.terms and one.position for one in served.clusters)
+    assert sum(cluster.size for cluster in served.clusters) == 200
+    assert [len(cluster.top) for cluster in served.clusters] == [2] * 5
+    assert all(cluster.top[0].score >= cluster.top[1].score > 0 for cluster in served.clusters)
+    assert all(cluster.terms and cluster.position for cluster in served.clusters)
     assert faults(kept.tables, NEWS) == []
 
 
@@ -46,7 +46,7 @@ def test_what_a_rebuild_tells_adds_up_to_all_documents_and_its_progress_ends_the
     made = rebuild(kept.changes, NEWS, progress=lambda *how: told.append(how))
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    grouped, apart = sum(one.size for one in served.clusters), sum(served.apart.values())
+    grouped, apart = sum(cluster.size for cluster in served.clusters), sum(served.apart.values())
     assert (made.documents, made.unclustered) == (grouped, apart) == (200, 3)
     assert [(done, of) for stage, done, of in told if stage == "write"] == [(203, 203)]
 
@@ -89,7 +89,9 @@ def test_what_comes_while_a_clustering_is_built_is_in_it(
     assert made.caught_up == 253
     assert faults(kept.tables, NEWS) == []
     (place,) = list_placements(kept.tables, NEWS, "d3")
-    (like,) = {one.label for id_ in ("d3",) for one in list_placements(kept.tables, NEWS, id_)}
+    (like,) = {
+        placement.label for id_ in ("d3",) for placement in list_placements(kept.tables, NEWS, id_)
+    }
     assert place.label == like
     assert "violin" in {term.term for term in why_terms(kept, "d3")}
     assert list_placements(kept.tables, NEWS, "d0") == []
@@ -149,15 +151,15 @@ def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: Kept) -> Non
     save_configuration(kept.tables, "news", "few", build_configuration({"kept": 2}))
     kept.changes.put(NEWS, themed(60))
     made = [rebuild(kept.changes, NEWS, "few").timestamp for _ in range(4)]
-    known = list_clusterings(kept.tables, NEWS, "few")
-    assert [one.timestamp for one in known] == [made[3], made[2]]
-    assert [one.is_served for one in known] == [True, False]
+    clusterings = list_clusterings(kept.tables, NEWS, "few")
+    assert [one.timestamp for one in clusterings] == [made[3], made[2]]
+    assert [one.is_served for one in clusterings] == [True, False]
     assert load_clusters(kept.tables, NEWS, "few", made[2]) is not None
     assert load_clusters(kept.tables, NEWS, "few", made[0]) is None
     told = compare_clusterings(kept.tables, NEWS, "few", previous_timestamp=made[2])
     assert told is not None
     assert told.stayed == 1.0
-    assert {one.change for one in told.changes} == {"kept"}
+    assert {change.change for change in told.changes} == {"kept"}
     assert faults(kept.tables, NEWS) == []
 
 
@@ -203,17 +205,19 @@ def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
     ]
     assert counts == [5, 2, 9]
     kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony cello soprano")])
-    found = {one.level: one for one in list_placements(kept.tables, NEWS, "one")}
+    found = {placement.level: placement for placement in list_placements(kept.tables, NEWS, "one")}
     assert found.keys() == {0, 1, 2}
     fine = load_clusters(kept.tables, NEWS, "deep", level=2)
     assert fine is not None
-    (own,) = [one for one in fine.clusters if one.label == found[2].label]
+    (own,) = [cluster for cluster in fine.clusters if cluster.label == found[2].label]
     assert own.parent == found[0].label
     first = load_clusters(kept.tables, NEWS, "deep")
     coarse = load_clusters(kept.tables, NEWS, "deep", level=1)
     assert first is not None
     assert coarse is not None
-    assert {one.parent for one in first.clusters} == {one.label for one in coarse.clusters}
+    assert {cluster.parent for cluster in first.clusters} == {
+        cluster.label for cluster in coarse.clusters
+    }
     assert faults(kept.tables, NEWS) == []
 
 

@@ -48,7 +48,7 @@ def assigned(tables: Tables, name: CollectionName = NEWS) -> dict[str, set[str]]
     """The documents of each cluster, by reading all assignments of what is served."""
     served = load_clusters(tables, name)
     assert served is not None
-    found: dict[str, set[str]] = {one.label: set() for one in served.clusters}
+    found: dict[str, set[str]] = {cluster.label: set() for cluster in served.clusters}
     for row, cells in tables.iter_rows(ASSIGNMENTS, name.row, ["main:label"]):
         _, _, conf, timestamp, id_ = parse_cluster_row(row)
         if (conf, timestamp) == ("DEFAULT", served.timestamp):
@@ -67,16 +67,16 @@ def test_a_theme_finds_what_was_assigned_to_it_by_label_and_by_id(
     assert served is not None
     wanted = assigned(kept.tables)
     assert len(wanted) > 1
-    for one in served.clusters:
+    for cluster in served.clusters:
         for asked in (
-            one.label,
-            one.label.upper(),
-            one.id,
-            f"{NEWS}/{one.label}",
-            f"{NEWS}/{one.id}",
+            cluster.label,
+            cluster.label.upper(),
+            cluster.id,
+            f"{NEWS}/{cluster.label}",
+            f"{NEWS}/{cluster.id}",
         ):
-            assert ids(index, f'theme:"{asked}"') == wanted[one.label], asked
-        assert ids(index, f'* -theme:"{one.label}"') == ids(index, "*") - wanted[one.label]
+            assert ids(index, f'theme:"{asked}"') == wanted[cluster.label], asked
+        assert ids(index, f'* -theme:"{cluster.label}"') == ids(index, "*") - wanted[cluster.label]
 
 
 def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(

@@ -24,9 +24,9 @@ def test_twenty_threads_lose_nothing_while_a_rebuild_runs(kept: Kept) -> None:
         done = clients.map(lambda one: kept.changes.put(NEWS, [one]).added, documents)
         rebuild(kept.changes, NEWS)
         assert sum(done) == 300
-    found = find_collection(kept.tables, NEWS)
-    assert found is not None
-    assert found.size == 400
+    collection = find_collection(kept.tables, NEWS)
+    assert collection is not None
+    assert collection.size == 400
     assert faults(kept.tables, NEWS) == []
 
 
@@ -41,7 +41,7 @@ class Slow:
         self, name: CollectionName, documents: Sequence[Document]
     ) -> dict[str, PutOutcome]:
         """One change; the first waits."""
-        ids = [one.id for one in documents]
+        ids = [document.id for document in documents]
         self.batches.append(ids)
         self.begun.set()
         self.go.wait(10)

@@ -42,10 +42,12 @@ def documents(count: int, seed: int = 0) -> list[Document]:
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20).filter(any))
 def test_a_vector_comes_back_as_its_direction(numbers: list[float]) -> None:
-    found = decode_dense_vector(encode_dense_vector(numbers))
+    dense_vector = decode_dense_vector(encode_dense_vector(numbers))
     scaled = np.array(numbers) / np.abs(numbers).max()
-    assert np.allclose(found, scaled / np.linalg.norm(scaled), atol=1e-6)
-    assert encode_dense_vector(found.tolist()) == encode_dense_vector(tuple(found.tolist()))
+    assert np.allclose(dense_vector, scaled / np.linalg.norm(scaled), atol=1e-6)
+    assert encode_dense_vector(dense_vector.tolist()) == encode_dense_vector(
+        tuple(dense_vector.tolist())
+    )
 
 
 def test_what_is_no_vector_is_refused() -> None:

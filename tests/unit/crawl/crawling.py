@@ -32,8 +32,8 @@ class VirtualWeb:
             self._turn()
             moments = [self.frontier.get_wake_at_s()] if self._has_room() else []
             moments += [self.under_way[0][0]] if self.under_way else []
-            soonest = min((one for one in moments if one is not None), default=until_s)
-            if soonest > until_s or not any(one is not None for one in moments):
+            soonest = min((moment for moment in moments if moment is not None), default=until_s)
+            if soonest > until_s or not any(moment is not None for moment in moments):
                 self.now_s = max(self.now_s, until_s)
                 self._turn()
                 return

@@ -59,12 +59,12 @@ def test_what_cannot_be_fetched_is_refused_at_once(text: str) -> None:
 @given(st.text())
 def test_any_text_is_an_address_or_refused_and_never_breaks_out_of_its_line(text: str) -> None:
     try:
-        found = parse_request_url(text)
+        request_url = parse_request_url(text)
     except PermanentError:
         return
-    assert found.url.isascii()
-    assert not set(found.url) & set(" \r\n\t\x00")
-    assert parse_request_url(found.url).url == found.url
+    assert request_url.url.isascii()
+    assert not set(request_url.url) & set(" \r\n\t\x00")
+    assert parse_request_url(request_url.url).url == request_url.url
 
 
 FROM = parse_request_url("https://a.example/dir/page?x=1")

@@ -88,9 +88,9 @@ def test_without_rules_the_status_decides(status: int, allowed: bool, kept_s: fl
 
 
 def test_what_does_not_answer_allows_nothing() -> None:
-    known = build_unreachable("broke off", 0.0)
-    assert not allows_path(known, "/x")
-    assert known.unreachable == "broke off"
+    unreachable = build_unreachable("broke off", 0.0)
+    assert not allows_path(unreachable, "/x")
+    assert unreachable.unreachable == "broke off"
 
 
 def test_half_a_mebibyte_is_read_and_no_more() -> None:

@@ -105,14 +105,14 @@ def test_a_record_with_a_line_end_is_refused(tmp_path: Path) -> None:
 def test_sorting_on_disk_is_sorting(
     tmp_path: Path, records: list[bytes], ranges: tuple[bytes, ...], memory_bytes: int, ways: int
 ) -> None:
-    made = write_runs(records, tmp_path, "run", ranges, memory_bytes)
+    runs = write_runs(records, tmp_path, "run", ranges, memory_bytes)
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sort_runs, "MERGE_WAYS_MAX", ways)
         for number in range(len(ranges) + 1):
             stretches = [
                 RunRange(tmp_path / one.name, one.offsets[number], one.offsets[number + 1])
-                for one in made
+                for one in runs
             ]
             some = [*merge_runs(stretches, tmp_path, f"m{number}")]
             assert all(find_range(ranges, one) == number for one in some)

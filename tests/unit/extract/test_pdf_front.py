@@ -77,14 +77,14 @@ def test_a_page_in_one_size_is_called_by_its_first_line_that_may_be_a_title() ->
 )
 def test_an_info_title_is_judged(stated: str, title: str, where: str) -> None:
     front = FrontMatter("How rivers find their way")
-    found = extract_bibliographic({"Title": stated}, XmpFields(), front, "", ())
-    assert (found["title"], found["title_from"]) == (title, where)
+    bibliographic = extract_bibliographic({"Title": stated}, XmpFields(), front, "", ())
+    assert (bibliographic["title"], bibliographic["title_from"]) == (title, where)
 
 
 def test_without_any_other_title_that_of_a_word_file_is_taken_without_the_program() -> None:
     info = {"Title": "Microsoft Word - A study of hills"}
-    found = extract_bibliographic(info, XmpFields(), EMPTY_FRONT_MATTER, "", ())
-    assert found == {"title": "A study of hills", "title_from": "info"}
+    bibliographic = extract_bibliographic(info, XmpFields(), EMPTY_FRONT_MATTER, "", ())
+    assert bibliographic == {"title": "A study of hills", "title_from": "info"}
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_of_authors_info_is_believed_before_xmp_and_xmp_before_the_page() -> Non
 def test_a_doi_says_where_it_was_found(
     info: dict[str, str], xmp: str | None, page: str, links: tuple[str, ...], doi: str, where: str
 ) -> None:
-    found = extract_bibliographic(info, XmpFields(doi=xmp), EMPTY_FRONT_MATTER, page, links)
-    assert found == {"doi": doi, "doi_from": where}
+    bibliographic = extract_bibliographic(info, XmpFields(doi=xmp), EMPTY_FRONT_MATTER, page, links)
+    assert bibliographic == {"doi": doi, "doi_from": where}
 
 
 @pytest.mark.parametrize(

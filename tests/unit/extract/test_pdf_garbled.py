@@ -53,8 +53,8 @@ def test_letters_taken_for_others_are_noticed(text: str) -> None:
 
 def test_the_pages_are_told_by_number() -> None:
     data = text_pdf((ENGLISH, shifted(ENGLISH, 3), ENGLISH))
-    found = extract_pdf_bytes(data, PdfLimits(thumbnails=()))
-    assert (found.pdf_extra or {})["pages_garbled"] == [1]
+    pdf_bytes = extract_pdf_bytes(data, PdfLimits(thumbnails=()))
+    assert (pdf_bytes.pdf_extra or {})["pages_garbled"] == [1]
     sound = extract_pdf_bytes(mapped_pdf("漢字"), PdfLimits(thumbnails=()))
     assert (sound.pdf_extra or {})["pages_garbled"] is None
 

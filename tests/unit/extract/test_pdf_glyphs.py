@@ -108,7 +108,7 @@ def test_bytes_before_the_header_do_not_move_what_is_added() -> None:
 def test_what_stands_in_the_file_stays_and_qpdf_finds_no_fault_in_what_is_added() -> None:
     for data in (SIGNS, saved_anew(SIGNS, object_stream_mode=pikepdf.ObjectStreamMode.generate)):
         with pikepdf.open(BytesIO(data)) as pdf:
-            fonts = [one.font for one in iter_page_fonts(pdf)]
+            fonts = [page_font.font for page_font in iter_page_fonts(pdf)]
             longer = add_font_maps(pdf, fonts, data)
         assert longer is not None
         assert longer.startswith(data)

@@ -39,21 +39,21 @@ def test_a_backslash_before_what_is_no_octal_digit_means_nothing(
 
 
 def test_a_file_no_reader_opens_keeps_its_odd_ids() -> None:
-    found = read_structure(rb"%PDF-1.4 trailer<</ID[(\8)(\9)]>>", xmp_max_bytes=1)
-    assert found.error is not None
-    assert (found.extra["permanent_id"], found.extra["update_id"]) == ("38", "39")
+    structure = read_structure(rb"%PDF-1.4 trailer<</ID[(\8)(\9)]>>", xmp_max_bytes=1)
+    assert structure.error is not None
+    assert (structure.extra["permanent_id"], structure.extra["update_id"]) == ("38", "39")
 
 
 def test_fields_that_have_themselves_as_kids_thousandfold_fill_no_memory() -> None:
     data = of_kids(2_000)
     tracemalloc.start()
     try:
-        found = read_structure(data, xmp_max_bytes=1)
+        structure = read_structure(data, xmp_max_bytes=1)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found.extra["form_field_count"] is None
-    assert found.extra["javascript"] is False
+    assert structure.extra["form_field_count"] is None
+    assert structure.extra["javascript"] is False
     assert peak_bytes < MEMORY_MAX_BYTES
 
 
@@ -61,5 +61,5 @@ def test_a_kid_that_is_null_is_no_field() -> None:
     objects = plain_objects()
     objects[0] = b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[null 6 0 R null 7 0 R]>>>>"
     data = raw_pdf([*objects, b"<</T(a)/Kids[null 7 0 R]>>", b"<</T(b)>>"])
-    found = read_structure(data, xmp_max_bytes=1)
-    assert found.extra["form_field_count"] == 3
+    structure = read_structure(data, xmp_max_bytes=1)
+    assert structure.extra["form_field_count"] == 3

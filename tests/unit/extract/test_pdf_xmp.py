@@ -92,7 +92,7 @@ def test_rights_are_read_from_elements_resources_and_attributes() -> None:
         "<xmpRights:Owner><rdf:Bag><rdf:li>Ada Stroom</rdf:li></rdf:Bag></xmpRights:Owner>",
         f"{RIGHTS} xmpRights:WebStatement='https://sky.example/terms' tdm:reservation='1'",
     )
-    assert [(one.subject, one.value, one.name) for one in found.rights] == [
+    assert [(right.subject, right.value, right.name) for right in found.rights] == [
         ("license", "cc-by-4.0", "cc:license"),
         ("license", "https://sky.example/terms", "xmpRights:WebStatement"),
         ("holder", "Sky Ltd", "dc:rights"),

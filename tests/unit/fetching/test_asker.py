@@ -73,11 +73,11 @@ def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Fetcher) -
             )  # type: ignore[misc]
 
     holders = [threading.Thread(target=one_of, args=(name,)) for name in ("a", "b")]
-    for one in holders:
-        one.start()
+    for holder in holders:
+        holder.start()
     ends = dict(found.get(timeout=WAIT_S) for _ in range(10))
-    for one in holders:
-        one.join()
+    for holder in holders:
+        holder.join()
         asker.close()
     assert {key.partition("-")[0] for key in ends} == {"a", "b"}
     for key, end in ends.items():

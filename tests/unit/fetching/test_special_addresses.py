@@ -123,7 +123,7 @@ def _get(resolved: Sequence[str]) -> None:
         pass
 
 
-@pytest.mark.parametrize("address", [*SPELLINGS, *(_addresses(one)[0] for one in BLOCKS)])
+@pytest.mark.parametrize("address", [*SPELLINGS, *(_addresses(block)[0] for block in BLOCKS)])
 def test_a_name_that_leads_to_one_is_refused_before_any_connection(
     address: str, connected: list[str]
 ) -> None:

@@ -79,7 +79,7 @@ def test_what_others_added_comes_through_queues_and_archives_as_it_was(
     written = encode_story(again)
     assert {name: written[name] for name in others} == others
     for name, fields in further.items():
-        assert {one: written[name][one] for one in fields} == fields
+        assert {field: written[name][field] for field in fields} == fields
     assert written["schema_version"] == 7
 
 
@@ -97,6 +97,6 @@ def test_a_version_that_is_none_is_one_of_both(said: str) -> None:
 
 
 def test_a_sub_object_that_is_none_is_empty_and_a_wrong_field_is_absent() -> None:
-    found = decode_story(b'{"rss_entry": 5, "http_metadata": {"response_code": "x", "more": 1}}')
-    assert (found.rss_entry.link, found.http_metadata.response_code) == (None, None)
-    assert found.unknown == {"http_metadata": {"more": 1}}
+    story = decode_story(b'{"rss_entry": 5, "http_metadata": {"response_code": "x", "more": 1}}')
+    assert (story.rss_entry.link, story.http_metadata.response_code) == (None, None)
+    assert story.unknown == {"http_metadata": {"more": 1}}

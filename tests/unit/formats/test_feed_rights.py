@@ -30,7 +30,7 @@ ATOM = (
 
 def told(found: Listing) -> list[list[tuple[str, str, str]]]:
     return [
-        [(str(one.subject), one.value, str(one.stated_in)) for one in entry.rights]
+        [(str(right.subject), right.value, str(right.stated_in)) for right in entry.rights]
         for entry in found.entries
     ]
 

@@ -211,7 +211,7 @@ def test_fields_have_the_types_of_the_seed() -> None:
 def test_what_their_readers_take_by_turns_comes_by_turns() -> None:
     """They look at nothing but the order: not at what a record refers to, nor at who wrote it."""
     lines = gzip.decompress(written()).split(b"\r\n")
-    told = [one.partition(b": ")[2].decode() for one in lines if one.startswith(b"WARC-Type: ")]
+    told = [line.partition(b": ")[2].decode() for line in lines if line.startswith(b"WARC-Type: ")]
     pairs = [kind for kind in told if kind in ("response", "metadata")]
     assert told[0] == "warcinfo"
     assert pairs == ["response", "metadata"] * (len(pairs) // 2)

@@ -62,8 +62,8 @@ def test_the_order_of_documents_changes_nothing(made: Clustering) -> None:
     random.Random(5).shuffle(order)
     shuffled = build(GroupingInput([TEXTS[place] for place in order]), FIVE, version=10)
     assert np.array_equal(shuffled.levels[0].members, made.levels[0].members[order])
-    assert [one.label for one in shuffled.levels[0].clusters] == [
-        one.label for one in made.levels[0].clusters
+    assert [cluster.label for cluster in shuffled.levels[0].clusters] == [
+        cluster.label for cluster in made.levels[0].clusters
     ]
 
 
@@ -173,12 +173,12 @@ def test_rows_become_the_vectors_that_are_stored(made: Clustering) -> None:
 
 def test_a_rebuild_after_a_tenth_more_keeps_identities(made: Clustering) -> None:
     more, truth = themed_texts(30, seed=8)
-    ids = tuple(one.id for one in made.levels[0].clusters)
+    ids = tuple(cluster.id for cluster in made.levels[0].clusters)
     members = np.concatenate([made.levels[0].members, np.full(30, -1)])
     rebuilt = build(
         GroupingInput(TEXTS + more), FIVE, version=11, previous=PreviousClustering(members, ids)
     )
-    new_ids = [one.id for one in rebuilt.levels[0].clusters]
+    new_ids = [cluster.id for cluster in rebuilt.levels[0].clusters]
     kept = [
         ids[old] == new_ids[new]
         for old, new in zip(made.levels[0].members, rebuilt.levels[0].members, strict=False)

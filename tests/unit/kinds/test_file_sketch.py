@@ -51,7 +51,10 @@ def persisted(bench: Bench, items: list[PdfText]) -> None:
 
 def beside(bench: Bench, sha1hex: str) -> list[str]:
     rows = bench.records.get(TextSketchRow, [sha1hex])
-    return [one.sha1hex for one in KIND.find_related(bench.records, rows)[sha1hex].near_duplicates]
+    return [
+        near_duplicate.sha1hex
+        for near_duplicate in KIND.find_related(bench.records, rows)[sha1hex].near_duplicates
+    ]
 
 
 def all_rows(bench: Bench) -> tuple[list[str], list[str], list[str]]:
@@ -126,7 +129,7 @@ def test_an_article_and_its_pdf_are_beside_each_other(bench: Bench) -> None:
 def forgotten(bench: Bench) -> None:
     """As a home is in which no file had a sketch yet."""
     rows = list(bench.records.find(TextSketchRow))
-    keys = [(one.band, one.sha1hex) for row in rows for one in build_bands(row)]
+    keys = [(band.band, band.sha1hex) for row in rows for band in build_bands(row)]
     bench.records.delete(TextBandRow, keys)
     bench.records.delete(FixityRow, [(row.sha1hex, TextSketchRow.TABLE) for row in rows])
     bench.records.delete(TextSketchRow, [row.sha1hex for row in rows])

@@ -86,13 +86,13 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 
 
 def test_each_goes_beside_the_first_that_says_the_same(stores: Stores) -> None:
-    found = find_near_duplicates(stores.records, DOCUMENTS)
-    assert found == {"paper": "wire", "copy": "wire", "again": "short"}
+    near_duplicates = find_near_duplicates(stores.records, DOCUMENTS)
+    assert near_duplicates == {"paper": "wire", "copy": "wire", "again": "short"}
 
 
 def test_the_first_of_the_order_that_is_given_stands(stores: Stores) -> None:
-    found = find_near_duplicates(stores.records, DOCUMENTS[::-1])
-    assert found == {"paper": "copy", "wire": "copy", "short": "again"}
+    near_duplicates = find_near_duplicates(stores.records, DOCUMENTS[::-1])
+    assert near_duplicates == {"paper": "copy", "wire": "copy", "short": "again"}
     assert find_near_duplicates(stores.records, []) == {}
 
 

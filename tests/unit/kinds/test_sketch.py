@@ -59,23 +59,23 @@ def beside(bench: Bench, parsed: ParsedPage) -> FileRelations:
 
 
 def near(bench: Bench, parsed: ParsedPage) -> set[str]:
-    return {one.sha1hex for one in beside(bench, parsed).near_duplicates}
+    return {near_duplicate.sha1hex for near_duplicate in beside(bench, parsed).near_duplicates}
 
 
 def test_copies_are_linked_both_ways_and_others_are_not(bench: Bench) -> None:
     copies = [story(bench, number, text) for number, text in enumerate(COPIES)]
     others = [story(bench, 10 + seed, words(seed)) for seed in range(2, 8)]
     imported(bench, [*copies, *others])
-    keys = {one.file.sha1 for one in copies}
+    keys = {copy.file.sha1 for copy in copies}
     for one in copies:
         assert near(bench, one) == keys - {one.file.sha1}
     assert all(near(bench, one) == set() for one in others)
     told = beside(bench, copies[0])
-    assert [one.resemblance for one in told.near_duplicates] == sorted(
-        (one.resemblance or 0 for one in told.near_duplicates), reverse=True
+    assert [near_duplicate.resemblance for near_duplicate in told.near_duplicates] == sorted(
+        (near_duplicate.resemblance or 0 for near_duplicate in told.near_duplicates), reverse=True
     )
     assert told.near_duplicates_total == 2
-    assert len(list(bench.index.get([one.story_id for one in copies]))) == 3
+    assert len(list(bench.index.get([copy.story_id for copy in copies]))) == 3
 
 
 def test_links_are_the_same_in_whatever_order_and_however_often(bench: Bench) -> None:
@@ -104,9 +104,9 @@ def test_versions_of_a_story_are_told_apart_and_are_no_near_duplicates(bench: Be
     ]
     imported(bench, made)
     last, first, second = (beside(bench, one) for one in made)
-    assert [one.sha1hex for one in last.versions] == [made[1].file.sha1, made[2].file.sha1]
-    assert [one.same_text for one in last.versions] == [False, False]
-    assert [one.same_text for one in second.versions] == [True, False]
+    assert [version.sha1hex for version in last.versions] == [made[1].file.sha1, made[2].file.sha1]
+    assert [version.same_text for version in last.versions] == [False, False]
+    assert [version.same_text for version in second.versions] == [True, False]
     assert (first.versions_total, first.near_duplicates) == (2, [])
     rows = {row["sha1hex"]: row for row in _exported(bench)}
     assert [rows[one.file.sha1]["version_change"] for one in made] == [
@@ -120,9 +120,9 @@ def test_versions_of_a_story_are_told_apart_and_are_no_near_duplicates(bench: Be
 def _exported(bench: Bench) -> list[dict[str, object]]:
     """Rows as the export has them of the kind's own columns."""
     rows = list(bench.records.find(TextSketchRow))
-    told = KIND.find_related(bench.records, rows)
+    related = KIND.find_related(bench.records, rows)
     return [
-        {"sha1hex": row.sha1hex, **KIND.build_related_values(row, told[row.sha1hex])}
+        {"sha1hex": row.sha1hex, **KIND.build_related_values(row, related[row.sha1hex])}
         for row in rows
     ]
 
@@ -148,9 +148,9 @@ def test_a_text_that_is_read_otherwise_leaves_no_bands_behind(bench: Bench) -> N
     imported(bench, [story(bench, 1, words(9))])
     assert near(bench, copy) == set()
     promised = {
-        (one.band, one.sha1hex)
+        (band.band, band.sha1hex)
         for row in bench.records.find(TextSketchRow)
-        for one in build_bands(row)
+        for band in build_bands(row)
     }
     there = {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)}
     assert there == promised
@@ -189,7 +189,7 @@ def test_bands_that_very_many_share_are_read_within_bounds(
         assert len(told.near_duplicates) == 3
         assert told.near_duplicates_total in (3, 4)
         smallest = sorted(one.file.sha1 for one in stories)[:4]
-        assert {one.sha1hex for one in told.near_duplicates} <= set(smallest)
+        assert {near_duplicate.sha1hex for near_duplicate in told.near_duplicates} <= set(smallest)
 
 
 def test_of_very_many_versions_those_around_are_told(
@@ -225,7 +225,7 @@ def test_a_file_is_shown_and_exported_with_what_stands_beside_it(bench: Bench) -
     imported(bench, [one, other])
     keys = (one.file.sha1, other.file.sha1)
     found = build_description(stores, keys[0]).relatives
-    assert [each.sha1hex for each in found.near_duplicates] == [keys[1]]
+    assert [near_duplicate.sha1hex for near_duplicate in found.near_duplicates] == [keys[1]]
     rows = {row["sha1hex"]: row for row in iter_library_rows(stores, with_text=False)}
     told = rows[keys[0]]
     assert (told["near_duplicates"], told["near_duplicate_count"]) == ([keys[1]], 1)
@@ -253,9 +253,9 @@ def test_killed_between_its_acts_and_done_again_it_leaves_what_it_leaves(
     assert near(bench, changed) == {other.file.sha1}
     assert near(bench, other) == {changed.file.sha1}
     promised = {
-        (one.band, one.sha1hex)
+        (band.band, band.sha1hex)
         for row in bench.records.find(TextSketchRow)
-        for one in build_bands(row)
+        for band in build_bands(row)
     }
     assert {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)} == promised
 

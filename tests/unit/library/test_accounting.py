@@ -244,11 +244,11 @@ def test_each_pipeline_has_its_own_numbers_and_all_together_their_sum(two: SqlRe
 
 def test_failures_of_each_pipeline_are_a_group_of_their_own(two: SqlRecords) -> None:
     groups = count_step_failures(two)
-    assert [(one.pipeline, one.step, one.count) for one in groups] == [
+    assert [(group.pipeline, group.step, group.count) for group in groups] == [
         ("pdf-only", "double", 2),
         (PIPELINE, "double", 1),
     ]
-    assert [one.sample.pipeline for one in groups if one.sample] == ["pdf-only", PIPELINE]
+    assert [group.sample.pipeline for group in groups if group.sample] == ["pdf-only", PIPELINE]
     assert count_step_failures(two, PIPELINE) == groups[1:]
 
 

@@ -176,12 +176,12 @@ def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores)
     entry = EntryRow("id-9", other.name, "number", "", "", None, None, "", place.clock())
     place.ledger.enter([], [entry], ["double"])
     place.enter(1, 2)
-    found = run_audit(stores, {SUMS.name: place.subscriptions, other.name: readers})
-    assert found.fault_texts == [
+    audit = run_audit(stores, {SUMS.name: place.subscriptions, other.name: readers})
+    assert audit.fault_texts == [
         "more.double: 1 of 1 unsettled messages are in no queue (for example id-9)"
     ]
-    assert found.steps["sums"]["double"].pending == 2
-    assert found.steps["more"]["double"].missing == 1
+    assert audit.steps["sums"]["double"].pending == 2
+    assert audit.steps["more"]["double"].missing == 1
 
 
 def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores: Stores) -> None:

@@ -45,7 +45,9 @@ def with_citations(stores: Stores, count: int) -> None:
 def told_of(place: Workplace, library: Stores) -> list[str]:
     """What the audit says of citations."""
     return [
-        one.message for one in audited(place, library).faults if "rows of citations" in one.message
+        fault.message
+        for fault in audited(place, library).faults
+        if "rows of citations" in fault.message
     ]
 
 
@@ -70,7 +72,7 @@ def test_who_cites_whom_is_exported_in_every_form_of_rows(tmp_path: Path) -> Non
     with opened(tmp_path) as stores:
         stores.records.put([cited(number) for number in range(3)])
     rows = [json.loads(line) for line in fonds(tmp_path, *EXPORT).stdout.splitlines()]
-    assert [(one["sha1hex"], one["number"], one["doi"]) for one in rows] == [
+    assert [(row["sha1hex"], row["number"], row["doi"]) for row in rows] == [
         (PAGE, number, "10.1/x") for number in range(3)
     ]
     assert fonds(tmp_path, *EXPORT, "--format", "csv").stdout.startswith("sha1hex,number,reference")

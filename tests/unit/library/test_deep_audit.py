@@ -87,12 +87,12 @@ def test_what_is_found_is_told_by_every_audit_until_it_is_mended(
 
 def test_a_body_that_cannot_be_read_is_named_with_its_place(library: Stores) -> None:
     deep(library).run(None, lambda _: None)
-    found = list(iter_remembered_faults(library.records))
-    assert {(one.check, one.subject) for one in found} == {
+    remembered_faults = list(iter_remembered_faults(library.records))
+    assert {(one.check, one.subject) for one in remembered_faults} == {
         (AuditCheck.BODY, PDF),
         (AuditCheck.BODY, PAGE),
     }
-    assert all(one.remedy for one in found)
+    assert all(one.remedy for one in remembered_faults)
 
 
 def test_what_is_being_made_again_is_left_alone(library: Stores) -> None:
@@ -102,7 +102,9 @@ def test_what_is_being_made_again_is_left_alone(library: Stores) -> None:
         DispositionRow, [(row.message_id, row.pipeline, row.step)], {"is_open": True}
     )
     deep(library).run(None, lambda _: None)
-    assert {one.subject for one in iter_remembered_faults(library.records)} == {PAGE}
+    assert {
+        remembered_fault.subject for remembered_fault in iter_remembered_faults(library.records)
+    } == {PAGE}
 
 
 def test_fixity_is_the_same_for_a_row_and_for_what_the_database_gives_back(stores: Stores) -> None:

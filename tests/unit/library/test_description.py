@@ -28,9 +28,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Fil
 
 def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    found = build_description(stores, filled.stories[0])
-    urls = {row.url for row in found.entries}
-    assert len(found.entries) == 1 + MIRRORS
+    description = build_description(stores, filled.stories[0])
+    urls = {row.url for row in description.entries}
+    assert len(description.entries) == 1 + MIRRORS
     assert {f"http://mirror.example/{n}" for n in range(MIRRORS)} < urls
 
 
@@ -57,17 +57,17 @@ def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: P
                 replace(promised(body, "note", 2, "parse"), message_id=child, parent_id=child),
             ]
             stores.ledger.write([replace(row, pipeline=pipeline) for row in rows])
-        found = build_description(stores, body.sha1hex)
-    assert [(row.entry_id, row.pipeline) for row in found.entries] == [
+        description = build_description(stores, body.sha1hex)
+    assert [(row.entry_id, row.pipeline) for row in description.entries] == [
         (body.capture_id, "library"),
         (body.capture_id, "pdf-only"),
     ]
-    assert [(row.pipeline, row.message_id, row.step) for row in found.history] == [
+    assert [(row.pipeline, row.message_id, row.step) for row in description.history] == [
         (pipeline, message, step)
         for step, message in (("identify", body.capture_id), ("parse", child), ("note", child))
         for pipeline in ("library", "pdf-only")
     ]
-    assert found.is_known
+    assert description.is_known
 
 
 def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
@@ -80,8 +80,8 @@ def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
         row, datetime="19990101000000", mimetype=REVISIT_MIME, warc_path="older.warc.gz"
     )
     stores.records.put([revisit])
-    found = build_description(stores, row.sha1hex)
-    assert found.captures[0].mimetype == REVISIT_MIME
-    assert found.body_place is not None
-    assert found.body_place.path == row.warc_path
-    assert sha1(read_body(stores, found)).hexdigest() == row.sha1hex
+    description = build_description(stores, row.sha1hex)
+    assert description.captures[0].mimetype == REVISIT_MIME
+    assert description.body_place is not None
+    assert description.body_place.path == row.warc_path
+    assert sha1(read_body(stores, description)).hexdigest() == row.sha1hex

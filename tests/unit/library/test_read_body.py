@@ -33,11 +33,11 @@ def test_the_bytes_come_from_the_first_place_that_still_has_them(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    found = build_description(stores, filled.long)
-    good = found.captures[0]
+    description = build_description(stores, filled.long)
+    good = description.captures[0]
     gone = replace(good, warc_path="fonds-deleted.warc.gz")
     revisit = replace(good, mimetype="warc/revisit", warc_offset=10**9)
-    assert read_body(stores, with_captures(found, revisit, gone, good)) == report_pdfs()[-1]
+    assert read_body(stores, with_captures(description, revisit, gone, good)) == report_pdfs()[-1]
 
 
 def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
@@ -52,10 +52,10 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
 
 def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    found = build_description(stores, filled.long)
-    gone = replace(found.captures[0], warc_path="fonds-deleted.warc.gz")
+    description = build_description(stores, filled.long)
+    gone = replace(description.captures[0], warc_path="fonds-deleted.warc.gz")
     with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as caught:
-        read_body(stores, with_captures(found, gone))
+        read_body(stores, with_captures(description, gone))
     assert caught.value.reason is Reason.MISSING_SOURCE
 
 

@@ -210,8 +210,8 @@ def test_large_texts_are_put_a_few_at_a_time(
     monkeypatch.setattr(reindexing, "TOGETHER_MAX_CHARS", 100)
     for size in (40, 60, 1, 500, 30):
         buffer.pdf(text="x" * size)
-    found = reindexing.iter_batches(bench.records, bench.blobs, [])
-    sizes = [sum(len(one.text_content) for one in batch.documents) for batch in found]
+    batches = reindexing.iter_batches(bench.records, bench.blobs, [])
+    sizes = [sum(len(document.text_content) for document in batch.documents) for batch in batches]
     assert sum(sizes) == 631
     assert all(size <= 100 or size == 500 for size in sizes)
     assert again(bench).indexed == 5

@@ -143,13 +143,13 @@ def test_a_long_line_of_urls_costs_little() -> None:
 @given(SECRETS, SECRETS)
 def test_users_go_to_their_origin_alone(user: str, password: str) -> None:
     encoded = f"{quote(user, safe='')}:{quote(password, safe='')}"
-    found = collect_credentials(
+    credentials = collect_credentials(
         [f"https://{encoded}@Host.example/warcs", "/a/folder", "http://plain/"]
     )
-    header = found.build_authorization("https", "host.example", 443)
+    header = credentials.build_authorization("https", "host.example", 443)
     assert header is not None
     assert header.startswith("Basic ")
     for other in (("http", "host.example", 443), ("https", "host.example", 8443),
                   ("https", "other.example", 443), ("http", "plain", 80)):  # fmt: skip
-        assert found.build_authorization(*other) is None
-    assert password not in repr(found)
+        assert credentials.build_authorization(*other) is None
+    assert password not in repr(credentials)

@@ -26,4 +26,7 @@ def receive(queue: SqliteQueue, address: str = READER.incoming) -> list[Delivery
 
 
 def seen(deliveries: list[Delivery]) -> list[tuple[str, int, int]]:
-    return [(one.message.id, one.message.attempt, one.redelivered) for one in deliveries]
+    return [
+        (delivery.message.id, delivery.message.attempt, delivery.redelivered)
+        for delivery in deliveries
+    ]

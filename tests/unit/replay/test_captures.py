@@ -100,9 +100,9 @@ def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> No
     records.put([captured("http://example.org/b", "20200601000000", 9)])
 
     def at(asked: str) -> str:
-        found = find_nearest(records, url, parse_datetime14(asked), asked)
-        assert found is not None
-        return found.datetime
+        nearest = find_nearest(records, url, parse_datetime14(asked), asked)
+        assert nearest is not None
+        return nearest.datetime
 
     assert at("19990101000000") == times[0]
     assert at("20200101000000") == times[0]

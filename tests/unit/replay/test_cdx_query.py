@@ -164,8 +164,8 @@ def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stoppe
         counting.given = 0
         assert pieces(counting, nothing) == []
     counting.given = 0
-    one = run_query(counting, CdxQuery("http://many.example/7"))
-    assert (len(one.rows), one.resume, counting.given) == (1, None, 16)
+    query = run_query(counting, CdxQuery("http://many.example/7"))
+    assert (len(query.rows), query.resume, counting.given) == (1, None, 16)
     records.close()
 
 
@@ -174,10 +174,10 @@ def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
     times = [f"2024{1 + n // 28 % 12:02d}{1 + n % 28:02d}{n // 336:02d}0000" for n in range(3360)]
     records.put([captured("http://often.example/", at, n) for n, at in enumerate(times)])
     counting = Counting(records)
-    found = run_query(
+    query = run_query(
         counting, CdxQuery("often.example", since="20241201000000", until="20241203999999")
     )
-    assert len(found.rows) == 30
+    assert len(query.rows) == 30
     assert counting.given < 120
     records.close()
 
@@ -188,7 +188,7 @@ def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
     assert values["original"] == "http://example.org/a%20b"
     assert (values["statuscode"], values["length"]) == ("-", "-")
     assert len(values["digest"]) == 32
-    assert not any(" " in one or "\n" in one or not one for one in values.values())
+    assert not any(" " in value or "\n" in value or not value for value in values.values())
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ def test_a_notice_without_a_name_states_no_holder(notice: str) -> None:
 
 
 def test_a_line_about_rights_may_state_a_licence_and_a_holder() -> None:
-    found = build_rights_statements(
+    rights_statements = build_rights_statements(
         "© 2024 Ada Stroom. CC BY 4.0", StatementSource.XMP, "dc:rights"
     )
-    assert [(one.subject, one.value) for one in found] == [
+    assert [(one.subject, one.value) for one in rights_statements] == [
         (Subject.LICENSE, "cc-by-4.0"),
         (Subject.HOLDER, "Ada Stroom"),
     ]

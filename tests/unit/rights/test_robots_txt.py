@@ -73,13 +73,15 @@ def test_an_allow_decides_between_lines_of_one_length() -> None:
 def test_patterns_match_as_they_do_for_the_parser_that_decides(pattern: str, target: str) -> None:
     rules = Protego.parse(f"User-agent: *\nDisallow: {pattern}")
     decided = not rules.can_fetch(f"http://e.example{target}", "fonds")
-    found = parse_robots_rules(f"User-agent: *\nDisallow: {pattern}").find_rule(target)
-    assert bool(found) is decided
+    rule = parse_robots_rules(f"User-agent: *\nDisallow: {pattern}").find_rule(target)
+    assert bool(rule) is decided
 
 
 def test_preferences_are_those_of_the_longest_path_of_each_field() -> None:
     def stated(target: str, token: str = "") -> list[str]:
-        return [one.value for one in parse_robots_rules(TEXT, token).find_statements(target)]
+        return [
+            statement.value for statement in parse_robots_rules(TEXT, token).find_statements(target)
+        ]
 
     assert stated("/x") == ["train-ai=n", "search=y", "ai-train=n"]
     assert stated("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
@@ -94,7 +96,9 @@ def test_preferences_are_those_of_the_longest_path_of_each_field() -> None:
 def test_an_agent_named_behind_a_preference_is_not_meant_by_it() -> None:
     text = "User-agent: a\nContent-Usage: search=n\nUser-agent: b\nDisallow: /x"
     assert parse_robots_rules(text, "b").find_statements("/") == ()
-    assert [one.value for one in parse_robots_rules(text, "a").find_statements("/")] == ["search=n"]
+    assert [
+        statement.value for statement in parse_robots_rules(text, "a").find_statements("/")
+    ] == ["search=n"]
     assert parse_robots_rules(text, "a").find_rule("/x") == "Disallow: /x"
 
 
@@ -132,5 +136,5 @@ def test_a_pattern_is_matched_piece_by_piece() -> None:
 def test_a_crawler_is_found_by_a_name_in_its_user_agent(crawler: str, rule: str) -> None:
     text = "User-agent: *\nDisallow: /\n"
     text += "User-agent: heritrix\nDisallow: /h\nUser-agent: fonds\nDisallow: /f\n"
-    found = parse_robots_rules(text, crawler=crawler)
-    assert found.rules == (tuple(rule.split(": ")),)
+    robots_rules = parse_robots_rules(text, crawler=crawler)
+    assert robots_rules.rules == (tuple(rule.split(": ")),)

@@ -273,14 +273,16 @@ def _named(path: Path) -> PathSource:
 def _set_apart(place: Workplace) -> None:
     """End what waits as `identify` ends it: what is missing is in quarantine, all else is done."""
     deliveries = place.queue.receive(ENTRY.incoming, 100, 0.01)
-    for one in deliveries:
-        item = decode(one.message, Capture)
+    for delivery in deliveries:
+        item = decode(delivery.message, Capture)
         assert isinstance(item, Capture)
         how = Verdict.DONE if item.damage is None else Verdict.QUARANTINED
         reason = str(item.damage_reason) if item.damage_reason else None
-        place.ledger.write([build_decided_row(one.message, ENTRY, how, reason, "", place.clock())])
+        place.ledger.write(
+            [build_decided_row(delivery.message, ENTRY, how, reason, "", place.clock())]
+        )
         if item.damage is not None:
-            place.queue.put(ENTRY.quarantine, [one.message])
+            place.queue.put(ENTRY.quarantine, [delivery.message])
     place.queue.settle(deliveries)
 
 

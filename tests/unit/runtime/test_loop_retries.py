@@ -120,7 +120,9 @@ def test_what_came_back_and_ended_stays_ended_though_its_siblings_end_later(
     """Of two that were made of one message one is deferred, comes back and ends; then the other does."""
     stages = bind(SUMS, {"double": double, "keep": keep}, "t")
     handover = Handover(place.queue, place.ledger, [stages[1].subscription.incoming], AT_ONCE)
-    first, last = (StageIO(one, place.queue, place.ledger, handover, place.clock) for one in stages)
+    first, last = (
+        StageIO(stage, place.queue, place.ledger, handover, place.clock) for stage in stages
+    )
     place.enter(1)
     two = Result(items=(Double(1, "1" * 40), Double(2, "2" * 40)))
     first.complete(first.take(1, 0.0), [two])
@@ -148,6 +150,6 @@ def test_what_comes_back_is_on_the_books_before_it_is_on_the_queue_again(place: 
     calls: list[str] = []
     loop = place.loop(_unavailable, queue=Spy(place.queue, calls), ledger=Spy(place.ledger, calls))
     loop.run_once(0.0)
-    told = [one for one in calls if one.startswith(("write", "put", "settle"))]
+    told = [call for call in calls if call.startswith(("write", "put", "settle"))]
     assert told[:2] == ["write", f"put {place.subscriptions[0].incoming}"]
     assert told[-1] == "settle"

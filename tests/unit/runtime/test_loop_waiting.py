@@ -99,7 +99,7 @@ def test_what_was_handed_on_is_not_handed_on_again_while_the_ledger_is_away(
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 1
     assert loop.run_once(0.0) == 0
-    assert [one for one in calls if not one.startswith("receive")] == [
+    assert [call for call in calls if not call.startswith("receive")] == [
         "put t.sums.doubles",
         "settle",
     ]

@@ -44,7 +44,7 @@ def bound(*stages: Stage) -> BoundStage:
     whole = stages or (Stage("read", PAGES, (LINKS, NOTES)),)
     readers = (Stage("fetch", LINKS), Stage("keep", NOTES))
     pipeline = Pipeline("p", PAGES, (*whole, *readers))
-    return bind(pipeline, {one.name: lambda item: Result() for one in pipeline.stages}, "t")[0]
+    return bind(pipeline, {stage.name: lambda item: Result() for stage in pipeline.stages}, "t")[0]
 
 
 def delivery(name: str = "e1", **headers: str) -> Delivery:
@@ -71,7 +71,7 @@ def test_of_several_each_has_an_id_of_its_own_that_stays() -> None:
 def test_stages_that_read_one_topic_never_give_the_same_id() -> None:
     two = (Stage("read", PAGES, (NOTES,), tag="a"), Stage("read", PAGES, (NOTES,), tag="b"))
     pipeline = Pipeline("p", PAGES, (*two, Stage("keep", NOTES)))
-    steps = {one.name: lambda item: Result() for one in pipeline.stages}
+    steps = {stage.name: lambda item: Result() for stage in pipeline.stages}
     first, second, _ = bind(pipeline, steps, "t")
     made = [ids(Result(items=(Note("a"),)), where=one) for one in (first, second)]
     assert made == [["e1.read-a.notes"], ["e1.read-b.notes"]]
@@ -129,7 +129,7 @@ def test_every_reader_is_promised_what_it_will_get() -> None:
     pipeline = Pipeline(
         "p", PAGES, (Stage("read", PAGES, (NOTES,)), Stage("keep", NOTES), Stage("count", NOTES))
     )
-    steps = {one.name: lambda item: Result() for one in pipeline.stages}
+    steps = {stage.name: lambda item: Result() for stage in pipeline.stages}
     where = bind(pipeline, steps, "t")[0]
     row, *promised = pack(where, delivery(), Result(items=(Note("a"),))).build_rows(where, NOW)
     assert (row.verdict, row.is_open, row.about, row.entry_id) == ("done", False, "a", "e1")

@@ -47,7 +47,7 @@ def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> Non
     assert (row.verdict, row.is_open) == ("retried", True)
     assert row.detail == "released by a person; before: no. 1"
     messages = failed.taken("sums.double-in")
-    assert [(one.id, one.attempt, dict(one.headers)) for one in messages] == [
+    assert [(message.id, message.attempt, dict(message.headers)) for message in messages] == [
         (f"id-{n:03}", 0, {"run": "2"}) for n in (1, 3, 5)
     ]
 

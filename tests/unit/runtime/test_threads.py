@@ -42,7 +42,7 @@ def _threads(
     in_memory: bool = True,
 ) -> WorkerThreads:
     stages = bind(SUMS, {"double": step, "keep": keep}, "t")
-    local = [one.subscription.incoming for one in stages] if in_memory else []
+    local = [stage.subscription.incoming for stage in stages] if in_memory else []
     chosen = queue or place.queue
     handover = Handover(chosen, place.ledger, local, HandoverLimits(age_s=0.01))
 
@@ -263,7 +263,7 @@ def test_with_stages_of_one_process_messages_between_them_never_touch_the_queue(
     assert threads.drain(0.0) == 0
     assert threads.stop()
     assert {one for one in ids if place.row(one, "keep")} == set(ids)
-    assert [one for one in calls if one.startswith("put")] == []
+    assert [call for call in calls if call.startswith("put")] == []
     assert place.ledger.recount() == []
 
 

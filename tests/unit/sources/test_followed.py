@@ -84,6 +84,6 @@ def test_a_base_that_is_named_is_not_left_either(named: Path) -> None:
     with pytest.raises(PermanentError) as told:
         find_below("here.warc.gz", named, str(named))
     assert told.value.reason is Reason.NOT_FOLLOWED
-    found = find_below("here.warc.gz", named, str(named), follow=True)
-    assert found == str(named / "here.warc.gz")
+    below = find_below("here.warc.gz", named, str(named), follow=True)
+    assert below == str(named / "here.warc.gz")
     assert find_below("gone.warc.gz", named, str(named)) == str(named / "gone.warc.gz")

@@ -206,7 +206,7 @@ def test_a_file_in_which_nothing_lies_is_one_entry(tmp_path: Path, name: str, bo
     (tmp_path / name).write_bytes(body)
     source = PathSource([tmp_path / name], tmp_path / "home", "default", "")
     (row,) = source.iter_inputs()
-    found = [one for one in source.iter_entries(row) if not isinstance(one, int)]
+    found = [entry for entry in source.iter_entries(row) if not isinstance(entry, int)]
     assert len(found) == 1
 
 

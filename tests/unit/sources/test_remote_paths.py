@@ -41,9 +41,9 @@ def source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemoteP
 
 
 def captures(source: RemotePathSource) -> list[Capture]:
-    found = [one for row in source.iter_inputs() for one in source.iter_entries(row)]
+    found = [entry for row in source.iter_inputs() for entry in source.iter_entries(row)]
     items = [getattr(one, "item", None) for one in found]
-    return [one for one in items if isinstance(one, Capture)]
+    return [item for item in items if isinstance(item, Capture)]
 
 
 def left(home: Path) -> list[str]:

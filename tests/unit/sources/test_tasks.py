@@ -35,7 +35,7 @@ CDX = {
 
 
 def read(tmp_path: Path, *lines: Any, base: str = "", packed: bool = False) -> list[Capture]:
-    text = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     source = PathSource([path], tmp_path / "home", "default", base)

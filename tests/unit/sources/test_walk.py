@@ -12,8 +12,8 @@ from fonds.ingest.sources.walk import iter_files
 
 
 def _names(root: Path, *paths: Path) -> list[str]:
-    found = iter_files(paths or (root,), root / "home")
-    return [one.path.relative_to(root).as_posix() for one in found]
+    files = iter_files(paths or (root,), root / "home")
+    return [one.path.relative_to(root).as_posix() for one in files]
 
 
 def test_files_come_in_order_of_their_names(tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_links_to_folders_above_do_not_lead_round_for_ever(tmp_path: Path) -> No
 def test_links_that_lead_to_each_other_are_told_as_errors(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to(tmp_path / "two")
     (tmp_path / "two").symlink_to(tmp_path / "one")
-    found = list(iter_files([tmp_path], tmp_path / "home"))
-    assert [one.path.name for one in found] == ["one", "two"]
-    assert all(one.error is not None and not one.is_missing for one in found)
+    files = list(iter_files([tmp_path], tmp_path / "home"))
+    assert [one.path.name for one in files] == ["one", "two"]
+    assert all(one.error is not None and not one.is_missing for one in files)
 
 
 def test_a_link_to_nothing_is_a_missing_file(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_pipes_and_sockets_are_told_and_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
-        found = list(iter_files([tmp_path], tmp_path / "home"))
-    assert [one.error for one in found] == ["not a regular file (a pipe, socket or device)"] * 2
+        files = list(iter_files([tmp_path], tmp_path / "home"))
+    assert [one.error for one in files] == ["not a regular file (a pipe, socket or device)"] * 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -81,9 +81,9 @@ def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "file").chmod(0)
     (tmp_path / "folder").mkdir(mode=0)
-    found = list(iter_files([tmp_path], tmp_path / "home"))
+    files = list(iter_files([tmp_path], tmp_path / "home"))
     (tmp_path / "folder").chmod(0o700)
-    assert [(one.path.name, one.error) for one in found] == [
+    assert [(one.path.name, one.error) for one in files] == [
         ("file", "permission denied"),
         ("folder", "Permission denied"),
     ]
@@ -104,8 +104,8 @@ def test_what_may_not_be_read_is_told_to_root_too(
         "fonds.ingest.sources.walk.os.scandir",
         lambda path: refuse(path) if Path(path).name == "folder" else real(path),
     )
-    found = list(iter_files([tmp_path], tmp_path / "home"))
-    assert [(one.path.name, one.error) for one in found] == [
+    files = list(iter_files([tmp_path], tmp_path / "home"))
+    assert [(one.path.name, one.error) for one in files] == [
         ("file", "permission denied"),
         ("folder", "Permission denied"),
     ]
@@ -144,15 +144,15 @@ def _outside(tmp_path: Path) -> Path:
 
 def test_a_link_that_leads_out_of_what_was_named_is_found_and_not_followed(tmp_path: Path) -> None:
     named = _outside(tmp_path)
-    found = {one.path.name: one.is_led_out for one in iter_files([named], tmp_path / "home")}
+    found = {file.path.name: file.is_led_out for file in iter_files([named], tmp_path / "home")}
     assert found == {"a": False, "etc": True, "one": True, "same": False}
 
 
 def test_with_follow_it_is_found_and_so_is_what_is_behind_it(tmp_path: Path) -> None:
     named = _outside(tmp_path)
     found = [
-        (str(one.path.relative_to(named)), one.is_led_out)
-        for one in iter_files([named], tmp_path / "home", follow=True)
+        (str(file.path.relative_to(named)), file.is_led_out)
+        for file in iter_files([named], tmp_path / "home", follow=True)
     ]
     assert found == [
         ("a", False), ("etc", True), ("etc/deep/secret", False), ("one", True), ("one", False),
@@ -164,7 +164,7 @@ def test_what_is_named_may_be_a_link_itself(tmp_path: Path) -> None:
     _outside(tmp_path)
     way = tmp_path / "way"
     way.symlink_to(tmp_path / "outside")
-    assert [one.is_led_out for one in iter_files([way], tmp_path / "home")] == [False]
+    assert [file.is_led_out for file in iter_files([way], tmp_path / "home")] == [False]
 
 
 def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
@@ -173,6 +173,6 @@ def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
     (named / "sub" / "again").symlink_to("../etc/deep")
     (named / "sub" / "up").symlink_to("../../outside")
     found = {
-        one.path.name for one in iter_files([named / "sub"], tmp_path / "home") if one.is_led_out
+        file.path.name for file in iter_files([named / "sub"], tmp_path / "home") if file.is_led_out
     }
     assert found == {"again", "up"}

@@ -51,7 +51,7 @@ LICENSED = b'<link rel="license" href="%s">' + PAGE
 def keep(bench: Bench, *captures: Capture) -> list[IdentifiedCapture]:
     """Identify captures and persist what was identified."""
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
-    items = [item for one in captures for item in identify(one).items]
+    items = [item for capture in captures for item in identify(capture).items]
     found = [item for item in items if isinstance(item, IdentifiedCapture)]
     PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)(found)
     return found
@@ -59,7 +59,7 @@ def keep(bench: Bench, *captures: Capture) -> list[IdentifiedCapture]:
 
 def values(bench: Bench, capture_id: str, sha1hex: str) -> list[str]:
     found = load_capture_rights(bench.records, {capture_id: sha1hex})[capture_id]
-    return [one.value for one in found.statements]
+    return [statement.value for statement in found.statements]
 
 
 @pytest.mark.parametrize(

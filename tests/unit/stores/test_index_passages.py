@@ -115,9 +115,9 @@ def test_marks_lie_in_order_inside_the_snippet_on_wanted_words(text: str, wanted
 
 def test_up_to_three_passages_are_shown_that_do_not_overlap():
     text = ("The comet came. " + "Nothing at all. " * 40) * 5
-    found = find_passages(text, (Term("comet"),))
-    assert len(found) == PASSAGES_MAX
-    assert all(one.text.count("comet") == len(one.marks) == 1 for one in found)
+    passages = find_passages(text, (Term("comet"),))
+    assert len(passages) == PASSAGES_MAX
+    assert all(one.text.count("comet") == len(one.marks) == 1 for one in passages)
     close = find_passages("comet comet comet and a comet", (Term("comet"),))
     assert len(close) == 1
     assert len(close[0].marks) == 4
@@ -125,7 +125,7 @@ def test_up_to_three_passages_are_shown_that_do_not_overlap():
 
 def test_a_passage_says_which_page_of_a_pdf_it_is_on():
     text = "\f".join(["First page."] * 3 + ["The comet."] + ["More."] * 400 + ["A comet again."])
-    assert [one.page for one in find_passages(text, (Term("comet"),))] == [4, 405]
+    assert [passage.page for passage in find_passages(text, (Term("comet"),))] == [4, 405]
     assert find_passages("The comet.", (Term("comet"),))[0].page is None
 
 
@@ -176,9 +176,9 @@ def test_where_no_sentence_ends_near_by_dots_say_so():
 def test_a_text_that_is_shorter_is_shown_whole():
     (found,) = find_passages("a comet", (Term("comet"),))
     assert (found.text, found.begins_within, found.ends_within) == ("a comet", False, False)
-    shown = find_passage("Seen from here. " * 19 + "and so on " * 9, ())
-    assert shown.text.endswith("here.")
-    assert not shown.ends_within
+    passage = find_passage("Seen from here. " * 19 + "and so on " * 9, ())
+    assert passage.text.endswith("here.")
+    assert not passage.ends_within
 
 
 @given(
@@ -189,10 +189,10 @@ def test_a_text_that_is_shorter_is_shown_whole():
 )
 def test_a_passage_is_bounded_holds_its_match_and_says_how_it_ends(pieces: list[str]):
     text = " ".join(pieces)
-    for one in find_passages(text, (Term("comet"),)):
-        assert len(one.text) <= 360
-        assert bool(one.marks) == ("comet" in pieces)
+    for passage in find_passages(text, (Term("comet"),)):
+        assert len(passage.text) <= 360
+        assert bool(passage.marks) == ("comet" in pieces)
         tidy = " ".join(text.split())
-        at = tidy.find(one.text)
+        at = tidy.find(passage.text)
         assert at >= 0
-        assert one.begins_within or at == 0 or tidy[at - 2] in ".?。mt\nx"
+        assert passage.begins_within or at == 0 or tidy[at - 2] in ".?。mt\nx"

@@ -239,7 +239,7 @@ def test_a_query_that_was_understood_is_understood_with_a_completion_in_it(
 @given(TEXTS)
 def test_unfinished_tokens_are_those_of_the_parser_until_one_is_wrong(text: str):
     open_tokens = list(tokenize_unfinished(text))
-    wrong = [one for one in open_tokens if one.kind in ("unclosed", "unknown")]
+    wrong = [open_token for open_token in open_tokens if open_token.kind in ("unclosed", "unknown")]
     if wrong:
         with pytest.raises(QueryError) as told:
             list(tokenize(text))

@@ -229,7 +229,7 @@ def test_what_was_moved_is_told_with_its_index_and_mended_by_coming_back(
     held = archive.inspect(name)
     assert held is not None
     assert held.records is not None
-    assert [one.offset for one in held.records] == [place.offset for place in places]
+    assert [record.offset for record in held.records] == [place.offset for place in places]
     index = bucket.folder / build_key(name.replace(".warc.gz", ".cdxj"))
     whole = index.read_bytes()
     index.write_bytes(whole.splitlines(keepends=True)[0])

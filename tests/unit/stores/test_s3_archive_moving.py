@@ -33,7 +33,7 @@ def test_two_processes_move_one_folder_without_harm(tmp_path: Path, bucket: Fold
     archive.finish()
     bucket.away = False
     movers = [WarcUploader(tmp_path / "archive", bucket) for _ in range(4)]
-    threads = [threading.Thread(target=one.move_all) for one in movers]
+    threads = [threading.Thread(target=mover.move_all) for mover in movers]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -20,7 +20,7 @@ def sums(told: dict[str, object]) -> tuple[int, int, int]:
     """Then, unknown and now, out of the counts."""
     counts: list[dict[str, object]] = told["sorts"]  # type: ignore[assignment]
     return tuple(
-        sum(one["count"] for one in counts if one[name] is wanted)  # type: ignore[misc]
+        sum(count["count"] for count in counts if count[name] is wanted)  # type: ignore[misc]
         for name, wanted in (
             ("is_found_then", True),
             ("is_found_then", None),

@@ -40,8 +40,8 @@ def test_empty_months_have_no_bar_and_keep_their_place() -> None:
     ]
     drawing = parsed(draw_histogram(buckets, "Dates"))
     bars = [one for one in drawing.iter(f"{SVG}rect") if one.attrib["class"] == "bar"]
-    assert [one.attrib["x"] for one in bars] == ["0.75", "20.75"]
-    assert [float(one.attrib["height"]) for one in bars] == [HISTOGRAM_HEIGHT, HISTOGRAM_HEIGHT / 2]
+    assert [bar.attrib["x"] for bar in bars] == ["0.75", "20.75"]
+    assert [float(bar.attrib["height"]) for bar in bars] == [HISTOGRAM_HEIGHT, HISTOGRAM_HEIGHT / 2]
 
 
 def test_a_histogram_of_nothing_is_still_a_drawing() -> None:

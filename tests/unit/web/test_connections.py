@@ -227,7 +227,7 @@ def test_so_much_is_worked_on_so_many_wait_and_all_others_come_again() -> None:
         assert b"retry-after: 5\r\n" in refused.lower()
         assert not held.asked.acquire(blocking=False)
         held.go_on.set()
-        answers = [_all(one) for one in clients[:-1]]
+        answers = [_all(client) for client in clients[:-1]]
         assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
 
 

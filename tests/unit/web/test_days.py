@@ -117,11 +117,11 @@ def test_records_of_some_days_are_paged_the_latest_first(tmp_path: Path) -> None
         bodies = [Body(n, f"http://a.example/{n}", NOW, "text/html", b"%d" % n) for n in range(130)]
         rows = [
             replace(
-                entry(one),
-                entered_at=NOW - timedelta(minutes=one.number // 3),
-                pipeline=("library", "pdf-only")[one.number % 2],
+                entry(body),
+                entered_at=NOW - timedelta(minutes=body.number // 3),
+                pipeline=("library", "pdf-only")[body.number % 2],
             )
-            for one in bodies
+            for body in bodies
         ]
         stores.ledger.enter([], rows, ["identify"])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
@@ -220,7 +220,7 @@ def test_a_group_is_new_on_its_first_day_and_the_next(stores: Stores) -> None:
     def groups(days: int) -> list[bool]:
         at = NOW + timedelta(days=days)
         return [
-            one.is_new for one in build_failures_page(stores.records, FailuresForm(), at).groups
+            group.is_new for group in build_failures_page(stores.records, FailuresForm(), at).groups
         ]
 
     assert groups(1) == [True]
@@ -241,15 +241,15 @@ def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> 
             _fail(stores, number, Reason.TIMEOUT, 48 - number)
         _fail(stores, 4, Reason.TIMEOUT, 1)
         _fail(stores, 5, Reason.BROKEN_PDF, 2)
-        found = build_failures_page(stores.records, FailuresForm(), NOW)
+        failures_page = build_failures_page(stores.records, FailuresForm(), NOW)
         later = build_failures_page(stores.records, FailuresForm(), NOW + timedelta(days=2))
         of_one = build_failures_page(stores.records, FailuresForm(reason=Reason.TIMEOUT), NOW)
-        (new,) = found.recent.new
+        (new,) = failures_page.recent.new
         alone = build_failures_page(stores.records, FailuresForm(group=new.group), NOW)
-    assert [one.reason for one in found.groups] == ["timeout", "broken-pdf"]
-    assert (new.reason, new.count, found.recent.new_total) == ("broken-pdf", 1, 1)
-    assert found.recent.heading == "New since yesterday"
-    assert [one.group for one in alone.groups] == [new.group]
+    assert [group.reason for group in failures_page.groups] == ["timeout", "broken-pdf"]
+    assert (new.reason, new.count, failures_page.recent.new_total) == ("broken-pdf", 1, 1)
+    assert failures_page.recent.heading == "New since yesterday"
+    assert [group.group for group in alone.groups] == [new.group]
     assert later.recent.new == of_one.recent.new == []
 
 

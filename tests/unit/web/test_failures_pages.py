@@ -43,7 +43,7 @@ def form(client: TestClient, act: str, reason: str) -> dict[str, str]:
         client, f"/failures/{act}?{'&'.join('='.join(p) for p in group(client, reason).items())}"
     )
     fields = page.tree.xpath("//form[@class='decision']//input")
-    return {one.get("name"): one.get("value") or "" for one in fields}
+    return {field.get("name"): field.get("value") or "" for field in fields}
 
 
 def test_the_page_before_says_how_many_and_what_runs_and_does_nothing(

@@ -17,14 +17,14 @@ def test_a_search_is_a_feed_of_what_came_last(client: TestClient) -> None:
     top = Xml.fromstring(answer.content)
     entries = top.findall(f"{ATOM}entry")
     newest = client.get("/api/search?q=flood&kind=story&sort=added&size=50").json()["results"]
-    assert [one.findtext(f"{ATOM}title") for one in entries] == [
+    assert [entry.findtext(f"{ATOM}title") for entry in entries] == [
         one["title"] or one["url"] for one in newest
     ]
     assert top.findtext(f"{ATOM}title") == "Search: flood"
     links = {one.get("rel"): one.get("href") or "" for one in top.findall(f"{ATOM}link")}
     assert links["self"].endswith("/search.atom?q=flood&kind=story")
     assert client.get(links["self"]).status_code == 200
-    updated = [one.findtext(f"{ATOM}updated") or "" for one in entries]
+    updated = [entry.findtext(f"{ATOM}updated") or "" for entry in entries]
     assert updated == sorted(updated, reverse=True)
     assert updated[0] == top.findtext(f"{ATOM}updated")
     assert len(updated) > 2
@@ -34,7 +34,7 @@ def test_a_search_is_a_feed_of_what_came_last(client: TestClient) -> None:
 
 def test_every_entry_has_an_id_of_its_own_and_a_page(client: TestClient) -> None:
     entries = Xml.fromstring(client.get("/search.atom").content).findall(f"{ATOM}entry")
-    ids = [one.findtext(f"{ATOM}id") for one in entries]
+    ids = [entry.findtext(f"{ATOM}id") for entry in entries]
     assert len(ids) == len(set(ids)) > 5
     for one in entries:
         (found,) = one.findall(f"{ATOM}link")

@@ -72,7 +72,7 @@ def test_one_address_met_twice_with_other_bytes_is_one_hit(
     assert [hit["sha1hex"] for hit in found["results"]] == [filled.stories[-2]]
     (hit,) = found["results"]
     files = client.get("/api/show", params={"key": hit["id"]}).json()["files"]
-    assert [one["sha1hex"] for one in files] == list(filled.stories[-2:])
+    assert [file["sha1hex"] for file in files] == list(filled.stories[-2:])
     assert files[0]["title"] == "Front page 31"
     assert files[0]["captured"] > files[1]["captured"]
 
@@ -111,7 +111,7 @@ def test_the_history_says_which_step_sent_what_still_waits(
     client: TestClient, filled: Filled
 ) -> None:
     steps = read(client, f"/file/{filled.pending}").tree.xpath("//ol[@class='timeline']/li")
-    words = [" ".join(" ".join(one.itertext()).split()) for one in steps]
+    words = [" ".join(" ".join(step.itertext()).split()) for step in steps]
     assert words[1].endswith("persist_file done created by identify")
     assert words[2].endswith("archive_body pending created by persist_file")
     assert words[3].endswith("extract_pdf pending created by persist_file")
@@ -233,7 +233,7 @@ def test_show_lists_a_url_that_was_captured_with_different_bytes(
 ) -> None:
     page = PageRead(client.get("/show", params={"key": filled.twice_url}).text)
     assert set(page.links("//section[@aria-labelledby='files']")) == {
-        f"/file/{one}" for one in filled.stories[-2:]
+        f"/file/{story}" for story in filled.stories[-2:]
     }
 
 

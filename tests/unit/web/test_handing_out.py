@@ -102,13 +102,13 @@ def test_a_range_is_the_slice_it_names(size: int, first: int, last: int) -> None
         (f"bytes={first}-", content[first:]),
         (f"bytes=-{last}", content[max(0, size - last) :] if last else b""),
     ):
-        told = build_response(Headers({"Range": asked}), content, "text/plain", "x", {})
+        response = build_response(Headers({"Range": asked}), content, "text/plain", "x", {})
         if wanted is None:
-            assert (told.status_code, told.body) == (200, content)
+            assert (response.status_code, response.body) == (200, content)
         elif wanted:
-            assert (told.status_code, told.body) == (206, wanted)
+            assert (response.status_code, response.body) == (206, wanted)
         else:
-            assert (told.status_code, told.body) == (416, b"")
+            assert (response.status_code, response.body) == (416, b"")
 
 
 @given(

@@ -86,7 +86,7 @@ def test_every_address_that_names_it_says_when_and_why_and_no_more(
     act, found = home
     _, status, reason, day = ACTS[act]
     files = found.hidden.files
-    names = [*files, *(encode_sha1_base32(bytes.fromhex(one)).lower() for one in files)]
+    names = [*files, *(encode_sha1_base32(bytes.fromhex(file)).lower() for file in files)]
     values = {**in_path_of(found.stores, found.filled), "sha1hex": names, "id": names}
     asked = [
         (method, path)
@@ -95,7 +95,7 @@ def test_every_address_that_names_it_says_when_and_why_and_no_more(
         for method in sorted(route.methods)
         for path in paths_of(route, values)
     ]
-    asked += [(READING, f"{path}?key={one}") for path in ("/show", "/api/show") for one in names]
+    asked += [(READING, f"{path}?key={name}") for path in ("/show", "/api/show") for name in names]
     assert len(asked) > 100
     with TestClient(found.app, base_url=ORIGIN) as client:
         for method, path in asked:

@@ -129,7 +129,10 @@ def test_failures_of_two_pipelines_are_two_groups_each_with_its_own_command(
     two: TestClient,
 ) -> None:
     groups = two.get("/failures.json").json()["groups"]
-    assert [(one["pipeline"], one["count"]) for one in groups] == [("library", 2), ("pdf-only", 1)]
+    assert [(group["pipeline"], group["count"]) for group in groups] == [
+        ("library", 2),
+        ("pdf-only", 1),
+    ]
     for one in groups:
         assert (
             one["accept"]
@@ -302,7 +305,7 @@ def test_files_have_pictures_and_can_be_had_from_either_end(client: TestClient) 
     assert [at for at, _ in seen] == sorted(at for at, _ in seen)
     page = read(client, "/files?sort=oldest")
     rows = client.get("/files.json?sort=oldest").json()["rows"]
-    pictured = [f"/file/{one['sha1hex']}/thumbnail" for one in rows if one["has_thumbnail"]]
+    pictured = [f"/file/{row['sha1hex']}/thumbnail" for row in rows if row["has_thumbnail"]]
     assert page.tree.xpath("//ol[@class='hits']//img/@src") == pictured
     assert pictured
 

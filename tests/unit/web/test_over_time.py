@@ -45,30 +45,30 @@ def _told(client: TestClient, query: str = "") -> dict[str, Any]:
 def test_a_period_without_documents_is_unknown_and_a_theme_without_any_is_0() -> None:
     days = [DAY, DAY, DAY + 2, DAY + 2, DAY + 2, UNDATED]
     looked = _looked(days, [0, 1, 1, 1, 2, 0])
-    found = build_timelines(looked, [_cluster("A", "a"), _cluster("B", "b")])
-    assert [one.count for one in found.periods] == [2, 0, 3]
-    first, second = found.courses
-    assert {one.theme.id: list(one.counts) for one in found.courses} == {
+    timelines = build_timelines(looked, [_cluster("A", "a"), _cluster("B", "b")])
+    assert [period.count for period in timelines.periods] == [2, 0, 3]
+    first, second = timelines.courses
+    assert {course.theme.id: list(course.counts) for course in timelines.courses} == {
         "A": [1, 0, 0],
         "B": [1, 0, 2],
     }
     assert (first.theme.id, first.change, first.undated, first.sampled_count) == ("A", -50.0, 1, 2)
     assert second.change == pytest.approx(16.67)
-    assert (found.sampled_count, found.undated) == (6, 1)
+    assert (timelines.sampled_count, timelines.undated) == (6, 1)
     assert (first.cohesion, second.cohesion) == (0.5625, pytest.approx(0.5833))
 
 
 def test_what_came_after_the_clustering_is_no_part_of_its_course() -> None:
-    found = build_timelines(_looked([DAY, DAY], [0, ABSENT]), [_cluster("A", "a")])
-    assert [one.count for one in found.periods] == [1]
-    assert found.courses[0].change is None
+    timelines = build_timelines(_looked([DAY, DAY], [0, ABSENT]), [_cluster("A", "a")])
+    assert [period.count for period in timelines.periods] == [1]
+    assert timelines.courses[0].change is None
     late = build_timelines(_looked([DAY], [0]), [_cluster("A", "a")], latest=dt.date(2025, 1, 1))
     assert (late.periods, late.sampled_count) == ([], 1)
 
 
 def test_long_ranges_are_counted_by_month_and_longer_ones_by_year() -> None:
     by_month = build_timelines(_looked([DAY, DAY + 80], [0, 0]), [_cluster("A", "a")])
-    assert [one.label for one in by_month.periods] == ["Jan 2026", "Feb 2026", "Mar 2026"]
+    assert [period.label for period in by_month.periods] == ["Jan 2026", "Feb 2026", "Mar 2026"]
     by_year = build_timelines(_looked([0, DAY], [0, 0]), [_cluster("A", "a")])
     assert len(by_year.periods) == 57
     assert list(by_year.courses[0].counts) == [1] + [0] * 55 + [1]
@@ -120,7 +120,7 @@ def test_a_window_of_days_narrows_the_periods(themed: TestClient) -> None:
     spans = _told(themed)["periods"]
     found = _told(themed, f"?from={spans[1]['first']}&to={spans[2]['last']}")
     assert [one["documents"] for one in found["periods"] if one["documents"]] == [
-        one["documents"] for one in spans[1:3]
+        span["documents"] for span in spans[1:3]
     ]
     none = read(themed, f"{COLLECTION}?from=1990-01-01&to=1990-02-01")
     assert "No documents in this period" in none.words()

@@ -14,34 +14,34 @@ MONTHS = st.dates().map(lambda day: f"{day.year:04d}-{day.month:02d}")
 
 
 def test_a_few_months_are_shown_as_months_with_their_gaps() -> None:
-    found = build_periods([("2020-11", 2), ("2021-01", 5)])
-    assert [(one.label, one.count) for one in found] == [
+    periods = build_periods([("2020-11", 2), ("2021-01", 5)])
+    assert [(one.label, one.count) for one in periods] == [
         ("Nov 2020", 2),
         ("Dec 2020", 0),
         ("Jan 2021", 5),
     ]
-    assert (found[0].first, found[0].last) == (date(2020, 11, 1), date(2020, 11, 30))
+    assert (periods[0].first, periods[0].last) == (date(2020, 11, 1), date(2020, 11, 30))
 
 
 def test_many_months_become_years_from_january_to_december() -> None:
-    found = build_periods([("2001-05", 1), ("2020-02", 3)])
-    assert (found[0].label, found[0].first, found[0].last) == (
+    periods = build_periods([("2001-05", 1), ("2020-02", 3)])
+    assert (periods[0].label, periods[0].first, periods[0].last) == (
         "2001",
         date(2001, 1, 1),
         date(2001, 12, 31),
     )
-    assert len(found) == 20
+    assert len(periods) == 20
 
 
 def test_one_absurd_date_makes_centuries_and_not_a_hundred_thousand_bars() -> None:
-    found = build_periods([("0001-01", 1), ("9999-12", 1)])
-    assert len(found) <= 101
-    assert found[-1].last == date.max
+    periods = build_periods([("0001-01", 1), ("9999-12", 1)])
+    assert len(periods) <= 101
+    assert periods[-1].last == date.max
 
 
 def test_no_period_reaches_beyond_the_dates_searched_within() -> None:
-    found = build_periods([("2020-11", 2), ("2020-12", 1)], date(2020, 11, 20), date(2020, 12, 5))
-    assert (found[0].first, found[-1].last) == (date(2020, 11, 20), date(2020, 12, 5))
+    periods = build_periods([("2020-11", 2), ("2020-12", 1)], date(2020, 11, 20), date(2020, 12, 5))
+    assert (periods[0].first, periods[-1].last) == (date(2020, 11, 20), date(2020, 12, 5))
 
 
 def test_what_is_no_month_is_left_out() -> None:
@@ -58,8 +58,8 @@ def test_what_is_no_month_is_left_out() -> None:
     st.lists(st.tuples(MONTHS, st.integers(1, 1000)), unique_by=lambda pair: pair[0], min_size=1)
 )
 def test_every_document_is_in_exactly_one_period(months: list[tuple[str, int]]) -> None:
-    found = build_periods(sorted(months))
-    assert sum(one.count for one in found) == sum(count for _, count in months)
-    assert len(found) <= max(PERIODS_MAX, 101)
-    for before, after in pairwise(found):
+    periods = build_periods(sorted(months))
+    assert sum(one.count for one in periods) == sum(count for _, count in months)
+    assert len(periods) <= max(PERIODS_MAX, 101)
+    for before, after in pairwise(periods):
         assert before.last + timedelta(days=1) == after.first

@@ -57,7 +57,8 @@ def test_what_waits_is_told_with_since_when(stores: Stores) -> None:
     fail(stores, 0)
     (taken,) = stores.queue.receive(reader().incoming, 1, 0.0)
     steps = {
-        one.step: one for one in list_backlogs(stores.records, stores.queue, "library", [reader()])
+        backlog.step: backlog
+        for backlog in list_backlogs(stores.records, stores.queue, "library", [reader()])
     }
     one = steps["extract_pdf"]
     assert (one.depth.ready, one.depth.in_hand, one.depth.quarantined) == (1, 1, 1)

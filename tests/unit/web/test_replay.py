@@ -286,9 +286,9 @@ def test_the_address_of_a_capture_leads_back_to_its_key(rest: str, raw: str) -> 
     address = MementoOrigin(ORIGIN).build_memento_url(row, is_raw=bool(raw))
     assert re.fullmatch(r"[!#-;=?-\[\]_a-z~]+", address)
     path, _, query = address.removeprefix(f"{ORIGIN}/web/").partition("?")
-    asked = parse_replay_path(path, query)
-    assert asked is not None
-    assert (build_surt(asked.url), asked.timestamp, asked.is_raw) == (
+    replay_path = parse_replay_path(path, query)
+    assert replay_path is not None
+    assert (build_surt(replay_path.url), replay_path.timestamp, replay_path.is_raw) == (
         build_surt(url),
         TIMES[0],
         bool(raw),
@@ -298,6 +298,6 @@ def test_the_address_of_a_capture_leads_back_to_its_key(rest: str, raw: str) -> 
 def test_a_member_of_a_zip_keeps_its_name(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/a.zip#papers/x.pdf"
     path = MementoOrigin("").build_memento_url(captured(url, TIMES[0], 1)).removeprefix("/web/")
-    asked = parse_replay_path(path, "")
-    assert asked is not None
-    assert build_surt(asked.url) == build_surt(url)
+    replay_path = parse_replay_path(path, "")
+    assert replay_path is not None
+    assert build_surt(replay_path.url) == build_surt(url)

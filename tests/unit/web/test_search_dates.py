@@ -23,8 +23,8 @@ TODAY = NOW.date()
 def test_each_kind_of_date_is_a_link_and_the_chart_is_of_the_one_chosen(client: TestClient) -> None:
     page = read(client, "/search?q=flood&from=2001-01-01")
     links = page.tree.xpath("//section[@class='when']//p[@class='sorts']/a")
-    assert [one.text for one in links] == [str(of) for of in DateOf]
-    assert [one.get("aria-current") for one in links] == ["true", None, None]
+    assert [link.text for link in links] == [str(of) for of in DateOf]
+    assert [link.get("aria-current") for link in links] == ["true", None, None]
     for of, one in zip(DateOf, links, strict=True):
         assert "2001" not in one.get("href")
         chosen = read(client, one.get("href"))

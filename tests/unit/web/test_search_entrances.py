@@ -91,8 +91,10 @@ def find_everywhere(client: TestClient, home: Path, search: Parameters) -> dict[
     as_of = client.get(f"/api/search/as-of?{url}&day={DAY}&became=unchanged").json()
     words = build_words(search)
     found: dict[str, Iterator[str]] = {
-        "page": (one.split("?")[0].rsplit("/", 1)[1] for one in links),
-        "feed": ((one.get("href") or "").rsplit("/", 1)[1] for one in entries if one is not None),
+        "page": (link.split("?")[0].rsplit("/", 1)[1] for link in links),
+        "feed": (
+            (entry.get("href") or "").rsplit("/", 1)[1] for entry in entries if entry is not None
+        ),
         "export of the page": iter_files(client.get(f"/api/search/export/jsonl?{url}").text),
         "as of a day": (one["sha1hex"] for one in as_of["listed"]),
         "fonds search": iter_files(run(home, "search", *words, "--limit", "1000", "--json")),
@@ -106,8 +108,8 @@ def find_everywhere(client: TestClient, home: Path, search: Parameters) -> dict[
 
 def test_every_entrance_finds_the_same(client: TestClient, home: Path, search: Parameters) -> None:
     expected = find_in_api(client, search)
-    found = find_everywhere(client, home, search)
-    assert found == dict.fromkeys(found, expected)
+    everywhere = find_everywhere(client, home, search)
+    assert everywhere == dict.fromkeys(everywhere, expected)
 
 
 def write_near_duplicates(folder: Path) -> Path:
@@ -136,8 +138,8 @@ def test_near_duplicates_of_a_document_are_the_same_everywhere(tmp_path: Path) -
             search = {"q": "flood", "alike": one["id"]}
             expected = find_in_api(client, search)
             assert len(expected) == one["alike"] + 1 == 3
-            found = find_everywhere(client, home, search)
-            assert found == dict.fromkeys(found, expected)
+            everywhere = find_everywhere(client, home, search)
+            assert everywhere == dict.fromkeys(everywhere, expected)
 
 
 def test_a_manifest_requests_the_same_search_again(
@@ -177,8 +179,8 @@ def test_a_filter_and_the_same_field_of_the_query_combine_alike(
 ) -> None:
     expected = find_in_api(client, {"q": f"flood {query}"})
     assert find_in_api(client, {**option, "q": "flood"}) == expected
-    found = find_everywhere(client, home, {**option, "q": f"flood {query}"})
-    assert found == dict.fromkeys(found, expected)
+    everywhere = find_everywhere(client, home, {**option, "q": f"flood {query}"})
+    assert everywhere == dict.fromkeys(everywhere, expected)
 
 
 def test_what_is_rendered_is_parsed_as_the_same_search(search: Parameters) -> None:

@@ -183,10 +183,10 @@ def test_pages_follow_each_other_without_repeating(client: TestClient) -> None:
 
 def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: Filled) -> None:
     images = read(client, "/search?q=flood").tree.xpath("//li[starts-with(@class, 'hit')]//img")
-    assert {one.get("src") for one in images} == {
+    assert {image.get("src") for image in images} == {
         f"/file/{sha1hex}/thumbnail" for sha1hex in filled.pdfs
     }
-    assert {(one.get("alt"), one.get("loading"), one.get("width")) for one in images} == {
+    assert {(image.get("alt"), image.get("loading"), image.get("width")) for image in images} == {
         ("", "lazy", "90")
     }
 

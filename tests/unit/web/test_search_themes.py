@@ -66,8 +66,8 @@ def test_exports_and_feeds_of_a_theme_hold_what_its_search_finds(
     entries = Xml.fromstring(themed.get("/search.atom", params=query).content).findall(
         f"{ATOM}entry"
     )
-    pages = [one.find(f"{ATOM}link") for one in entries]
-    links = [(one.get("href") or "").rsplit("/", 1)[1] for one in pages if one is not None]
+    pages = [entry.find(f"{ATOM}link") for entry in entries]
+    links = [(page.get("href") or "").rsplit("/", 1)[1] for page in pages if page is not None]
     assert len(links) == min(told["total"], ENTRIES)
     assert set(links) <= wanted
 
@@ -87,7 +87,7 @@ def test_the_links_of_a_search_counted_by_themes_can_be_had(themed: TestClient) 
     page = read(themed, f"/search?themes={ALL}")
     links = [one for one in page.links("//*") if "/search/export/" in one or "search.atom" in one]
     assert len(links) > 2
-    assert {themed.get(one).status_code for one in links} == {200}
+    assert {themed.get(link).status_code for link in links} == {200}
 
 
 def test_collections_with_themes_are_offered(themed: TestClient) -> None:

@@ -51,10 +51,10 @@ def fill(stores: Stores, sources: int, links: int) -> None:
         stores.ledger.write(
             [
                 DispositionRow(
-                    *(one.entry_id, "queue-fetcher", "fetch", one.entry_id, None, None, "done"),
+                    *(entry.entry_id, "queue-fetcher", "fetch", entry.entry_id, None, None, "done"),
                     *(False, None, "", None, 0, NOW, NOW),
                 )
-                for one in entries[::2]
+                for entry in entries[::2]
             ]
         )
 

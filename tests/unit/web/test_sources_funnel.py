@@ -89,10 +89,10 @@ def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: 
         [
             DispositionRow(
                 *(
-                    one.entry_id,
+                    entry.entry_id,
                     "queue-fetcher",
                     "fetch",
-                    one.entry_id,
+                    entry.entry_id,
                     None,
                     None,
                     "done",
@@ -101,7 +101,7 @@ def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: 
                 ),
                 *("", None, 0, NOW, NOW),
             )
-            for one in entries
+            for entry in entries
         ]
     )
     stores.ledger.write(
@@ -140,5 +140,5 @@ def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: 
 def test_what_was_kept_of_nothing_is_not_known() -> None:
     assert build_funnel(GOOD, [], ["fetch"]).coverage is None
     few = [LinkEnding("done", None, "fetch", 1), LinkEnding("dropped", "duplicate", None, 3)]
-    found = build_funnel(GOOD, few, ["fetch"])
-    assert (found.announced, found.fetched, found.kept, found.coverage) == (4, 1, 1, 0.25)
+    funnel = build_funnel(GOOD, few, ["fetch"])
+    assert (funnel.announced, funnel.fetched, funnel.kept, funnel.coverage) == (4, 1, 1, 0.25)

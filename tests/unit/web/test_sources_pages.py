@@ -100,15 +100,15 @@ def test_stages_stand_as_the_pipeline_has_them() -> None:
         LinkEnding("done", None, None, 5),
     ]
     row = replace(GOOD, refused_tally={"non-news": 2})
-    found = build_passage(SourceDetails(row, SourceHealth.ACTIVE, [], ended))
-    assert [(one.stage, one.left) for one in found.stages] == [
+    passage = build_passage(SourceDetails(row, SourceHealth.ACTIVE, [], ended))
+    assert [(stage.stage, stage.left) for stage in passage.stages] == [
         ("listed", 16),
         ("fetch", 15),
         ("import_story", 6),
         ("an-older-step", 5),
     ]
-    assert found.announced == 18
-    assert found.kept == found.stages[-1].left
+    assert passage.announced == 18
+    assert passage.kept == passage.stages[-1].left
 
 
 def test_each_day_says_what_it_brought_and_opens_its_links(themed: TestClient) -> None:

@@ -59,7 +59,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     fill_with_themes(folder)
     with opened(folder) as stores:
         changes = open_themes(stores, 1_790_100_000)
-        one = next(each for each in list_placements(changes.tables, FIVE, "d1") if each.label)
+        one = next(
+            placement
+            for placement in list_placements(changes.tables, FIVE, "d1")
+            if placement.label
+        )
         exclude(changes, FIVE, "DEFAULT", one.label or "", ["d1"])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
             yield found

@@ -60,9 +60,9 @@ def test_circles_do_not_overlap_even_at_one_place() -> None:
         [MapSpot(str(at), 5, (0.0, 0.0), f"/t/{at}") for at in range(CIRCLES_MAX)]
     )
     for number, one in enumerate(circles):
-        for other in circles[:number]:
-            away = math.hypot(one.x - other.x, one.y - other.y)
-            assert away >= one.radius + other.radius - GAP
+        for circle in circles[:number]:
+            away = math.hypot(one.x - circle.x, one.y - circle.y)
+            assert away >= one.radius + circle.radius - GAP
 
 
 def test_the_largest_are_drawn_and_their_areas_are_as_their_sizes() -> None:

@@ -8,7 +8,7 @@ from fonds.cli.json_answers import JSON_TYPES, AnswerDescription, FieldDescripti
 def build_answer(condition: str, *fields: tuple[str, str, str]) -> AnswerDescription:
     """An answer of (name, type, meaning); `?` behind a type says it may be null, `*` behind a name that it
     is left out at times. Raises ValueError for a type there is not."""
-    return AnswerDescription(condition, tuple(_build_field(*one) for one in fields))
+    return AnswerDescription(condition, tuple(_build_field(*field) for field in fields))
 
 
 def _build_field(name: str, type_: str, meaning: str) -> FieldDescription:

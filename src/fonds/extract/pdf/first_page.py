@@ -218,7 +218,7 @@ def _find_title(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[int, int
             line.size = _measure_type_size(sheet.page, line.first, line.end)
     tried_sizes: list[float] = []
     for size in sorted({line.size for line in lines if line.size >= size_min}, reverse=True):
-        if any(abs(size - other) <= _SIZE_TOLERANCE * other for other in tried_sizes):
+        if any(abs(size - tried_siz) <= _SIZE_TOLERANCE * tried_siz for tried_siz in tried_sizes):
             continue
         if len(tried_sizes) >= _SIZES_MAX:
             break

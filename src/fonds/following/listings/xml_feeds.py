@@ -195,7 +195,7 @@ def _find_atom_link(parts: list[etree._Element], base: str) -> str | None:
     original = _find_first(parts, "origlink")
     if original is not None and get_text(original).strip():
         return clean_url(get_text(original), base)
-    links = [one for one in _iter_links(parts, base) if one[0] == "alternate"]
+    links = [link for link in _iter_links(parts, base) if link[0] == "alternate"]
     if links:
         return min(links, key=lambda one: (one[1] not in _HTML_TYPES, not one[1]))[2]
     id_url = clean_url(get_text(_find_first(parts, "id")))
@@ -242,7 +242,7 @@ def _find_first(parts: Iterable[etree._Element], name: str) -> etree._Element | 
     """Return the first element with this name; elements of the feed format precede other
     vocabularies.
     """
-    found = [one for one in parts if get_local_name(one) == name]
+    found = [part for part in parts if get_local_name(part) == name]
     found.sort(key=lambda one: not _is_own_part(get_namespace(one)))
     return found[0] if found else None
 

@@ -89,7 +89,7 @@ class PutBatcher:
     ) -> dict[str, PutOutcome]:
         """Put the thread's own documents together with waiting ones."""
         taken = self._take_batch(queue, own_request)
-        whole = [one for asked in taken for one in asked.documents]
+        whole = [document for asked in taken for document in asked.documents]
         try:
             outcomes = put_batch(name, whole)
         except BaseException:
@@ -97,7 +97,7 @@ class PutBatcher:
                 queue.requests.extendleft(one for one in reversed(taken) if one is not own_request)
             raise
         for asked in taken:
-            asked.outcomes = {one.id: outcomes[one.id] for one in asked.documents}
+            asked.outcomes = {document.id: outcomes[document.id] for document in asked.documents}
             asked.ready.set()
         return own_request.outcomes or {}
 
@@ -115,10 +115,10 @@ class PutBatcher:
             queue.requests.remove(own_request)
             taken = [own_request]
             count, size = len(own_request.documents), own_request.bytes
-            ids = {one.id for one in own_request.documents}
+            ids = {document.id for document in own_request.documents}
             while queue.requests:
                 following = queue.requests[0]
-                own = {one.id for one in following.documents}
+                own = {document.id for document in following.documents}
                 count += len(own)
                 size += following.bytes
                 if count > self._documents_max or size > self._max_bytes or own & ids:

@@ -179,7 +179,7 @@ def _update_size(
         for (conf, label), count in sizes.items()
         if count
     }
-    found = tables.get_rows(CLUSTERS, list(changed), [column])
+    rows = tables.get_rows(CLUSTERS, list(changed), [column])
     for row, count in changed.items():
-        size = decode_int(found.get(row), column) + count
+        size = decode_int(rows.get(row), column) + count
         writes.put(CLUSTERS, row, {column: encode_utf8(max(size, 0))})

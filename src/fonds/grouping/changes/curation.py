@@ -92,11 +92,11 @@ def pin(
 ) -> CuratedTheme:
     """Pin a theme before the others, or unpin it. Idempotent. Raises ValueError as `rename` does."""
     with changes.lease(name) as held:
-        one = _find_curation(changes, held, conf, theme)
-        if pinned is (one.pinned is not None):
-            return one
+        curation = _find_curation(changes, held, conf, theme)
+        if pinned is (curation.pinned is not None):
+            return curation
         return _write_curation(
-            changes, held, conf, replace(one, pinned=changes.clock() if pinned else None)
+            changes, held, conf, replace(curation, pinned=changes.clock() if pinned else None)
         )
 
 
@@ -147,8 +147,8 @@ def _write_curation(
 ) -> CuratedTheme:
     name = collection.name
     row = build_theme_row(name.namespace, name.key, conf, curated_theme.id)
-    known = list_curated_themes(changes.tables, name, conf)
-    if curated_theme.id not in known and len(known) >= CURATED_MAX:
+    curated_themes = list_curated_themes(changes.tables, name, conf)
+    if curated_theme.id not in curated_themes and len(curated_themes) >= CURATED_MAX:
         raise ValueError(f"at most {CURATED_MAX:,} themes of {name} can be named or pinned")
     writes = PendingWrites()
     if curated_theme.name or curated_theme.pinned is not None:
@@ -200,14 +200,14 @@ def exclude(
     with changes.lease(name) as held:
         one, rows = _find_served(changes, held, conf), _load_rows(changes, name, wanted)
         found = find_theme(changes, name, conf, theme)
-        told = load_exclusions(changes.tables, name, wanted)
-        new = [id_ for id_ in wanted if (conf, found.id) not in told.get(id_, {})]
+        exclusions = load_exclusions(changes.tables, name, wanted)
+        new = [id_ for id_ in wanted if (conf, found.id) not in exclusions.get(id_, {})]
         before = load_placements(changes.tables, one, new)
         label = find_labels_by_id(changes.tables, one, {found.id}).get(found.id)
         for id_ in new:
             if label is None or label not in _list_labels(one, before.get(id_, ())):
                 raise ValueError(f"the document {id_[:200]!r} is not in the theme {found.label!r}")
-            if len(told.get(id_, ())) >= THEMES_MAX:
+            if len(exclusions.get(id_, ())) >= THEMES_MAX:
                 raise ValueError(
                     f"the limit of {THEMES_MAX} themes from which "
                     f"{id_[:200]!r} can be excluded is reached"
@@ -216,7 +216,8 @@ def exclude(
             return ExclusionResult(found.id, found.label, 0)
         writes, now = PendingWrites(), changes.clock()
         barred = {
-            id_: _find_excluded_labels(changes, one, told.get(id_, {}), {found.id}) for id_ in new
+            id_: _find_excluded_labels(changes, one, exclusions.get(id_, {}), {found.id})
+            for id_ in new
         }
         for id_ in new:
             said = Exclusion(
@@ -243,24 +244,24 @@ def include(
     wanted = _validate_ids(ids)
     _read_model(changes, name, conf)
     with changes.lease(name) as held:
-        one = _find_served(changes, held, conf)
+        served = _find_served(changes, held, conf)
         rows = _load_rows(changes, name, wanted)
-        told = load_exclusions(changes.tables, name, wanted)
-        theme_id = _find_excluded_themes(changes, name, conf, theme, told)
-        out = [id_ for id_ in wanted if (conf, theme_id) in told.get(id_, {})]
-        label = next((told[id_][conf, theme_id].label for id_ in out), "")
+        exclusions = load_exclusions(changes.tables, name, wanted)
+        theme_id = _find_excluded_themes(changes, name, conf, theme, exclusions)
+        out = [id_ for id_ in wanted if (conf, theme_id) in exclusions.get(id_, {})]
+        label = next((exclusions[id_][conf, theme_id].label for id_ in out), "")
         if not out:
             return ExclusionResult(theme_id, label, 0)
         writes, barred, kept = PendingWrites(), {}, {}
         for id_ in out:
-            rest = {key: said for key, said in told[id_].items() if key != (conf, theme_id)}
+            rest = {key: said for key, said in exclusions[id_].items() if key != (conf, theme_id)}
             _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not rest)
-            barred[id_] = _find_excluded_labels(changes, one, rest, set())
-            kept[id_] = told[id_][conf, theme_id]
-        if theme_id in find_labels_by_id(changes.tables, one, {theme_id}):
-            back = _restore_placements(changes, one, rows, kept, barred)
-            move_excluded(changes, one, out, barred, writes, back)
-        _perform(changes, held, one, out, writes)
+            barred[id_] = _find_excluded_labels(changes, served, rest, set())
+            kept[id_] = exclusions[id_][conf, theme_id]
+        if theme_id in find_labels_by_id(changes.tables, served, {theme_id}):
+            back = _restore_placements(changes, served, rows, kept, barred)
+            move_excluded(changes, served, out, barred, writes, back)
+        _perform(changes, held, served, out, writes)
     return ExclusionResult(theme_id, label, len(out))
 
 
@@ -336,8 +337,8 @@ def _restore_placements(
         if same and not set(_list_labels(clustering, places)) & set(excluded[id_]):
             found[id_] = places
     originals = sorted({at.original for some in found.values() for at in some if at.original})
-    there = load_placements(changes.tables, clustering, originals)
-    return {id_: _link_duplicates(some, there) for id_, some in found.items()}
+    placements = load_placements(changes.tables, clustering, originals)
+    return {id_: _link_duplicates(some, placements) for id_, some in found.items()}
 
 
 def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:
@@ -426,18 +427,18 @@ def _load_rows(
 def _find_served(
     changes: CollectionWriter, collection: LeasedCollection, conf: str
 ) -> StoredClustering:
-    for one in list_stored_clusterings(changes.tables, collection.name):
-        if one.conf == conf and is_served(one, collection.cells):
-            return one
+    for stored_clustering in list_stored_clusterings(changes.tables, collection.name):
+        if stored_clustering.conf == conf and is_served(stored_clustering, collection.cells):
+            return stored_clustering
     raise ValueError(f"{collection.name} has no clustering by {conf} yet")
 
 
 def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:
     """Load the models before taking the lease, since loading takes a while."""
     cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    for one in list_stored_clusterings(changes.tables, name):
-        if one.conf == conf and is_served(one, cells):
-            changes.models.get(changes.tables, one)
+    for stored_clustering in list_stored_clusterings(changes.tables, name):
+        if stored_clustering.conf == conf and is_served(stored_clustering, cells):
+            changes.models.get(changes.tables, stored_clustering)
 
 
 def _perform(

@@ -123,7 +123,7 @@ class CollectionWriter:
         Raises LeaseConflictError if others change the collection for two minutes without a break.
         """
         validate_name(name)
-        wanted = {one.id: validate_document(one) for one in documents}
+        wanted = {document.id: validate_document(document) for document in documents}
         counts: Counter[PutOutcome] = Counter()
         for batch in _iter_batches(list(wanted.values())):
             size = sum(_measure_document(one) for one in batch)
@@ -148,9 +148,9 @@ class CollectionWriter:
         """Load the models before taking the lease, since loading takes a while."""
         cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"])
         if cells and list_served_configurations(cells):
-            for one in list_stored_clusterings(self.tables, name):
-                if is_served(one, cells):
-                    self.models.get(self.tables, one)
+            for stored_clustering in list_stored_clusterings(self.tables, name):
+                if is_served(stored_clustering, cells):
+                    self.models.get(self.tables, stored_clustering)
             self.finders.get(name).refresh(self.tables, cells)
 
     @contextmanager
@@ -254,10 +254,10 @@ class CollectionWriter:
 
     def _delete_leased(self, collection: LeasedCollection, ids: Sequence[str]) -> int:
         name = collection.name
-        there = self.tables.get_rows(
+        rows = self.tables.get_rows(
             DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
         )
-        gone = [id_ for id_ in ids if name.build_document_row(id_) in there]
+        gone = [id_ for id_ in ids if name.build_document_row(id_) in rows]
         if not gone:
             return 0
         writes = PendingWrites()
@@ -266,8 +266,13 @@ class CollectionWriter:
         for id_ in load_exclusions(self.tables, name, gone):
             writes.remove(EXCLUSIONS, name.build_document_row(id_))
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        for one in clusterings:
-            add_moves(self.tables, one, *relink_duplicates(self.tables, one, gone, {}, {}), writes)
+        for clustering in clusterings:
+            add_moves(
+                self.tables,
+                clustering,
+                *relink_duplicates(self.tables, clustering, gone, {}, {}),
+                writes,
+            )
         size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(gone), 0)
         self._apply(collection, gone, size, {}, writes)
         return len(gone)
@@ -319,12 +324,12 @@ def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
     """Split documents into batches that fit into one change."""
     batch: list[Document] = []
     size = 0
-    for one in documents:
-        own = _measure_document(one)
+    for document in documents:
+        own = _measure_document(document)
         if batch and (len(batch) >= DOCUMENT_BATCH or size + own > CHANGE_MAX_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(one)
+        batch.append(document)
         size += own
     if batch:
         yield batch

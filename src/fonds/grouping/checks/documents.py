@@ -229,7 +229,7 @@ def _check_shared(
     """
     if not clusterings:
         return
-    times = {one.timestamp for one in clusterings}
+    times = {clustering.timestamp for clustering in clusterings}
     newest = max(clusterings, key=lambda one: one.timestamp)
     clustering_key = (newest.conf, newest.timestamp)
     try:

@@ -80,15 +80,17 @@ def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
 
 def _mark_dropped(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
     """Mark clusterings as dropped; they are ignored from then on."""
-    changes.tables.put(CLUSTERINGS, [(one.row, {DROPPED: b"1"}) for one in clusterings])
+    changes.tables.put(
+        CLUSTERINGS, [(clustering.row, {DROPPED: b"1"}) for clustering in clusterings]
+    )
 
 
 def _remove(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
-    for one in clusterings:
-        name, timestamp = one.name, one.timestamp
-        confs = [build_level_conf(one.conf, level) for level in range(GRANULARITIES_MAX + 1)]
-        for conf in (*confs, build_unclustered_conf(one.conf)):
+    for clustering in clusterings:
+        name, timestamp = clustering.name, clustering.timestamp
+        confs = [build_level_conf(clustering.conf, level) for level in range(GRANULARITIES_MAX + 1)]
+        for conf in (*confs, build_unclustered_conf(clustering.conf)):
             prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
             for table in (CLUSTERS, MEMBERS, ASSIGNMENTS, READINGS):
                 changes.tables.delete_prefix(table, prefix)
-        changes.tables.delete(CLUSTERINGS, [one.row])
+        changes.tables.delete(CLUSTERINGS, [clustering.row])

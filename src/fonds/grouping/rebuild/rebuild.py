@@ -162,11 +162,14 @@ def rebuild(
             until,
             made.report,
         )
-    found = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
-    if found is None:
+    clusters = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
+    if clusters is None:
         raise LeaseConflictError(f"{name} was removed right after the rebuild")
-    grouped, apart = sum(one.size for one in found.clusters), sum(found.apart.values())
-    return RebuildResult(made.timestamp, grouped, len(found.clusters), apart, caught_up)
+    grouped, apart = (
+        sum(cluster.size for cluster in clusters.clusters),
+        sum(clusters.apart.values()),
+    )
+    return RebuildResult(made.timestamp, grouped, len(clusters.clusters), apart, caught_up)
 
 
 class _Rebuild:
@@ -205,9 +208,9 @@ class _Rebuild:
             if not held.cells or "main:removed" in held.cells:
                 raise ConfigurationError(f"no collection named {self.name}")
             there = [
-                one
-                for one in list_stored_clusterings(self.tables, self.name)
-                if one.conf == self.conf
+                stored_clustering
+                for stored_clustering in list_stored_clusterings(self.tables, self.name)
+                if stored_clustering.conf == self.conf
             ]
             last = max((one.timestamp for one in there), default=0)
             self.timestamp = max(self.changes.clock(), last + 1)
@@ -352,7 +355,7 @@ class _Rebuild:
             store_encoded(placed.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, ["main:"]) or {}
             alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
-            own = dict(zip([one.id for one in documents], placed.placements, strict=True))
+            own = dict(zip([document.id for document in documents], placed.placements, strict=True))
             before, after = relink_duplicates(self.tables, self.stored, some, own, alike, barred)
             writes = PendingWrites()
             add_moves(self.tables, self.stored, before, after, writes)

@@ -109,7 +109,7 @@ class ArchiveBodyStep:
         cells = self.table.get(self.journal, list(owners.values()), [F_C])
         said = {one: parse_first_archived(cells.get(key, {})) for one, key in owners.items()}
         found = {one: known for one, known in said.items() if known is not None}
-        absent = [one for one in owners if one not in found]
+        absent = [owner for owner in owners if owner not in found]
         entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
         found |= {
             row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
@@ -123,7 +123,7 @@ class ArchiveBodyStep:
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
         """Delete archived bodies from the spool."""
-        spooled = [one for one in captures if one.place.kind is PlaceKind.SPOOL]
+        spooled = [capture for capture in captures if capture.place.kind is PlaceKind.SPOOL]
         if spooled:
             self.blobs.delete([one.place.path for one in spooled])
             self.records.change(FetchedPageRow, [one.id for one in spooled], {"in_spool": False})

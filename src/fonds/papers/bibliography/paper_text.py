@@ -81,7 +81,7 @@ def parse_affiliation(text: str) -> Affiliation:
     pieces = [piece.strip(" .;") for piece in re.split(r",\s|;\s", text)]
 
     def first(words: str) -> str | None:
-        return next((one for one in pieces if re.search(words, one)), None)
+        return next((piece for piece in pieces if re.search(words, piece)), None)
 
     return Affiliation(
         institution=first(r"Universi|Institut|College|Academy|Polytechni|ETH"),

@@ -92,9 +92,9 @@ def merge_records(records: Mapping[str, Work]) -> Work | None:
     best = works[0]
     missing = {
         name: value
-        for other in reversed(works[1:])
+        for work in reversed(works[1:])
         for name in Work.__struct_fields__
-        if not getattr(best, name) and (value := getattr(other, name))
+        if not getattr(best, name) and (value := getattr(work, name))
     }
     return msgspec.structs.replace(best, **missing) if missing else best
 

@@ -116,7 +116,7 @@ def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
                 subscription=subscription,
                 step=steps[stage.name],
                 routes=tuple(_iter_routes(pipeline, stage.writes, readers, prefix)),
-                is_shared=sum(other.topic == subscription.topic for other in readers) > 1,
+                is_shared=sum(reader.topic == subscription.topic for reader in readers) > 1,
             )
         )
     return bound

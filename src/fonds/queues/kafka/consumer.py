@@ -279,7 +279,7 @@ class Reader:
     @property
     def has_ended(self) -> bool:
         """Return whether it stopped reading and must be replaced."""
-        return any(one.has_ended for one in self._pollers)
+        return any(poller.has_ended for poller in self._pollers)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
         """Return up to `count_max` messages; wait at most `wait_s` seconds for the first.

@@ -198,7 +198,7 @@ def _compute_generation(answer: Mapping[str, Any]) -> str:
     parts, count = [], 0
     for index in answer["indices"].values():
         for number, copies in index["shards"].items():
-            highest = max(one["seq_no"]["max_seq_no"] for one in copies if _is_primary(one))
+            highest = max(copy["seq_no"]["max_seq_no"] for copy in copies if _is_primary(copy))
             parts.append(f"{index['uuid']} {number} {highest}")
             count += highest + 1
     return compute_generation(count, parts)
@@ -223,11 +223,11 @@ def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
     """Lines together in requests that are not too large."""
     chunk: list[str] = []
     size_bytes = 0
-    for one in lines:
-        if chunk and size_bytes + len(one) > REQUEST_MAX_BYTES:
+    for line in lines:
+        if chunk and size_bytes + len(line) > REQUEST_MAX_BYTES:
             yield chunk
             chunk, size_bytes = [], 0
-        chunk.append(one)
-        size_bytes += len(one)
+        chunk.append(line)
+        size_bytes += len(line)
     if chunk:
         yield chunk

@@ -173,7 +173,7 @@ class ElasticIndex:
         self._prepare()
         answer = self._request("POST", f"/{self._alias}/_search", {}, build_suggestions(word))
         options = (one for told in answer["suggest"].values() for one in told[0]["options"])
-        return rank_similar(word, [(one["text"], one["freq"]) for one in options])
+        return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
         """Exact: what was put before counts, also when it cannot be found yet."""
@@ -232,9 +232,9 @@ class ElasticIndex:
         """With the type `wildcard` for URLs where the server has it."""
         path = f"/_index_template/{self._alias}"
         for wildcard in (True, False):
-            wanted = build_template(self._alias, self._shards, self._replicas, wildcard=wildcard)
+            template = build_template(self._alias, self._shards, self._replicas, wildcard=wildcard)
             try:
-                self._request("PUT", path, {}, wanted)
+                self._request("PUT", path, {}, template)
             except ConfigurationError as error:
                 if not wildcard or "[wildcard]" not in str(error):
                     raise
@@ -331,15 +331,19 @@ class ElasticIndex:
             raise self._explain_error(answer) from answer
 
     def _explain_error(self, answer: RequestRefusedError) -> FondsError:
-        told = find_reason(answer.message)
-        if "read-only-allow-delete" in told or "flood" in told or "disk usage exceeded" in told:
-            return StorageFullError(f"no room left for the index at {self._server_name}: {told}")
-        if answer.status in BUSY or "no_shard_available" in told or "search_phase" in told:
-            return StoreUnavailableError(f"{self._server_name} refuses for now: {told}")
+        reason = find_reason(answer.message)
+        if (
+            "read-only-allow-delete" in reason
+            or "flood" in reason
+            or "disk usage exceeded" in reason
+        ):
+            return StorageFullError(f"no room left for the index at {self._server_name}: {reason}")
+        if answer.status in BUSY or "no_shard_available" in reason or "search_phase" in reason:
+            return StoreUnavailableError(f"{self._server_name} refuses for now: {reason}")
         if answer.status == NOT_FOUND:
             self._ready = False
-            return _MissingError(f"{self._server_name} is not there: {told}")
-        return ConfigurationError(f"{self._server_name} refuses ({answer.status}): {told}")
+            return _MissingError(f"{self._server_name} is not there: {reason}")
+        return ConfigurationError(f"{self._server_name} refuses ({answer.status}): {reason}")
 
 
 class _MissingError(StoreUnavailableError):

@@ -91,7 +91,7 @@ def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[Kn
 def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValue]:
     """The values that begin with what was typed, or whose name does, then those with a word in them that
     does, case and accents aside; of each the values most documents have come first."""
-    ranked = [(_rank_value(one, prefix.strip()), one) for one in values]
+    ranked = [(_rank_value(value, prefix.strip()), value) for value in values]
     found = [(rank, one) for rank, one in ranked if rank is not None]
     found.sort(key=lambda each: (each[0], -(each[1].count or 0), not each[1].value, each[1].value))
     return [one for _, one in found]
@@ -164,7 +164,7 @@ def _find_host_value(index: Index, prefix: str, values: Iterable[KnownValue]) ->
     """What was typed, where it is a host documents lie under: hosts within a domain are not counted."""
     host = prefix.strip().casefold()
     put = format_value("site", host) if host else None
-    if put is None or any(one.value == host for one in values):
+    if put is None or any(value.value == host for value in values):
         return []
     count = _count_total(index, f"site:{put}")
     return [KnownValue(host, host, count)] if count else []

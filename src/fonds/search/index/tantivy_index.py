@@ -198,8 +198,8 @@ class TantivyIndex:
             searcher, seen = self._get_searcher_and_generation()
             if searcher is None:
                 return build_empty_results(EMPTY_GENERATION)
-            found = run_search(searcher, wanted, query, tree)
-        return add_notes(replace(found, generation=seen, match=query.match), self, query, tree)
+            search = run_search(searcher, wanted, query, tree)
+        return add_notes(replace(search, generation=seen, match=query.match), self, query, tree)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
         """Out of the documents that have such words, a hundred at most."""
@@ -215,7 +215,11 @@ class TantivyIndex:
             texts = [decode_document(searcher.doc(address)) for _, address in found.hits]
         return rank_similar(
             word,
-            Counter(one for rest, text in texts for one in list_distinct_words(rest, text)).items(),
+            Counter(
+                distinct_word
+                for rest, text in texts
+                for distinct_word in list_distinct_words(rest, text)
+            ).items(),
         )
 
     def count(self) -> int:

@@ -126,7 +126,7 @@ def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> 
     if len(values) > TERMS_MAX:
         return Query.term_set_query(schema, field, list(values))
     terms = [Query.term_query(schema, field, value, "basic") for value in values]
-    return Query.boolean_query([(Occur.Should, one) for one in terms])
+    return Query.boolean_query([(Occur.Should, term) for term in terms])
 
 
 def _build_exact(node: ExactValue, schema: tantivy.Schema) -> Query:

@@ -102,8 +102,8 @@ def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> s
     index = tantivy.Index(build_schema())
     register_analyzer(index)
     writer = index.writer(SMALL_INDEX_MEMORY_BYTES, num_threads=1)
-    for one in documents:
-        writer.add_document(encode_document(one, build_schema()))
+    for document in documents:
+        writer.add_document(encode_document(document, build_schema()))
     writer.commit()
     index.reload()
     searcher = index.searcher()

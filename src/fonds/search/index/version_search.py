@@ -127,17 +127,17 @@ class _VersionSearch:
             return VersionHit()
         one, text = best
         marks = find_title_marks(one.title or "", self._title_terms, document.language)
-        shown = find_passages(text, self._terms, document.language)
-        return VersionHit(one.sha1hex, one.captured, one.title, marks, shown)
+        passages = find_passages(text, self._terms, document.language)
+        return VersionHit(one.sha1hex, one.captured, one.title, marks, passages)
 
     def _iter_texts(
         self, versions: Sequence[EarlierVersion]
     ) -> Iterator[tuple[EarlierVersion, str]]:
-        for one in versions:
+        for version in versions:
             if self._versions_remaining <= 0 or self._characters_remaining <= 0:
                 return
-            blob = self._blobs.get(build_text_blob_key(one.sha1hex)) or b""
+            blob = self._blobs.get(build_text_blob_key(version.sha1hex)) or b""
             text = blob.decode("utf-8", "replace")
             self._versions_remaining -= 1
             self._characters_remaining -= len(text)
-            yield one, text
+            yield version, text

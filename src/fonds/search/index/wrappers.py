@@ -141,7 +141,9 @@ class EmbargoFilterIndex:
 def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
     """The files of these documents and of the versions they are found by."""
     return [
-        sha1hex for one in documents for sha1hex in (one.sha1hex, *(v.sha1hex for v in one.earlier))
+        sha1hex
+        for document in documents
+        for sha1hex in (document.sha1hex, *(v.sha1hex for v in document.earlier))
     ]
 
 
@@ -150,11 +152,13 @@ def _filter_visible(
 ) -> list[IndexDocument]:
     """The documents of files that are not hidden, each without hidden versions."""
     shown = []
-    for one in documents:
-        if one.sha1hex in hidden:
+    for document in documents:
+        if document.sha1hex in hidden:
             continue
-        earlier = tuple(version for version in one.earlier if version.sha1hex not in hidden)
-        shown.append(one if earlier == one.earlier else replace(one, earlier=earlier))
+        earlier = tuple(version for version in document.earlier if version.sha1hex not in hidden)
+        shown.append(
+            document if earlier == document.earlier else replace(document, earlier=earlier)
+        )
     return shown
 
 

@@ -135,7 +135,7 @@ def _find_quoted(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText |
 def _find_word(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
     last = tokens[-1]
     whole = list(islice(tokenize_unfinished(text[last.start :]), 3))
-    if any(one.kind == "field" and one.start == last.start for one in tokens[-3:-1]):
+    if any(token.kind == "field" and token.start == last.start for token in tokens[-3:-1]):
         values = [one for one in whole if one.kind == "word" and one.start == 0]
         if whole[0].kind != "field" or not values:
             return None

@@ -304,7 +304,7 @@ class SqlRecords:
             return []
         table, key_columns = get_table(kind), list_key_columns(kind)
         order = sorted(range(len(changes)), key=lambda index: changes[index].key)  # type: ignore[arg-type,return-value]
-        removed = [one.key for one in changes if one.values is None]
+        removed = [change.key for change in changes if change.values is None]
         applied = [False] * len(changes)
         with (
             translate_errors(self._engine),

@@ -201,7 +201,10 @@ class HbaseTable:
             compression_by_family = compressions or {}
             self._check_regions(
                 table,
-                {one: self._choose_compression(compression_by_family.get(one)) for one in families},
+                {
+                    family: self._choose_compression(compression_by_family.get(family))
+                    for family in families
+                },
             )
             descriptions = {
                 one: self._build_family(one, compression_by_family.get(one)) for one in declared

@@ -152,8 +152,10 @@ Count = Annotated[int, Query(ge=1, le=LISTED_MAX, description="How many at most"
 def list_collections(service: TheService, after: After = None, count: Count = 100) -> Response:
     """In the order of their namespaces and keys; `after` is NAMESPACE/KEY."""
     behind = _parse_after(after) if after else None
-    found = _build_listing(service.every(None, behind), count, "/collections", with_namespace=True)
-    return json_response(found)
+    listing = _build_listing(
+        service.every(None, behind), count, "/collections", with_namespace=True
+    )
+    return json_response(listing)
 
 
 def _parse_after(after: str) -> CollectionName:
@@ -182,12 +184,21 @@ def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     found = service.collection(parse_name(ns, key))
     kept = [
         ClusteringOut(
-            one.conf, one.timestamp, one.is_served, one.levels, one.documents, one.clusters,
-            one.begun, one.ended, one.later, one.later_outliers, build_values(one.configuration),
-            f"{build_path('clusters', ns, key)}?conf={one.conf}&at={one.timestamp}",
+            clustering.conf,
+            clustering.timestamp,
+            clustering.is_served,
+            clustering.levels,
+            clustering.documents,
+            clustering.clusters,
+            clustering.begun,
+            clustering.ended,
+            clustering.later,
+            clustering.later_outliers,
+            build_values(clustering.configuration),
+            f"{build_path('clusters', ns, key)}?conf={clustering.conf}&at={clustering.timestamp}",
         )
-        for one in list_clusterings(service.tables, found.name)
-    ]  # fmt: skip
+        for clustering in list_clusterings(service.tables, found.name)
+    ]
     building = [
         RebuildOut(
             one.conf, one.timestamp, one.stage, one.done, one.total, one.begun, one.moved,
@@ -250,17 +261,31 @@ def load_document(
 ) -> DocumentOut:
     """The document. Raises RefusedError 404."""
     name = service.collection(parse_name(namespace, key)).name
-    found = find_document(service.tables, name, parse_id(document_id))
-    if found is None:
+    document = find_document(service.tables, name, parse_id(document_id))
+    if document is None:
         raise _build_no_document_error(namespace, key, document_id)
     at = [
         PlacementOut(
-            one.conf, one.timestamp, one.level, one.label, one.cluster_id, one.score, one.apart,
-            one.original,
+            placement.conf,
+            placement.timestamp,
+            placement.level,
+            placement.label,
+            placement.cluster_id,
+            placement.score,
+            placement.apart,
+            placement.original,
         )
-        for one in list_placements(service.tables, name, document_id)
-    ]  # fmt: skip
-    return DocumentOut(found.id, found.text, found.title, found.url, found.language, found.time, at)
+        for placement in list_placements(service.tables, name, document_id)
+    ]
+    return DocumentOut(
+        document.id,
+        document.text,
+        document.title,
+        document.url,
+        document.language,
+        document.time,
+        at,
+    )
 
 
 def _build_no_document_error(namespace: str, key: str, document_id: str) -> RefusedError:

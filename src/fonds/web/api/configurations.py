@@ -82,9 +82,9 @@ def save_configuration(
             said = f"There is no parameter “{name[:100]}”.{meant} It takes {', '.join(configurations.NAMES)}."
             raise RefusedError(400, said, pointer=f"{pointer}/{escape_pointer(name)}", nearest=near)
     with refuse_invalid(pointer):
-        made = configurations.build_configuration(values)
-        configurations.save_configuration(service.writing().tables, ns, conf, made)
-    return made
+        configuration = configurations.build_configuration(values)
+        configurations.save_configuration(service.writing().tables, ns, conf, configuration)
+    return configuration
 
 
 add_actions(

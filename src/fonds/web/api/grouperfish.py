@@ -342,17 +342,19 @@ def get_results(
         raise RefusedError(413, said, parameter="top")
     shown = reading.load_clusters(service.tables, found.name, conf, time, top=top) or level
     documents = _load_documents(
-        service, found.name, [each.id for one in shown.clusters for each in one.top]
+        service, found.name, [each.id for cluster in shown.clusters for each in cluster.top]
     )
     listed = [
         ResultCluster(
-            [documents[each.id] for each in one.top if each.id in documents],
-            [term for term, _ in one.terms],
+            [documents[each.id] for each in cluster.top if each.id in documents],
+            [term for term, _ in cluster.terms],
         )
-        for one in shown.clusters
+        for cluster in shown.clusters
     ]
     built = next(
-        one for one in list_clusterings(service.tables, found.name, conf) if one.timestamp == time
+        clustering
+        for clustering in list_clusterings(service.tables, found.name, conf)
+        if clustering.timestamp == time
     )
     date = datetime.fromtimestamp(time, UTC).isoformat()
     meta = ResultMeta(conf, date, name, built.documents)

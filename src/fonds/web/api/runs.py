@@ -64,9 +64,9 @@ class Runs:
 def run_all(service: TheService, ns: Namespace) -> Response:
     """Each collection by the configurations it is grouped by, or by `DEFAULT`. 413 for over 1,000."""
     wanted = [
-        (one.name, conf)
-        for one in _list_collections(service, ns)
-        for conf in _list_confs(service, one)
+        (collection.name, conf)
+        for collection in _list_collections(service, ns)
+        for conf in _list_confs(service, collection)
     ]
     return _render_runs(service, wanted, build_path("run", ns))
 
@@ -88,7 +88,7 @@ def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
 @router.get("/run/{ns}", response_model=Runs, summary="The runs of a namespace")
 def list_runs(service: TheService, ns: Namespace) -> Response:
     """Of each collection that was asked for. 413 for over 1,000 collections."""
-    names = [one.name for one in _list_collections(service, ns)]
+    names = [collection.name for collection in _list_collections(service, ns)]
     return json_response(Runs([run for name in names for run in _iter_runs(service, name)]))
 
 
@@ -140,15 +140,15 @@ def _list_collections(service: CollectionService, namespace: str) -> list[Collec
 
 def _list_confs(service: CollectionService, collection: CollectionView) -> list[str]:
     """The configurations a collection is grouped by; one that was forgotten meanwhile is left out."""
-    known = configuration.list_configurations(service.tables, collection.name.namespace)
-    return [one.conf for one in collection.served if one.conf in known] or [DEFAULT]
+    configurations = configuration.list_configurations(service.tables, collection.name.namespace)
+    return [one.conf for one in collection.served if one.conf in configurations] or [DEFAULT]
 
 
 def _iter_runs(service: CollectionService, name: CollectionName) -> Iterator[Run]:
     for conf in list_requested_confs(service.tables, name):
-        found = find_request(service.tables, service.changes.leases, name, conf)
-        if found is not None:
-            yield _run(found)
+        request = find_request(service.tables, service.changes.leases, name, conf)
+        if request is not None:
+            yield _run(request)
 
 
 def _run(request: RebuildRequest) -> Run:

@@ -80,13 +80,13 @@ def _build_key(gate: AccessGate, row: AccessKeyRow) -> AccessKeyOut:
 @router.get("/admin", include_in_schema=False)
 def admin_html(request: Request) -> HTMLResponse:
     """Who may do what, and what was done."""
-    found = load_admin(request.app.state.gate)
-    good = sum(one.state == "good" for one in found.keys)
+    admin = load_admin(request.app.state.gate)
+    good = sum(key.state == "good" for key in admin.keys)
     return render_page(
         request,
         "admin.html",
-        heading=f"{pluralize(good, 'key')} may be used here" if found.keys else "Nobody made a key",
-        found=found,
+        heading=f"{pluralize(good, 'key')} may be used here" if admin.keys else "Nobody made a key",
+        found=admin,
         shown_max=ACTS_MAX,
         reason_max=REASON_MAX_CHARS,
         roles=list(Role),

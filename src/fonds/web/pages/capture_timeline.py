@@ -83,7 +83,7 @@ def story_captures(
     captures.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
     return StoryCaptures(
         captures=captures,
-        failed=sum(one.sort == "failed" for one in captures),
+        failed=sum(capture.sort == "failed" for capture in captures),
         is_complete=len(entries) < RECORDS_MAX and len(versions.shown) == versions.total,
     )
 

@@ -47,20 +47,20 @@ Quote = Annotated[
 
 def build_citation(stores: Stores, sha1hex: str, number: int | None, quote: str) -> CitationText:
     """Raises HTTPException 404 for a file nobody knows, RefusedError 404 for words it does not say."""
-    found = load_file(stores, sha1hex)
-    quotation = _find_quotation(stores, found, number, quote) if quote.strip() else None
-    return build_reference(found, find_file_title(found)[0], number, quotation)
+    file = load_file(stores, sha1hex)
+    quotation = _find_quotation(stores, file, number, quote) if quote.strip() else None
+    return build_reference(file, find_file_title(file)[0], number, quotation)
 
 
 def _find_quotation(
     stores: Stores, description: FileDescription, number: int | None, quote: str
 ) -> Quotation:
     text = load_file_text(stores, description) or ""
-    there = find_quotation(quote, text, number, has_pages=is_pdf(description))
-    if there is None:
+    quotation = find_quotation(quote, text, number, has_pages=is_pdf(description))
+    if quotation is None:
         where = f"on page {number:,} of this file" if number else "in the text of this file"
         raise RefusedError(404, f"These words do not stand {where}.", parameter="quote")
-    return there
+    return quotation
 
 
 @router.get("/file/{sha1hex}/cite.json", include_in_schema=False)
@@ -121,13 +121,13 @@ def _link_to_words(citation: CitationText) -> str:
 def verify(stores: OpenStores, sha1hex: str) -> tuple[str, PlaceVerification]:
     """Read the archived records of a file again and compare their hashes with its SHA-1, which is returned
     too."""
-    known = load_file(stores, sha1hex)
-    return known.sha1hex, verify_places(stores.archive, known)
+    file = load_file(stores, sha1hex)
+    return file.sha1hex, verify_places(stores.archive, file)
 
 
 def _show_places(result: FormResult[NoParameters, tuple[str, PlaceVerification]]) -> Response:
     sha1hex, found = result.answer
-    same = sum(one.is_same for one in found.places)
+    same = sum(place.is_same for place in found.places)
     heading = f"{pluralize(same, 'place')} of {len(found.places):,} hold these bytes"
     if not found.places:
         heading = "It lies in no WARC, so there is nothing to verify"

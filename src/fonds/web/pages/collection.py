@@ -197,9 +197,11 @@ def find_lost_themes(
         return []
     theme_ids = {one.id for one in now}
     lost = [
-        one
-        for one in list_curated_themes(collections.tables, selection.name, selection.conf).values()
-        if one.id not in theme_ids
+        curated_theme
+        for curated_theme in list_curated_themes(
+            collections.tables, selection.name, selection.conf
+        ).values()
+        if curated_theme.id not in theme_ids
     ]
     return [
         LostTheme(one.id, one.label, one.name, *_find_successors(selection, one.id, changes))
@@ -491,7 +493,7 @@ def _build_clustering_lines(selection: Selection) -> list[ClusteringLine]:
             one == selection.clustering,
         )
 
-    return [line(one) for one in selection.clusterings]
+    return [line(clustering) for clustering in selection.clusterings]
 
 
 @router.get("/themes/{namespace}/{key}", include_in_schema=False)

@@ -181,7 +181,7 @@ def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
 def draw_days_chart(page: DaysPage) -> Markup:
     """Draw the bars as a chart with a text description."""
     most = max(page.bars, key=lambda one: one.received)
-    empty = sum(not one.received for one in page.bars)
+    empty = sum(not bar.received for bar in page.bars)
     unit = "week" if page.by_week else "day"
     description = f"{pluralize(page.received, 'record')} received. "
     if page.received:
@@ -189,12 +189,12 @@ def draw_days_chart(page: DaysPage) -> Markup:
     description += f"None on {pluralize(empty, unit)} of {len(page.bars)}."
     bars = [
         StackedBar(
-            f"{one.label}: {', '.join(f'{p.count:,} {p.title.lower()}' for p in one.parts if p.count)}"
-            if one.received
-            else f"{one.label}: no records",
-            one.href if one.received else "",
-            [(part.tone, part.count) for part in one.parts],
+            f"{bar.label}: {', '.join(f'{p.count:,} {p.title.lower()}' for p in bar.parts if p.count)}"
+            if bar.received
+            else f"{bar.label}: no records",
+            bar.href if bar.received else "",
+            [(part.tone, part.count) for part in bar.parts],
         )
-        for one in page.bars
+        for bar in page.bars
     ]
     return draw_stacks(bars, "Records by " + ("week" if page.by_week else "day"), description)

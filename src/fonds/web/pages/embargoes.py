@@ -98,13 +98,13 @@ def embargoes_html(
 ) -> HTMLResponse:
     """What is hidden, why and until when, and the form that hides a file."""
     whole: Stores = request.app.state.whole_stores
-    found = load_embargoes(whole.records)
-    total = pluralize(found.total, "file is", "files are")
+    embargoes = load_embargoes(whole.records)
+    total = pluralize(embargoes.total, "file is", "files are")
     return render_page(
         request,
         "embargoes.html",
-        heading=f"{total} under embargo" if found.total else "Nothing is under embargo",
-        found=found,
+        heading=f"{total} under embargo" if embargoes.total else "Nothing is under embargo",
+        found=embargoes,
         key=key,
         reasons=EXPLAINED,
         note_max=NOTE_MAX_CHARS,

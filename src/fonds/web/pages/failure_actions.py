@@ -77,8 +77,8 @@ def _plan(
         raise RefusedError(400, f"There is no pipeline “{choice.pipeline}”.", parameter="pipeline")
     if bool(choice.group) == bool(choice.entry):
         raise RefusedError(400, "Name a group or an entry, one of the two.", parameter="group")
-    asked = build_failure_query(choice.build_decision(FailureAct.RETRY, ""))
-    return asked, build_plan(stores, asked, get_pipeline(choice.pipeline, settings))
+    failure_query = build_failure_query(choice.build_decision(FailureAct.RETRY, ""))
+    return failure_query, build_plan(stores, failure_query, get_pipeline(choice.pipeline, settings))
 
 
 @router.get("/failures/{act}")

@@ -72,17 +72,21 @@ def build_neighbour_groups(
     """The groups that have somebody in them. `document` None: it is not in the index, so nobody knows its
     domain and themes; near-duplicates are told all the same."""
     near = relatives.near_duplicates[:NEIGHBOURS_MAX]
-    there = [(one, _find_theme(collections, one)) for one in links[:THEMES_MAX]] if document else []
+    there = (
+        [(link, _find_theme(collections, link)) for link in links[:THEMES_MAX]] if document else []
+    )
     members = [one for _, theme in there if theme for one in theme.top]
-    known = _load_documents(index, [*(one.story_id for one in near), *(one.id for one in members)])
-    groups = [_build_near_duplicates(relatives, near, known)]
+    documents = _load_documents(
+        index, [*(one.story_id for one in near), *(member.id for member in members)]
+    )
+    groups = [_build_near_duplicates(relatives, near, documents)]
     if document is not None:
-        found = find_around_day(index, document)
-        groups += [_build_domain_group(found)] if found else []
+        around_day = find_around_day(index, document)
+        groups += [_build_domain_group(around_day)] if around_day else []
         groups += [
-            _build_theme_group(one, theme, document.id, known) for one, theme in there if theme
+            _build_theme_group(one, theme, document.id, documents) for one, theme in there if theme
         ]
-    return [one for one in groups if one.total and one.shown]
+    return [group for group in groups if group.total and group.shown]
 
 
 def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
@@ -123,11 +127,15 @@ def _build_related(related: RelatedFile, document: IndexDocument | None) -> Neig
 def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
     shown = [
         Neighbour(
-            one.id, _choose_title(one, one.url), one.canonical_domain, one.get_day(around_day.dates), None,
-            f"/file/{one.sha1hex}",
+            document.id,
+            _choose_title(document, document.url),
+            document.canonical_domain,
+            document.get_day(around_day.dates),
+            None,
+            f"/file/{document.sha1hex}",
         )
-        for one in around_day.documents
-    ]  # fmt: skip
+        for document in around_day.documents
+    ]
     within = {
         "domain": around_day.domain,
         "from": around_day.first.isoformat(),

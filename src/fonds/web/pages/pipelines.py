@@ -222,7 +222,9 @@ def pipelines_html(
 
 
 @add_csv_route(
-    router, "/pipeline", lambda found: [step for one in found.pipelines for step in one.steps]
+    router,
+    "/pipeline",
+    lambda found: [step for pipeline in found.pipelines for step in pipeline.steps],
 )
 @router.get("/pipeline.json", include_in_schema=False)
 @router.get("/api/pipeline", summary="Backlog of each step of each pipeline")

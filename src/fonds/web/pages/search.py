@@ -233,7 +233,7 @@ def search_page(
     notes, ids = results.notes, answer.query.ids
     facets, beyond = count_facets(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
-    known = find_document_themes(collections, [one.id for one in documents])
+    document_themes = find_document_themes(collections, [document.id for document in documents])
     repeated = find_near_duplicates(stores.records, documents)
     is_empty = not (results.total or things) and stores.index.count() == 0
     unread = describe_unread(stores.records, form.q)
@@ -256,7 +256,7 @@ def search_page(
         results=[
             build_hit(
                 hit,
-                known.themes.get(hit.document.id, ()),
+                document_themes.themes.get(hit.document.id, ()),
                 repeated.get(hit.document.id),
                 shown.collapsed_counts.get(hit.document.id, 0),
             )
@@ -266,7 +266,7 @@ def search_page(
         beyond=beyond,
         dates=count_dates(stores.index, answer.query, results),
         undated=results.undated,
-        themes_looked_in=known.looked_in,
+        themes_looked_in=document_themes.looked_in,
         themes=answer.themes,
         generation=results.generation,
     )
@@ -355,7 +355,7 @@ def search_html(
     """Results beside their facets; a bad query is told in its place, with status 400."""
     try:
         collapses = form.collapse != "no" and form.has_page_numbers
-        found = search_page(stores, collections, form, collapses=collapses)
+        page = search_page(stores, collections, form, collapses=collapses)
     except ValueError as error:
         return render_page(
             request,
@@ -373,37 +373,37 @@ def search_html(
         )
     exact_href = build_url("/search", **form.build_params({"match": "exact"}))
     best_href = build_url("/search", **form.build_params({"match": "best"}))
-    if found.match is MatchMode.BEST:
+    if page.match is MatchMode.BEST:
         form = form.model_copy(update={"match": str(MatchMode.BEST)})
-    bars = _build_bars(form, found)
+    bars = _build_bars(form, page)
     return render_page(
         request,
         "search.html",
-        heading=found.answer,
-        generation=found.generation,
+        heading=page.answer,
+        generation=page.generation,
         error=None,
         form=form,
         exact_href=exact_href,
         best_href=best_href,
-        found=found,
-        nothing_yet=found.answer == EMPTY_INDEX_HEADING,
-        facets=build_facets(form, found.facets, found.beyond),
-        theme_facet=build_theme_facet(form, found.themes),
+        found=page,
+        nothing_yet=page.answer == EMPTY_INDEX_HEADING,
+        facets=build_facets(form, page.facets, page.beyond),
+        theme_facet=build_theme_facet(form, page.themes),
         offered=list_offered(collections, form),
         bars=bars,
         chart=draw_histogram(bars, "Documents by date"),
-        new=recent_additions(stores, form, datetime.now(UTC).date()) if found.total else None,
+        new=recent_additions(stores, form, datetime.now(UTC).date()) if page.total else None,
         dates_of=_list_date_kinds(form),
         most=max(bars, key=lambda bar: bar.count, default=None),
-        ways_out=_relaxed_filters(stores, form) if found.total == 0 else [],
-        values=find_offered_values(stores, collections, form) if found.total == 0 else None,
+        ways_out=_relaxed_filters(stores, form) if page.total == 0 else [],
+        values=find_offered_values(stores, collections, form) if page.total == 0 else None,
         kind_words=KIND_WORDS,
         labels=LABELS,
         feed=build_url("/search.atom", **form.build_filters()),
         as_of=None if has_all_versions(form.q) else form.build_filters(),
         exports=_list_exports(form),
         exported_max=EXPORTED_MAX,
-        pager=_build_pager(form, found.reachable),
+        pager=_build_pager(form, page.reachable),
     )
 
 

@@ -98,8 +98,8 @@ def find_offered_values(
 
 def _build_offered(form: SearchRequest, completions: CompletionList) -> OfferedValues:
     values = [
-        (one, build_url("/search", **form.build_params({"q": one.text})))
-        for one in completions.completions
+        (completion, build_url("/search", **form.build_params({"q": completion.text})))
+        for completion in completions.completions
     ]
     return OfferedValues(completions.typed.field, values, completions.has_more, completions.example)
 

@@ -193,8 +193,8 @@ def _choose_other_version(
 @router.get("/api/files/{sha1hex}/changes", summary="What changed between two versions of a story")
 def changes_json(stores: OpenStores, sha1hex: str, since: Since = "") -> StoryChangesPage:
     """Stretches of words that are the same, added and removed, of each part of a story."""
-    found = load_file(stores, sha1hex)
-    return build_changes(stores, found.sha1hex, find_file_title(found)[0], since)
+    file = load_file(stores, sha1hex)
+    return build_changes(stores, file.sha1hex, find_file_title(file)[0], since)
 
 
 @router.get("/file/{sha1hex}/changes", include_in_schema=False)
@@ -207,15 +207,15 @@ def changes_html(
     )
     if elsewhere is not None:
         return elsewhere
-    known = load_file(stores, sha1hex)
-    title, language = find_file_title(known)
-    found = build_changes(stores, sha1hex, title, since)
-    changed = [part for part in found.parts if part.is_changed]
+    file = load_file(stores, sha1hex)
+    title, language = find_file_title(file)
+    changes = build_changes(stores, sha1hex, title, since)
+    changed = [part for part in changes.parts if part.is_changed]
     return render_page(
         request,
         "changes.html",
         heading=f"What changed: {title}",
-        found=found,
+        found=changes,
         language=language,
         changed=changed,
         summary=_format_summary(changed),
@@ -224,7 +224,7 @@ def changes_html(
         whole=whole,
         shortened=trim_unchanged,
         beside=align_stretches,
-        is_being_read=is_being_read(stores.records, [found.sha1hex, found.since]),
+        is_being_read=is_being_read(stores.records, [changes.sha1hex, changes.since]),
     )
 
 

@@ -144,7 +144,9 @@ def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]
     known = ((one, file.title) for one, file in told if file.is_known)
     found = dict(islice(known, FILES_MAX + 1))
     if not found:
-        found = {one.sha1hex: one.title for one in find_direct_hits(stores, key)}
+        found = {
+            direct_hit.sha1hex: direct_hit.title for direct_hit in find_direct_hits(stores, key)
+        }
     if not found:
         hint = f": {short}" if (short := explain_short_key(key)) else ""
         raise HTTPException(404, f"Nothing here is known as “{key[:200]}”{hint}.")
@@ -186,12 +188,12 @@ def takedowns_html(
 ) -> HTMLResponse:
     """What was taken down, and the form that takes a file down, behind what would go with it."""
     whole: Stores = request.app.state.whole_stores
-    found = load_takedowns(whole, settings, viewer, key)
+    takedowns = load_takedowns(whole, settings, viewer, key)
     return render_page(
         request,
         "takedowns.html",
-        heading=found.answer,
-        found=found,
+        heading=takedowns.answer,
+        found=takedowns,
         key=key,
         reasons=list(ReasonClass),
         needs_two=settings.web.takedown_needs_two,

@@ -106,10 +106,12 @@ def group_by_kind(selection: Selection, changes: Sequence[ClusterChange]) -> lis
 
 
 def _build_kind(selection: Selection, kind: str, changes: Sequence[ClusterChange]) -> ChangesOfKind:
-    kind_changes = [one for one in changes if one.change == kind]
+    kind_changes = [change for change in changes if change.change == kind]
     kind_changes.sort(key=lambda one: -sum(side.size for side in (*one.after, *one.before)))
     return ChangesOfKind(
-        kind, len(kind_changes), [link_change(selection, one) for one in kind_changes[:LISTED_MAX]]
+        kind,
+        len(kind_changes),
+        [link_change(selection, kind_change) for kind_change in kind_changes[:LISTED_MAX]],
     )
 
 

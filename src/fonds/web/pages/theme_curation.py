@@ -105,7 +105,10 @@ def build_exclusions_page(
     with refuse_invalid_cursor():
         found, last = list_exclusions(tables, name, decode_cursor(after), PAGE_SIZE)
     members = add_titles(tables, name, [(id_, 0.0) for id_, _ in found])
-    lines = {one.id: one for one in build_document_lines(stores.index, selection, members)}
+    lines = {
+        document_line.id: document_line
+        for document_line in build_document_lines(stores.index, selection, members)
+    }
     at = selection.clustering
     names = load_theme_names(tables, name, selection.conf)
     known = list_theme_ids(tables, name, selection.conf, at.timestamp) if at and found else set()
@@ -136,8 +139,8 @@ def build_exclusions_page(
 def _find_placement(
     collections: CollectionService, selection: Selection, document_id: str
 ) -> DocumentPlacement | None:
-    found = list_placements(collections.tables, selection.name, document_id)
-    return next((one for one in found if one.conf == selection.conf and one.level == 0), None)
+    placements = list_placements(collections.tables, selection.name, document_id)
+    return next((one for one in placements if one.conf == selection.conf and one.level == 0), None)
 
 
 def _build_line(
@@ -173,21 +176,21 @@ def exclusions_html(
 ) -> HTMLResponse:
     """The documents taken out of themes, each with a way back."""
     there = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
-    found = build_exclusions_page(stores, collections, there, form.after)
+    exclusions_page = build_exclusions_page(stores, collections, there, form.after)
     conf = there.build_params()["conf"]
     here = link_to_exclusions(there.name, conf=conf)
     return render_page(
         request,
         "excluded.html",
-        heading=found.answer,
-        found=found,
+        heading=exclusions_page.answer,
+        found=exclusions_page,
         name=there.name,
         conf=there.conf,
         collection_href=link_to_collection(there.name, conf=conf),
         act_href=link_to_collection(there.name),
         first_page_href=here if form.after else None,
-        next_href=link_to_exclusions(there.name, conf=conf, after=found.next)
-        if found.next
+        next_href=link_to_exclusions(there.name, conf=conf, after=exclusions_page.next)
+        if exclusions_page.next
         else None,
         api_href=f"{API}{build_url(here, after=form.after)}" if conf is None else f"{API}{here}",
     )

@@ -90,7 +90,7 @@ def build_timelines(
         day: date for day in totals if (date := _to_date_within(day, earliest, latest)) is not None
     }
     periods = build_spans({date: totals[day] for day, date in dates.items()})
-    starts = [one.first for one in periods]
+    starts = [period.first for period in periods]
     period_of = {day: bisect_right(starts, date) - 1 for day, date in dates.items()}
     cohesions = _compute_cohesions(sample)
     numbers = {label: number for number, label in enumerate(sample.labels[: sample.clusters])}

@@ -118,11 +118,11 @@ def verified_html(
     request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
 ) -> HTMLResponse:
     """What became of the result of a manifest; what is none is told in its place, with status 400."""
-    told = parse_manifest_upload(request, sent)
+    manifest_upload = parse_manifest_upload(request, sent)
     try:
-        if not told:
+        if not manifest_upload:
             raise RefusedError(400, EMPTY_FORM_MESSAGE)
-        found = _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), told)
+        found = _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), manifest_upload)
     except RefusedError as error:
         return _render_page(request, 400, "This cannot be verified", None, str(error.detail))
     return _render_page(request, 200, _format_heading(found), found)

@@ -73,8 +73,8 @@ def _refuse(error: ParameterError) -> RefusedError:
 
 def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
     """Each parameter's name in the URL, and whether it may be repeated."""
-    for one in dependant.dependencies:
-        yield from _iter_parameters(one)
+    for dependency in dependant.dependencies:
+        yield from _iter_parameters(dependency)
     for param in dependant.query_params:
         kind = param.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -21,9 +21,9 @@ def text(seed: int, count: int) -> list[str]:
 
 
 def signed(words: Sequence[str]) -> bytes:
-    found = compute_signature(" ".join(words))
-    assert found is not None
-    return found
+    signature = compute_signature(" ".join(words))
+    assert signature is not None
+    return signature
 
 
 def truth(one: Sequence[str], other: Sequence[str]) -> float:
@@ -124,10 +124,10 @@ def test_of_too_little_text_nothing_is_told() -> None:
 
 @given(st.text(max_size=500))
 def test_any_text_is_taken(some: str) -> None:
-    found = compute_signature(some + "\ud800" + " ".join(text(1, 100)))
-    assert found is not None
-    assert len(found) == 256
-    assert all(-(2**63) <= band < 2**63 for band in compute_bands(found))
+    signature = compute_signature(some + "\ud800" + " ".join(text(1, 100)))
+    assert signature is not None
+    assert len(signature) == 256
+    assert all(-(2**63) <= band < 2**63 for band in compute_bands(signature))
 
 
 def test_it_says_the_same_on_every_machine() -> None:

@@ -24,10 +24,12 @@ MODEL, TEXT = hash_mark(b"model"), hash_mark(b"text")
 def test_a_vector_comes_back_with_what_it_is_of(numbers: list[float]) -> None:
     long = np.array(numbers, np.float32)
     vector = long / max(float(np.linalg.norm(long)), 1e-9)
-    found = decode_text_vector(encode_text_vector(MODEL, TEXT, vector))
-    assert (found.version, found.digest) == (MODEL, TEXT)
-    assert np.allclose(found.numbers, vector, atol=1e-3)
-    assert encode_text_vector(MODEL, TEXT, found.numbers) == encode_text_vector(MODEL, TEXT, vector)
+    text_vector = decode_text_vector(encode_text_vector(MODEL, TEXT, vector))
+    assert (text_vector.version, text_vector.digest) == (MODEL, TEXT)
+    assert np.allclose(text_vector.numbers, vector, atol=1e-3)
+    assert encode_text_vector(MODEL, TEXT, text_vector.numbers) == encode_text_vector(
+        MODEL, TEXT, vector
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def links(body: bytes, charset: str | None = None) -> list[str | None]:
 
 @pytest.mark.parametrize("version", ["0.90", "0.91", "0.92", "0.93", "0.94", "2.0"])
 def test_rss_of_every_version_is_read_strictly(version: str) -> None:
-    found = read_listing(rss(map(rss_item, LINKS), version=version), URL)
-    assert (found.kind, found.title, found.problem) == ("rss", "The paper", "")
-    assert [entry.link for entry in found.entries] == LINKS
-    first = found.entries[0]
+    listing = read_listing(rss(map(rss_item, LINKS), version=version), URL)
+    assert (listing.kind, listing.title, listing.problem) == ("rss", "The paper", "")
+    assert [entry.link for entry in listing.entries] == LINKS
+    first = listing.entries[0]
     assert (first.title, first.pub_date) == ("A title", "Sun, 22 Nov 2026 01:02:03 +0000")
     assert first.source_url == URL
 
@@ -44,14 +44,14 @@ def test_rss_of_every_version_is_read_strictly(version: str) -> None:
 def test_a_doctype_without_entities_is_no_hindrance() -> None:
     told = b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/r.dtd">'
     body = rss_of(LINKS).replace(b"<rss", told + b"<rss", 1)
-    found = read_listing(body, URL)
-    assert (found.problem, len(found.entries)) == ("", 3)
+    listing = read_listing(body, URL)
+    assert (listing.problem, len(listing.entries)) == ("", 3)
 
 
 def test_rdf_has_its_items_beside_the_channel() -> None:
-    found = read_listing(rdf(LINKS), URL)
-    assert found.kind == "rdf"
-    assert found.entries[0].pub_date == "Sun, 22 Nov 2026 00:02:03 +0000"
+    listing = read_listing(rdf(LINKS), URL)
+    assert listing.kind == "rdf"
+    assert listing.entries[0].pub_date == "Sun, 22 Nov 2026 00:02:03 +0000"
 
 
 def test_atom_takes_the_page_among_its_alternates() -> None:
@@ -60,9 +60,9 @@ def test_atom_takes_the_page_among_its_alternates() -> None:
         '<link rel="alternate" type="text/html" href="/page"/><link rel="edit" href="/edit"/>'
         "<updated>2026-11-22T05:00:00Z</updated><published>2026-11-21T23:30:00-01:00</published>"
     )
-    found = read_listing(atom([entry]), URL)
-    assert found.entries[0].link == "https://news.example.org/page"
-    assert found.entries[0].pub_date == "Sun, 22 Nov 2026 00:30:00 +0000"
+    listing = read_listing(atom([entry]), URL)
+    assert listing.entries[0].link == "https://news.example.org/page"
+    assert listing.entries[0].pub_date == "Sun, 22 Nov 2026 00:30:00 +0000"
 
 
 def test_relative_links_go_by_the_bases_around_them() -> None:
@@ -101,12 +101,12 @@ def test_what_a_feed_asks_for_is_noted() -> None:
         '<atom:link rel="hub" href="https://hub.example/"/><atom:link rel="self" href="/feed.xml"/>'
         '<atom:link rel="next" href="?page=2"/>'
     )
-    found = read_listing(rss_of(LINKS, head), URL)
-    told = found.hints
+    listing = read_listing(rss_of(LINKS, head), URL)
+    told = listing.hints
     assert (told.ttl_s, told.update_s) == (1800, 21_600)
     assert (told.hubs, told.cloud) == (("https://hub.example/",), "http://cloud.example:80/RPC2")
     assert told.self_url == URL
-    assert found.further == (f"{URL}?page=2",)
+    assert listing.further == (f"{URL}?page=2",)
 
 
 @pytest.mark.parametrize("odd", ["", "-5", "0", "soon", "٣", "1e9"])
@@ -128,20 +128,20 @@ def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
         {"id": "x", "external_url": "https://other.example/"},
         {"id": 5},
     ]
-    found = read_listing(
+    listing = read_listing(
         json_feed(
             items, next_url="/feed?2", hubs=[{"type": "WebSub", "url": "https://h.example/"}]
         ),
         URL,
     )
-    assert [entry.link for entry in found.entries] == [
+    assert [entry.link for entry in listing.entries] == [
         "https://news.example.org/a",
         "https://news.example.org/by-id",
         "https://other.example/",
         None,
     ]
-    assert found.further == ("https://news.example.org/feed?2",)
-    assert found.hints.hubs == ("https://h.example/",)
+    assert listing.further == ("https://news.example.org/feed?2",)
+    assert listing.hints.hubs == ("https://h.example/",)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
     ids=["cut", "entities", "blanks first", "controls", "tags", "charset", "wrapped"],
 )
 def test_a_broken_feed_still_gives_its_entries_and_says_what_is_wrong(broken: bytes) -> None:
-    found = read_listing(broken, URL)
-    assert {entry.link for entry in found.entries} >= set(LINKS[:2])
-    assert found.problem
+    listing = read_listing(broken, URL)
+    assert {entry.link for entry in listing.entries} >= set(LINKS[:2])
+    assert listing.problem
 
 
 def test_the_charset_of_the_server_counts_where_the_feed_names_none() -> None:
@@ -179,30 +179,32 @@ def test_a_feed_in_utf_16_is_read() -> None:
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
 def test_entities_are_never_expanded(coding: str) -> None:
     try:
-        found = read_listing(BOMB.decode().encode(coding), URL)
+        listing = read_listing(BOMB.decode().encode(coding), URL)
     except DamagedInputError:
         return
-    assert all("hahaha" not in str(entry) for entry in found.entries)
+    assert all("hahaha" not in str(entry) for entry in listing.entries)
 
 
 def test_nothing_of_this_machine_comes_in_through_an_entity(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of this machine")
     try:
-        found = read_listing(leaking(str(secret)), URL)
+        listing = read_listing(leaking(str(secret)), URL)
     except DamagedInputError:
         return
-    assert all("of this machine" not in str(entry) for entry in found.entries)
+    assert all("of this machine" not in str(entry) for entry in listing.entries)
 
 
 def test_more_entries_than_are_kept_are_counted() -> None:
-    found = read_listing(rss("<item/>" for _ in range(ENTRIES_MAX + 7)), URL)
-    assert (len(found.entries), found.cut) == (ENTRIES_MAX, 7)
+    listing = read_listing(rss("<item/>" for _ in range(ENTRIES_MAX + 7)), URL)
+    assert (len(listing.entries), listing.cut) == (ENTRIES_MAX, 7)
 
 
 def test_endless_texts_are_cut() -> None:
-    found = read_listing(rss([rss_item("https://a.example/" + "x" * 100_000, "t" * 100_000)]), URL)
-    (entry,) = found.entries
+    listing = read_listing(
+        rss([rss_item("https://a.example/" + "x" * 100_000, "t" * 100_000)]), URL
+    )
+    (entry,) = listing.entries
     assert len(entry.title or "") == TITLE_MAX_CHARS
     assert len(entry.link or "") == URL_MAX_CHARS + 1
 
@@ -233,10 +235,10 @@ def test_json_nested_too_deeply_is_refused() -> None:
 def test_any_bytes_are_a_listing_or_refused(body: bytes) -> None:
     for start in (b"", b"<rss><channel><item>", b"<urlset><url><loc>", b'{"items": [{"url":'):
         try:
-            found = read_listing(start + body, URL)
+            listing = read_listing(start + body, URL)
         except DamagedInputError:
             continue
-        assert found.kind
+        assert listing.kind
 
 
 HISTORY = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
@@ -258,8 +260,8 @@ def test_where_a_feed_lists_what_came_before(
     head: str, older: str, is_complete: bool, broken: str
 ) -> None:
     entry = f'<title>{broken}</title><link href="https://a.example.org/1"/>'
-    found = read_listing(atom([entry], head, HISTORY), "https://a.example.org/feed", None)
-    assert (found.older, found.is_complete, bool(found.problem)) == (
+    listing = read_listing(atom([entry], head, HISTORY), "https://a.example.org/feed", None)
+    assert (listing.older, listing.is_complete, bool(listing.problem)) == (
         older,
         is_complete,
         bool(broken),

@@ -47,7 +47,7 @@ def test_opml_that_was_written_comes_back(told: list[tuple[str, str]]) -> None:
         for number, (title, folder) in enumerate(told)
     ]
     back = read_opml(write_opml(outlines, "Feeds", NOW))
-    assert {one.url for one in back} == {one.url for one in outlines}
+    assert {one.url for one in back} == {outline.url for outline in outlines}
     assert len(back) == len(outlines)
 
 
@@ -73,9 +73,9 @@ def test_what_is_no_opml_is_refused(body: bytes) -> None:
 
 
 def test_rows_of_the_api_keep_all_their_fields() -> None:
-    found = read_listing(api_rows(17, 2), API)
-    first = found.entries[0]
-    assert found.kind == "rss-fetcher"
+    listing = read_listing(api_rows(17, 2), API)
+    first = listing.entries[0]
+    assert listing.kind == "rss-fetcher"
     assert (first.link, first.via) == ("https://news.example.org/17", "17@rss.example.org")
     assert first.pub_date == "Sun, 22 Nov 2026 01:02:03 -0000"
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
@@ -92,9 +92,9 @@ def test_rows_of_the_api_that_are_odd_are_counted_and_never_fatal() -> None:
         "row",
         None,
     ]
-    found = read_listing(json.dumps({"status": "OK", "results": rows}).encode(), API)
-    assert [entry.link for entry in found.entries] == [None, None, None]
-    assert found.problem.startswith("2 rows")
+    listing = read_listing(json.dumps({"status": "OK", "results": rows}).encode(), API)
+    assert [entry.link for entry in listing.entries] == [None, None, None]
+    assert listing.problem.startswith("2 rows")
 
 
 def test_an_answer_of_the_api_that_is_not_well_is_refused() -> None:

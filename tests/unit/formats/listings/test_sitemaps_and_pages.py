@@ -23,8 +23,8 @@ NEWS = (
 
 
 def test_a_set_of_addresses() -> None:
-    found = read_listing(sitemap(LINKS), URL)
-    assert (found.kind, [entry.link for entry in found.entries]) == ("sitemap", LINKS)
+    listing = read_listing(sitemap(LINKS), URL)
+    assert (listing.kind, [entry.link for entry in listing.entries]) == ("sitemap", LINKS)
 
 
 def test_a_news_sitemap_tells_title_and_day_and_the_last_change_is_no_publication() -> None:
@@ -50,9 +50,9 @@ def test_pictures_and_videos_of_an_address_are_not_taken_for_it() -> None:
 
 
 def test_an_index_leads_to_further_ones() -> None:
-    found = read_listing(sitemap_index([*LINKS, "/c.xml"]), URL)
-    assert (found.kind, found.entries) == ("sitemap-index", ())
-    assert found.further == (*LINKS, "https://news.example.org/c.xml")
+    listing = read_listing(sitemap_index([*LINKS, "/c.xml"]), URL)
+    assert (listing.kind, listing.entries) == ("sitemap-index", ())
+    assert listing.further == (*LINKS, "https://news.example.org/c.xml")
 
 
 def test_gzip_is_unpacked_whatever_it_is_called() -> None:
@@ -74,14 +74,14 @@ def test_damaged_gzip_is_refused() -> None:
 
 def test_more_addresses_than_the_protocol_allows_are_counted() -> None:
     body = sitemap(f"https://news.example.org/{number}" for number in range(50_003))
-    found = read_listing(body, URL)
-    assert (len(found.entries), found.cut) == (50_000, 3)
+    listing = read_listing(body, URL)
+    assert (len(listing.entries), listing.cut) == (50_000, 3)
 
 
 def test_a_broken_sitemap_gives_what_it_holds_and_says_so() -> None:
-    found = read_listing(sitemap(LINKS).replace(b"&amp;", b"&").replace(b"</urlset>", b""), URL)
-    assert len(found.entries) == 2
-    assert found.problem
+    listing = read_listing(sitemap(LINKS).replace(b"&amp;", b"&").replace(b"</urlset>", b""), URL)
+    assert len(listing.entries) == 2
+    assert listing.problem
 
 
 def test_a_namespace_that_holds_a_brace_is_no_error_of_ours() -> None:
@@ -97,9 +97,12 @@ def test_a_sitemap_with_entities_is_refused() -> None:
 
 def test_lines_of_addresses() -> None:
     body = b"\xef\xbb\xbfhttps://a.example/1\r\n\r\n# remark\n  https://a.example/2  \n"
-    found = read_listing(body, URL)
-    assert found.kind == "url-list"
-    assert [entry.link for entry in found.entries] == ["https://a.example/1", "https://a.example/2"]
+    listing = read_listing(body, URL)
+    assert listing.kind == "url-list"
+    assert [entry.link for entry in listing.entries] == [
+        "https://a.example/1",
+        "https://a.example/2",
+    ]
 
 
 PAGE = b"""<html><head><title>Front</title><base href="/news/">
@@ -111,13 +114,13 @@ PAGE = b"""<html><head><title>Front</title><base href="/news/">
 
 
 def test_a_page_gives_its_links_once_and_the_feeds_it_names() -> None:
-    found = read_listing(PAGE, URL)
-    assert (found.kind, found.title) == ("page", "Front")
-    assert [entry.link for entry in found.entries] == [
+    listing = read_listing(PAGE, URL)
+    assert (listing.kind, listing.title) == ("page", "Front")
+    assert [entry.link for entry in listing.entries] == [
         "https://news.example.org/news/one",
         "https://other.example/2",
     ]
-    assert found.further == ("https://news.example.org/feed.xml",)
+    assert listing.further == ("https://news.example.org/feed.xml",)
 
 
 def test_a_page_of_endless_links_is_cut() -> None:
@@ -127,13 +130,13 @@ def test_a_page_of_endless_links_is_cut() -> None:
 
 def test_what_a_sitemap_or_an_index_says_of_changes_is_kept_by_address() -> None:
     body = sitemap(["/1", "/2"], "<lastmod>2025-01-02</lastmod>")
-    found = read_listing(body, "https://a.example.org/sitemap.xml", None)
+    listing = read_listing(body, "https://a.example.org/sitemap.xml", None)
     day = "Thu, 02 Jan 2025 00:00:00 -0000"
-    assert found.changed == {f"https://a.example.org/{n}": day for n in (1, 2)}
-    assert {one.pub_date for one in found.entries} == {None}
+    assert listing.changed == {f"https://a.example.org/{n}": day for n in (1, 2)}
+    assert {entry.pub_date for entry in listing.entries} == {None}
     index = sitemap_index(["/a.xml"]).replace(b"</loc>", b"</loc><lastmod>2025-01-02</lastmod>")
     assert read_listing(index, "https://a.example.org/", None).changed == {
         "https://a.example.org/a.xml": day
     }
     broken = body.replace(b"<url>", b"<b><url>", 1)
-    assert read_listing(broken, "https://a.example.org/", None).changed == found.changed
+    assert read_listing(broken, "https://a.example.org/", None).changed == listing.changed

@@ -61,9 +61,9 @@ def test_failures_that_differ_by_numbers_are_one_group_with_first_last_and_sampl
     stores: Stores,
 ) -> None:
     fail(stores, *range(9))
-    found = list_failures(stores.records, FailureQuery())
-    assert (found.total, found.groups_total) == (9, 3)
-    slow = next(one for one in found.groups if one.reason is Reason.TIMEOUT)
+    failures = list_failures(stores.records, FailureQuery())
+    assert (failures.total, failures.groups_total) == (9, 3)
+    slow = next(group for group in failures.groups if group.reason is Reason.TIMEOUT)
     assert (slow.count, slow.cause, slow.host) == (3, "stopped after … s", "slow.example")
     assert (slow.first_at, slow.last_at) == (NOW, NOW + timedelta(minutes=6))
     assert slow.sample is not None
@@ -99,8 +99,8 @@ def test_accepted_failures_are_counted_apart_and_wait_no_more(stores: Stores) ->
     assert (
         accept(stores, [reader()], FailureQuery(reason="broken-pdf"), clock, "no copy is left") == 1
     )
-    found = list_failures(stores.records, FailureQuery())
-    assert (found.total, found.accepted) == (2, 1)
+    failures = list_failures(stores.records, FailureQuery())
+    assert (failures.total, failures.accepted) == (2, 1)
     counted = count_entries(stores.records)
     assert counted.dropped == {"accepted": 1}
     assert counted.is_balanced
@@ -170,7 +170,11 @@ def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(
             _act(stores, state, act, number, whole=whole)
             _agrees(stores, state)
         books = audit_accounts(stores, {"library": list_readers(Settings())})
-        assert [one for one in books.fault_texts if "extract_pdf" in one or "tally" in one] == []
+        assert [
+            fault_text
+            for fault_text in books.fault_texts
+            if "extract_pdf" in fault_text or "tally" in fault_text
+        ] == []
 
 
 def _act(stores: Stores, state: dict[int, str], act: str, number: int, *, whole: bool) -> None:
@@ -206,9 +210,12 @@ def _agrees(stores: Stores, state: dict[int, str]) -> None:
     assert sum(counted.quarantined.values()) == numbers.get("failed", 0)
     assert counted.pending == numbers.get("pending", 0)
     assert counted.dropped.get("accepted", 0) == numbers.get("accepted", 0)
-    found = list_failures(stores.records, FailureQuery())
-    assert (found.total, found.accepted) == (numbers.get("failed", 0), numbers.get("accepted", 0))
-    assert sum(one.count for one in found.groups) == found.total
+    failures = list_failures(stores.records, FailureQuery())
+    assert (failures.total, failures.accepted) == (
+        numbers.get("failed", 0),
+        numbers.get("accepted", 0),
+    )
+    assert sum(group.count for group in failures.groups) == failures.total
     depth = stores.queue.get_depth(reader())
-    assert (depth.quarantined, depth.ready) == (found.total, counted.pending)
+    assert (depth.quarantined, depth.ready) == (failures.total, counted.pending)
     assert stores.ledger.recount() == []

@@ -39,10 +39,10 @@ def test_a_page_has_words_or_none_or_it_is_not_known(
 ) -> None:
     strip = build_page_strip(replace(ROW, status=status), text)
     assert strip is not None
-    assert [one.words for one in strip.cells] == words
-    assert [one.page for one in strip.cells] == [1, 2, 3]
+    assert [cell.words for cell in strip.cells] == words
+    assert [cell.page for cell in strip.cells] == [1, 2, 3]
     assert (strip.with_text, strip.without_text, strip.unknown) == (
-        sum(bool(one) for one in words),
+        sum(bool(word) for word in words),
         words.count(0),
         words.count(None),
     )

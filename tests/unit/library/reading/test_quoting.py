@@ -15,14 +15,16 @@ TEXTS = st.text(alphabet="abé \n\f\u0301ф漢", max_size=60)
 @given(TEXTS, st.integers(0, 60), st.integers(0, 60))
 def test_whatever_stands_in_a_text_is_found_there(text: str, one: int, other: int) -> None:
     quote = text[min(one, other) : max(one, other)]
-    found = find_quotation(quote, text, None, has_pages=False)
+    quotation = find_quotation(quote, text, None, has_pages=False)
     words = " ".join(unicodedata.normalize("NFC", quote).split())
     if not words:
-        assert found is None
-    elif found is not None:
-        there = " ".join(unicodedata.normalize("NFC", text[found.start : found.end]).split())
+        assert quotation is None
+    elif quotation is not None:
+        there = " ".join(
+            unicodedata.normalize("NFC", text[quotation.start : quotation.end]).split()
+        )
         assert words in there
-        assert found.count >= 1
+        assert quotation.count >= 1
     else:
         # A piece begins or ends between a letter and its accent, which are one character of the text.
         assert words not in " ".join(unicodedata.normalize("NFC", text).split())
@@ -33,26 +35,28 @@ def test_the_page_of_words_is_told_and_their_place_is_of_it(
     pages: list[str], data: st.DataObject
 ) -> None:
     quote = data.draw(st.sampled_from(pages))
-    found = find_quotation(quote, "\f".join(pages), None, has_pages=True)
+    quotation = find_quotation(quote, "\f".join(pages), None, has_pages=True)
     if not quote.split():
-        assert found is None
+        assert quotation is None
         return
-    assert found is not None
-    assert found.page is not None
-    rest = "\f".join(pages[found.page - 1 :])
-    assert rest[found.start : found.end].split() == quote.split() or found.quote in " ".join(
-        rest[found.start : found.end].split()
+    assert quotation is not None
+    assert quotation.page is not None
+    rest = "\f".join(pages[quotation.page - 1 :])
+    assert rest[
+        quotation.start : quotation.end
+    ].split() == quote.split() or quotation.quote in " ".join(
+        rest[quotation.start : quotation.end].split()
     )
-    again = find_quotation(quote, "\f".join(pages), found.page, has_pages=True)
-    assert again is None or (again.start, again.end) == (found.start, found.end)
+    again = find_quotation(quote, "\f".join(pages), quotation.page, has_pages=True)
+    assert again is None or (again.start, again.end) == (quotation.start, quotation.end)
 
 
 def test_words_are_found_though_a_page_lays_them_out_anew() -> None:
     text = "Rain fell.\n\nThe  river\nrose at the cafe\u0301 bridge."
-    found = find_quotation(" river rose at\tthe café ", text, None, has_pages=False)
-    assert found is not None
-    assert text[found.start : found.end] == "river\nrose at the cafe\u0301"
-    assert found.search == '"river rose at the café"'
+    quotation = find_quotation(" river rose at\tthe café ", text, None, has_pages=False)
+    assert quotation is not None
+    assert text[quotation.start : quotation.end] == "river\nrose at the cafe\u0301"
+    assert quotation.search == '"river rose at the café"'
     assert find_quotation("river rise", text, None, has_pages=False) is None
 
 

@@ -15,7 +15,7 @@ TEXTS = st.text(alphabet="ab c\n图書", max_size=60)
 
 
 def _words(stretches: list[DiffSpan]) -> str:
-    return "".join("".join(one.text.split()) for one in stretches)
+    return "".join("".join(stretch.text.split()) for stretch in stretches)
 
 
 @given(TEXTS, TEXTS)

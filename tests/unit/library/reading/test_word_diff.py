@@ -15,11 +15,13 @@ TEXTS = st.text(alphabet="ab c\n图書", max_size=60)
 
 
 def told(diff: WordDiff) -> list[tuple[str, str]]:
-    return [(str(one.kind), one.text.strip()) for one in diff.stretches]
+    return [(str(stretch.kind), stretch.text.strip()) for stretch in diff.stretches]
 
 
 def side(diff: WordDiff, left_out: DiffKind) -> list[str]:
-    return "".join(one.text for one in diff.stretches if one.kind is not left_out).split()
+    return "".join(
+        stretch.text for stretch in diff.stretches if stretch.kind is not left_out
+    ).split()
 
 
 def test_one_word_is_told_in_its_place() -> None:
@@ -32,7 +34,9 @@ def test_one_word_is_told_in_its_place() -> None:
 
 def test_a_paragraph_that_was_added_is_one_stretch() -> None:
     diff = diff_words("One.\nThree.", "One.\nTwo of them.\nThree.")
-    assert [one.kind for one in diff.stretches if one.kind is not DiffKind.SAME] == [DiffKind.ADDED]
+    assert [stretch.kind for stretch in diff.stretches if stretch.kind is not DiffKind.SAME] == [
+        DiffKind.ADDED
+    ]
     assert diff.added == 3
     assert "\n\n" in diff.stretches[0].text
 

@@ -65,7 +65,7 @@ def test_a_sha1_and_its_beginning_lead_to_the_file(home: tuple[Stores, Filled]) 
 def test_a_url_and_a_story_id_lead_to_the_story(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     versions = find_direct_hits(stores, filled.twice_url)
-    assert [one.named for one in versions] == [Identifier.URL, Identifier.URL]
+    assert [version.named for version in versions] == [Identifier.URL, Identifier.URL]
     (one,) = find_direct_hits(stores, filled.story_id)
     assert (one.named, one.kind) == (Identifier.STORY_ID, "story")
 
@@ -73,7 +73,9 @@ def test_a_url_and_a_story_id_lead_to_the_story(home: tuple[Stores, Filled]) -> 
 def test_a_doi_and_a_file_name_lead_to_their_document(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     for text in ("10.5555/ABC.1", "https://doi.org/10.5555/abc.1", "big report.PDF"):
-        assert [one.sha1hex for one in find_direct_hits(stores, text)] == [filled.pdfs[0]]
+        assert [direct_hit.sha1hex for direct_hit in find_direct_hits(stores, text)] == [
+            filled.pdfs[0]
+        ]
     assert find_direct_hits(stores, "report.pdf") == []
 
 

@@ -33,7 +33,9 @@ def test_children_stand_below_what_they_were_made_of_in_their_order() -> None:
         row("link", "fetch", None, 1),
         row("note-1", "write", ("link", "fetch"), 2),
     ]
-    assert [(one.depth, one.row.message_id, one.row.step) for one in build_branches(rows)] == [
+    assert [
+        (branch.depth, branch.row.message_id, branch.row.step) for branch in build_branches(rows)
+    ] == [
         (0, "link", "fetch"),
         (1, "link", "write"),
         (1, "note-1", "write"),
@@ -57,12 +59,12 @@ def test_every_row_is_told_once_whatever_its_parents_say(
     facts: list[tuple[str, str, tuple[str, str] | None, int]],
 ) -> None:
     """Also rows that are each other's parents."""
-    rows = [row(*one) for one in facts]
-    told = build_branches(rows)
-    assert sorted((one.row.message_id, one.row.step) for one in told) == sorted(
+    rows = [row(*fact) for fact in facts]
+    branches = build_branches(rows)
+    assert sorted((one.row.message_id, one.row.step) for one in branches) == sorted(
         (one.message_id, one.step) for one in rows
     )
-    assert all(two.depth <= one.depth + 1 for one, two in itertools.pairwise(told))
+    assert all(two.depth <= one.depth + 1 for one, two in itertools.pairwise(branches))
 
 
 def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
@@ -76,13 +78,16 @@ def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
             parent_step="identify",
         )
         stores.ledger.write([said(BODY, "identify", 0), later])
-        found = find_entry_history(stores.records, BODY.capture_id)
-        assert found is not None
-        assert [(one.depth, one.row.step) for one in found.branches] == [
+        entry_history = find_entry_history(stores.records, BODY.capture_id)
+        assert entry_history is not None
+        assert [(branch.depth, branch.row.step) for branch in entry_history.branches] == [
             (0, "identify"),
             (1, "note"),
         ]
-        assert (found.total, [one.outcome for one in found.entries]) == (2, ["done"])
+        assert (entry_history.total, [one.outcome for one in entry_history.entries]) == (
+            2,
+            ["done"],
+        )
         assert find_entry_history(stores.records, "nothing") is None
 
 
@@ -99,8 +104,8 @@ def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path:
             for number in range(25)
         ]
         stores.ledger.enter([], rows, ["identify"])
-        told = find_entry_histories(stores.records, f" {url}#part ")
-        assert (told.total, len(told.stories)) == (25, 20)
-        assert [one.entry_id for one in told.stories][:2] == ["poll-24", "poll-23"]
+        entry_histories = find_entry_histories(stores.records, f" {url}#part ")
+        assert (entry_histories.total, len(entry_histories.stories)) == (25, 20)
+        assert [story.entry_id for story in entry_histories.stories][:2] == ["poll-24", "poll-23"]
         assert find_entry_histories(stores.records, "poll-03").total == 1
         assert find_entry_histories(stores.records, "https://example.org/").stories == []

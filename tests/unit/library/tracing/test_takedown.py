@@ -224,7 +224,7 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
     while True:
         left = [killed]
         names = ("records", "blobs", "index", "table")
-        dying = replace(stores, **{one: Dying(getattr(stores, one), left) for one in names})
+        dying = replace(stores, **{name: Dying(getattr(stores, name), left) for name in names})
         try:
             row = taking_down(dying, who=who)(wanted(sha1hex))
             break

@@ -84,7 +84,9 @@ def test_killed_between_any_two_acts_no_warc_is_forgotten(
         left = [killed]
         acts = ("put", "delete", "change", "change_each", "purge")
         names = ("records", "blobs", "index", "table", "archive")
-        dying = replace(stores, **{one: Dying(getattr(stores, one), left, acts) for one in names})
+        dying = replace(
+            stores, **{name: Dying(getattr(stores, name), left, acts) for name in names}
+        )
         try:
             done = taking_down(dying, who=who)(wanted(sha1hex)).finished is not None
         except KilledError:

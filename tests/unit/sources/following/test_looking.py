@@ -37,7 +37,7 @@ def test_a_large_index_is_read_on_over_further_polls_until_its_end(
     index_of(world)
     row = world.add("/index.xml")
     polls = [world.poll(row) for _ in range(3)]
-    assert [(one.new, one.row.mark) for one in polls] == [(3, 3), (3, 6), (1, 0)]
+    assert [(poll.new, poll.row.mark) for poll in polls] == [(3, 3), (3, 6), (1, 0)]
     shortest = timedelta(seconds=world.polling.bounds.min_s)
     assert polls[0].row.next_poll == world.place.clock() + shortest
     assert polls[2].row.next_poll > world.place.clock() + shortest

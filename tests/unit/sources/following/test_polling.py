@@ -28,7 +28,7 @@ def test_new_links_enter_once_and_say_where_they_were_found(world: World) -> Non
     first = world.poll(row)
     assert (first.new, first.error) == (3, None)
     links = world.waiting()
-    assert [one.url for one in links] == LINKS[:3]
+    assert [link.url for link in links] == LINKS[:3]
     found = links[0]
     assert (found.collection, found.input_id) == ("papers", f"{row.source_id}.000001")
     told = found.rss_entry
@@ -38,12 +38,12 @@ def test_new_links_enter_once_and_say_where_they_were_found(world: World) -> Non
     assert world.poll(row).new == 1
     assert [one.url for one in world.waiting()] == LINKS[3:]
     polls = world.polls()
-    assert [(one.kind, one.entries, one.finished) for one in polls] == [
+    assert [(poll.kind, poll.entries, poll.finished) for poll in polls] == [
         ("poll", 3, True),
         ("poll", 1, True),
     ]
     assert json.loads(polls[1].fingerprint)["known"] == 3
-    assert {one.input_id for one in world.entered()} == {one.input_id for one in polls}
+    assert {one.input_id for one in world.entered()} == {poll.input_id for poll in polls}
 
 
 def test_a_source_that_was_removed_and_is_added_again_loses_no_link(world: World) -> None:
@@ -89,9 +89,10 @@ def test_links_that_were_refused_can_be_looked_up(world: World) -> None:
     assert (found.reason, found.source_id, found.url) == ("non-news", row.source_id, video)
     assert found.refused_at == world.place.clock()
     assert found.input_id == f"{row.source_id}.000001"
-    assert [one.reason for one in list_refused_links(world.place.records, "http://[::1]/x")] == [
-        "bad-host"
-    ]
+    assert [
+        refused_link.reason
+        for refused_link in list_refused_links(world.place.records, "http://[::1]/x")
+    ] == ["bad-host"]
     later(world, hours=1)
     # Still listed: it was refused when it was new.
     world.poll(row)
@@ -265,8 +266,8 @@ def test_the_api_is_asked_behind_its_mark_until_there_is_no_more(
     assert (second.new, second.row.mark) == (1, 8)
     assert second.row.next_poll > world.place.clock()
     links = world.waiting()
-    assert {one.rss_entry.source_feed_id for one in links} == {70}
-    assert all("@127.0.0.1" in (one.rss_entry.via or "") for one in links)
+    assert {link.rss_entry.source_feed_id for link in links} == {70}
+    assert all("@127.0.0.1" in (link.rss_entry.via or "") for link in links)
 
 
 def test_of_two_who_would_poll_a_source_one_does(world: World) -> None:

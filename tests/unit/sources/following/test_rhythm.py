@@ -57,9 +57,9 @@ rows = st.builds(
 
 @given(rows, st.floats(0, 1e9))
 def test_no_source_is_ever_polled_outside_the_bounds(row: SourceRow, asked_s: float) -> None:
-    found = compute_interval_s(row, BOUNDS, NOW, asked_s)
+    interval_s = compute_interval_s(row, BOUNDS, NOW, asked_s)
     longest = DEAD_S if is_dead(row, NOW) else BOUNDS.max_s
-    assert BOUNDS.min_s <= found <= longest * (1 + JITTER)
+    assert BOUNDS.min_s <= interval_s <= longest * (1 + JITTER)
 
 
 def simulate(
@@ -69,10 +69,10 @@ def simulate(
     now_s, seen_to, missed, delays, polls = 0.0, 0, 0, [], []
     row = replace(row, rate_day=None, listed=0, last_well=None)
     while now_s < days * DAY_S:
-        there = sum(one <= now_s for one in arrivals)
+        there = sum(arrival <= now_s for arrival in arrivals)
         new = there - seen_to
         missed += max(0, new - window)
-        delays += [now_s - one for one in arrivals[seen_to:there]]
+        delays += [now_s - arrival for arrival in arrivals[seen_to:there]]
         elapsed_s = now_s - polls[-1] if polls else 0.0
         rate = row.rate_day
         recent_day, listed = 0.0, min(there, window)
@@ -90,7 +90,7 @@ def simulate(
 
 def test_a_feed_of_one_a_day_is_polled_a_few_times_a_day() -> None:
     polls, missed, delays = simulate([DAY_S * (one + 0.3) for one in range(28)], 20, 28)
-    settled = [one for one in polls if one > 14 * DAY_S]
+    settled = [poll for poll in polls if poll > 14 * DAY_S]
     assert missed == 0
     assert 14 <= len(settled) <= 5 * 14
     assert max(delays[14:]) < 0.7 * DAY_S
@@ -111,8 +111,8 @@ def test_a_busy_feed_is_polled_before_its_window_is_full() -> None:
 def test_a_dead_quiet_feed_is_polled_once_a_day_and_wakes_up() -> None:
     arrivals = [60 * DAY_S + one * 1800.0 for one in range(400)]
     polls, _, _ = simulate(arrivals, 50, 70)
-    quiet = [one for one in polls if 30 * DAY_S < one < 60 * DAY_S]
-    awake = [one for one in polls if one > 65 * DAY_S]
+    quiet = [poll for poll in polls if 30 * DAY_S < poll < 60 * DAY_S]
+    awake = [poll for poll in polls if poll > 65 * DAY_S]
     assert 27 <= len(quiet) <= 30
     assert len(awake) > 5 * 20
 
@@ -122,7 +122,7 @@ def test_a_feed_that_wakes_up_loses_what_the_first_poll_missed_and_no_more() -> 
     quiet = [DAY_S * one / 2 for one in range(28)]
     burst = [14 * DAY_S + one * DAY_S / 150 for one in range(150)]
     polls, missed, delays = simulate(quiet + burst, 20, 15)
-    first = next(one for one in polls if one >= 14 * DAY_S + 1)
+    first = next(poll for poll in polls if poll >= 14 * DAY_S + 1)
     assert missed <= max(0.0, (first - 14 * DAY_S) * 150 / DAY_S - 20) + 1
     assert len(polls) < 200
     woken = sorted(delays[len(quiet) :])

@@ -254,7 +254,7 @@ def test_a_file_that_breaks_off_is_fetched_again(world: World, server: Answering
     assert len(server.asked) == 1 + 2
     assert list((world.folder / "home" / "inbox").iterdir()) == []
     server.answers["/x"] = Given(200, body)
-    assert len([one for one in source.iter_entries(row) if hasattr(one, "item")]) == 30
+    assert len([entry for entry in source.iter_entries(row) if hasattr(entry, "item")]) == 30
 
 
 IDS = ["collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"]
@@ -290,9 +290,9 @@ def test_ids_alone_are_fetched_blind(world: World) -> None:
     world.take(world.source(world.file("ids", ["downloads_id", "5", "6", "5"]), form=DOWNLOADS))
     world.take(world.source(world.file("bare", ["7", "x", "8"]), form=DOWNLOADS))
     links = world.links()
-    assert [one.rss_entry.link for one in links] == ["5", "6", "7", "8"]
-    assert {one.final_url for one in links} == {NEED_CANONICAL_URL}
-    assert {(one.fetch_timestamp, one.domain) for one in links} == {(None, "")}
+    assert [link.rss_entry.link for link in links] == ["5", "6", "7", "8"]
+    assert {link.final_url for link in links} == {NEED_CANONICAL_URL}
+    assert {(link.fetch_timestamp, link.domain) for link in links} == {(None, "")}
     assert [row.tally for row in world.inputs()] in (
         [{"repeated": 1}, {"bad-index-line": 1}],
         [{"bad-index-line": 1}, {"repeated": 1}],

@@ -21,13 +21,13 @@ def read(
     """Addresses, what was counted, and marks."""
     row = row or next(source.iter_inputs())
     urls, counted, marks = [], dict[str, int](), []
-    for one in source.iter_entries(row):
-        if isinstance(one, Entry):
-            urls.append(one.url)
-        elif isinstance(one, Mapping):
-            counted |= {name: counted.get(name, 0) + count for name, count in one.items()}
+    for entry in source.iter_entries(row):
+        if isinstance(entry, Entry):
+            urls.append(entry.url)
+        elif isinstance(entry, Mapping):
+            counted |= {name: counted.get(name, 0) + count for name, count in entry.items()}
         else:
-            marks.append(one)
+            marks.append(entry)
     return urls, counted, marks
 
 

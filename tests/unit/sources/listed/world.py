@@ -100,9 +100,12 @@ class World:
         found = []
         while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
             messages = [one.message for one in taken]
-            found += [decode(one, Link) for one in messages]
+            found += [decode(message, Link) for message in messages]
             now = self.place.clock()
-            rows = [build_decided_row(one, FETCH, Verdict.DONE, None, "", now) for one in messages]
+            rows = [
+                build_decided_row(message, FETCH, Verdict.DONE, None, "", now)
+                for message in messages
+            ]
             self.place.ledger.write(rows)
             self.place.queue.settle(taken)
         return [one for one in found if isinstance(one, Link)]

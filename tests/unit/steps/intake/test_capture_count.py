@@ -106,7 +106,7 @@ def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Be
 def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE)
     persist(bench)([identified(captures[0])])
-    others = [build_cdx_row(one, page_file(), one.place, LATER) for one in captures[1:]]
+    others = [build_cdx_row(capture, page_file(), capture.place, LATER) for capture in captures[1:]]
     bench.records.put(others[:1])
 
     class Outrun:

@@ -69,15 +69,17 @@ def persist(bench: Bench, captures: Sequence[Capture], changed: list[str] | None
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     noted: list[str] = [] if changed is None else changed
     step = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
-    for one in captures:
-        found = [item for item in identify(one).items if isinstance(item, IdentifiedCapture)]
+    for capture in captures:
+        found = [item for item in identify(capture).items if isinstance(item, IdentifiedCapture)]
         made = (item for result in step(found) for item in result.items)
         noted += [item.sha1hex for item in made if isinstance(item, UnindexedFile)]
 
 
 def rights(bench: Bench, *captures: Capture) -> list[Rights]:
-    found = load_capture_rights(bench.records, {one.id: "0" * 40 for one in captures})
-    return [found[one.id] for one in captures]
+    capture_rights = load_capture_rights(
+        bench.records, {capture.id: "0" * 40 for capture in captures}
+    )
+    return [capture_rights[capture.id] for capture in captures]
 
 
 def told(bench: Bench, *captures: Capture) -> list[tuple[str | None, tuple[str, ...]]]:
@@ -188,9 +190,9 @@ def test_what_was_taken_down_leaves_no_rows(bench: Bench) -> None:
     robots, known = file(bench, OPEN, hours(0)), page(bench, "a1", hours(1))
     persist(bench, [robots, known])
     sha1hexes = [describe(OPEN, None).sha1, describe(PAGE + b"a1", None).sha1]
-    removed = {type(row) for one in sha1hexes for row in iter_file_rows(bench.records, one)}
+    removed = {type(row) for sha1hex in sha1hexes for row in iter_file_rows(bench.records, sha1hex)}
     assert {CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow} <= removed
-    bench.records.put([TakedownRow(one, "other", "", "me", LATER) for one in sha1hexes])
+    bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER) for sha1hex in sha1hexes])
     persist(bench, [robots, known])
     for kind in (CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow):
         assert list(bench.records.find(kind)) == []

@@ -58,8 +58,10 @@ def persist(bench: Bench, *captures: Capture) -> list[object]:
     step = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     return [
         made
-        for one in captures
-        for result in step([it for it in identify(one).items if isinstance(it, IdentifiedCapture)])
+        for capture in captures
+        for result in step(
+            [item for item in identify(capture).items if isinstance(item, IdentifiedCapture)]
+        )
         for made in result.items
     ]
 

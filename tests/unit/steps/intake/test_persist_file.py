@@ -157,7 +157,7 @@ def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
     first, second = bench.in_warc(PAGE, PAGE)
     both = [identified(first), identified(second)]
     results = step(both) if together else [*step(both[:1]), *step(both[1:])]
-    assert [one.disposition.verdict for one in results] == [Verdict.DONE, Verdict.DROPPED]
+    assert [result.disposition.verdict for result in results] == [Verdict.DONE, Verdict.DROPPED]
     assert results[1].disposition == drop(Reason.DUPLICATE, f"same bytes as capture {first.id}")
     assert (len(results[0].items), results[1].items) == (1, ())
     assert _owner(bench) == first.id
@@ -230,7 +230,7 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
     step = _copying(bench)
     pdf, (page, repeat) = _pdf_in_warc(bench), bench.in_warc(PAGE, PAGE)
     results = step([identified(pdf, PDF), identified(page), identified(repeat)])
-    assert [one.items for one in results] == [
+    assert [result.items for result in results] == [
         (
             UnextractedPdf(pdf, pdf_file()),
             UngrobidedPdf(pdf, pdf_file()),
@@ -247,9 +247,9 @@ def test_what_nothing_reads_is_kept_and_says_so(step: PersistFileStep, bench: Be
     body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
     loose, (recorded,) = bench.loose(body, None), bench.in_warc(body + b"%", mime="text/plain")
     results = step([identified(loose, body), identified(recorded, body + b"%")])
-    told = [(one.disposition.verdict, one.disposition.reason) for one in results]
+    told = [(result.disposition.verdict, result.disposition.reason) for result in results]
     assert told == [("done", Reason.UNREAD_TYPE)] * 2
-    assert [type(item) for one in results for item in one.items] == [UnarchivedBody]
+    assert [type(item) for result in results for item in result.items] == [UnarchivedBody]
 
 
 def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> None:
@@ -259,7 +259,7 @@ def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> 
         [IdentifiedCapture(revisit, None), identified(_pdf_in_warc(bench), PDF), identified(page)]
     )
     assert [one.disposition.reason for one in results] == [Reason.REVISIT, None, None]
-    assert [type(one) for result in results for one in result.items] == [
+    assert [type(item) for result in results for item in result.items] == [
         UnextractedPdf,
         UngrobidedPdf,
         UnparsedPage,

@@ -96,10 +96,10 @@ class Library:
     def note(self, end: Result | Exception) -> Rights:
         """What is stated of a page, once its capture was noted."""
         assert isinstance(end, Result)
-        pages = tuple(one for one in end.items if not isinstance(one, UnindexedFile))
+        pages = tuple(item for item in end.items if not isinstance(item, UnindexedFile))
         found = capture(replace(end, items=pages))
         self.persist(
-            [one for one in self.identify(found).items if isinstance(one, IdentifiedCapture)]
+            [item for item in self.identify(found).items if isinstance(item, IdentifiedCapture)]
         )
         return self.stated(found)
 
@@ -371,7 +371,7 @@ def test_files_whose_captures_state_more_now_are_indexed_again(library: Library)
     assert library.note(early).prefers == ()
     (found,) = library.process().run(other).values()
     assert isinstance(found, Result)
-    restated = [one.sha1hex for one in found.items if isinstance(one, UnindexedFile)]
+    restated = [item.sha1hex for item in found.items if isinstance(item, UnindexedFile)]
     (row,) = library.bench.records.find(HostFileRow)
     assert library.stated(capture(early)).prefers == STATED
     assert restated == [_sha1hex(library, capture(early))]

@@ -74,7 +74,7 @@ def match(
         bench.table.put(JOURNAL, [(build_row_key(SHA1), {"grobid0:metadata": encode_paper(paper)})])
     step = MatchPapersStep(bench.table, bench.records, JOURNAL, lambda: catalog, lambda: LATER)
     results = step([UnmatchedPaper(SHA1), UnmatchedPaper(SHA1)])
-    assert [one.disposition for one in results] == [DONE, DONE]
+    assert [result.disposition for result in results] == [DONE, DONE]
     (row,) = bench.records.find(MatchRow)
     return row, bench.cells().get(build_row_key(SHA1), {}), list(bench.records.find(CitationRow))
 

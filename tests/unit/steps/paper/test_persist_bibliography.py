@@ -117,8 +117,8 @@ def test_what_an_earlier_version_read_leaves_the_family_of_grobid(bench: Bench) 
 
 
 def test_a_pdf_without_title_and_references_has_nothing_found() -> None:
-    found = extract_pdf_bytes(text_pdf(["x"]), PdfLimits())
-    assert (found.pdf_extra or {})["bibliography"]["citations"] == []
+    pdf_bytes = extract_pdf_bytes(text_pdf(["x"]), PdfLimits())
+    assert (pdf_bytes.pdf_extra or {})["bibliography"]["citations"] == []
 
 
 def test_a_whole_paper_is_read_from_its_pdf() -> None:
@@ -133,8 +133,8 @@ def test_a_whole_paper_is_read_from_its_pdf() -> None:
         "[1] D. Dale. Rain in seas. Journal of Water, 12(3):45-67, 2015.",
         "[2] F. Fen. Mist and fog. Journal of Rain, 2(1):5-7, 2016. doi:10.1000/jr.2",
     ]
-    found = extract_pdf_bytes(text_pdf(["\n".join(lines)]), PdfLimits())
-    paper = (found.pdf_extra or {})["bibliography"]
+    pdf_bytes = extract_pdf_bytes(text_pdf(["\n".join(lines)]), PdfLimits())
+    paper = (pdf_bytes.pdf_extra or {})["bibliography"]
     assert paper["abstract"].startswith("We measure how rivers rise")
     assert [one["title"] for one in paper["citations"]] == ["Rain in seas", "Mist and fog"]
     assert paper["citations"][1]["doi"] == "10.1000/jr.2"

@@ -23,7 +23,7 @@ def test_each_picture_lies_under_the_sha1_of_its_pdf(
     step: PersistThumbnailStep, bench: Bench
 ) -> None:
     results = step([Thumbnail(KEY, PAGE0_FORM, b"first"), Thumbnail(OTHER, PAGE0_FORM, b"second")])
-    assert [(one.disposition, one.items) for one in results] == [(DONE, ()), (DONE, ())]
+    assert [(result.disposition, result.items) for result in results] == [(DONE, ()), (DONE, ())]
     assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"first"
     assert bench.blobs.get(f"thumbnail/pdf/cd/34/{OTHER}.180px.jpg") == b"second"
 

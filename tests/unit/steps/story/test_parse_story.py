@@ -107,7 +107,7 @@ def test_a_loose_page_goes_to_the_archive_with_its_story(bench: Bench) -> None:
 def test_when_bodies_are_copied_a_page_in_a_warc_goes_to_the_archive_too(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     result, _ = parsed_with(bench, capture, copy_bodies=True)
-    assert [type(one) for one in result.items] == [ParsedPage, UnarchivedBody]
+    assert [type(item) for item in result.items] == [ParsedPage, UnarchivedBody]
 
 
 FAILURES: list[tuple[PageExtraction | ChildError, Disposition]] = [

@@ -98,7 +98,7 @@ def test_a_parsed_story_keeps_what_was_learned_of_it(bench: Bench) -> None:
     step = ParseStoryStep(bench.archive, lambda *asked: READ, "reader 1", False, lambda: LATER)
     (parsed,) = step(UnparsedPage(capture, page_file(), None)).items
     stories, dump = dumped(bench, STORIES, parsed, parsed)
-    assert [one.html for one in stories] == [PAGE, PAGE]
+    assert [story.html for story in stories] == [PAGE, PAGE]
     first = stories[0].content_metadata
     assert (first.article_title, first.text_content) == ("A page", READ.content.text_content)
     assert stories[0].rss_entry.source_feed_id == 7
@@ -112,7 +112,7 @@ def test_what_is_no_story_is_passed_over_by_such_readers_and_loaded_all_the_same
     (page,) = bench.in_warc(PAGE)
     mixed = [UnarchivedBody(paper, pdf_file()), UnarchivedBody(page, page_file())]
     stories, dump = dumped(bench, UNARCHIVED, *mixed)
-    assert [one.html for one in stories] == [PAGE]
+    assert [story.html for story in stories] == [PAGE]
     assert len(list(read_messages(BytesIO(dump)))) == 2
 
 

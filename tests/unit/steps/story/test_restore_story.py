@@ -138,7 +138,7 @@ def test_a_request_between_page_and_metadata_is_passed_over(bench: Bench) -> Non
     body = json.dumps(TOLD).encode()
     request = warc_record(b"GET / HTTP/1.1\r\n\r\n", record_type="request", url=URL)
     about = warc_record(body, record_type="metadata", content_type=METADATA_TYPE, url=URL)
-    for pack in (plain, lambda records: b"".join(_member(one) for one in records)):
+    for pack in (plain, lambda records: b"".join(_member(record) for record in records)):
         data = pack([http_response(b"<p>0", url=URL), request, about])
         (capture,) = captures(bench, data)
         assert parsed(restored(bench, capture)).story.rss_entry.link == URL

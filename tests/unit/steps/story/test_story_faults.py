@@ -59,7 +59,7 @@ def parsed(
 
 
 def story(result: Result) -> ParsedPage:
-    return next(one for one in result.items if isinstance(one, ParsedPage))
+    return next(item for item in result.items if isinstance(item, ParsedPage))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ NASTY = (
 def test_no_page_leaves_anything_to_the_next(order: Sequence[int]) -> None:
     """Readers that keep what they read last give it out again for a page they stumble over."""
     bodies = [page(), page("Ein ganz anderer Bericht über den Hafen und das Eis.\n" * 4), *NASTY]
-    alone = [parse_page(one, URL, None, LATER, True) for one in bodies]
+    alone = [parse_page(body, URL, None, LATER, True) for body in bodies]
     for number in order:
         assert parse_page(bodies[number], URL, None, LATER, True) == alone[number]
 
@@ -169,13 +169,13 @@ def test_what_is_in_the_index_is_archived_and_the_other_way_round(
     capture = replace(bench.loose(body), url=URL)
     result = parsed(bench, capture, body)
     found = story(result)
-    (waiting,) = [one for one in result.items if isinstance(one, UnarchivedBody)]
+    (waiting,) = [item for item in result.items if isinstance(item, UnarchivedBody)]
     steps = [lambda: importer(bench)([found]), lambda: archiver(bench)([waiting])]
     if killed_after_import:
         # The document was made, and nothing was settled: the message comes again.
         importer(bench)([found])
         again = parsed(bench, capture, body)
-        (waiting,) = [one for one in again.items if isinstance(one, UnarchivedBody)]
+        (waiting,) = [item for item in again.items if isinstance(item, UnarchivedBody)]
     for step in steps if import_first else steps[::-1]:
         step()
     assert bench.index.count() == 1

@@ -225,9 +225,11 @@ def test_versions_without_number_are_asked_for_by_their_times_alone(bench: Bench
         [replace(row, sha1hex=f"{n:040x}", captured="20200101000000") for n in range(2000)]
     )
     assert bench.blobs.filter_existing([build_text_blob_key(row.sha1hex)])
-    found = load_current_versions(bench.records, [ONE, TWO])
-    assert found.keys() == {ONE}
-    assert found[ONE].row.captured == "20240305060808"
+    current_versions = load_current_versions(bench.records, [ONE, TWO])
+    assert current_versions.keys() == {ONE}
+    assert current_versions[ONE].row.captured == "20240305060808"
     assert load_current_versions(bench.records, []) == {}
-    others = load_current_versions(bench.records, [ONE], excluded={found[ONE].row.sha1hex})
-    assert others[ONE].row.sha1hex != found[ONE].row.sha1hex
+    others = load_current_versions(
+        bench.records, [ONE], excluded={current_versions[ONE].row.sha1hex}
+    )
+    assert others[ONE].row.sha1hex != current_versions[ONE].row.sha1hex

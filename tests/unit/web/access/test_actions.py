@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 def changing_routes(home: Guarded) -> list[Any]:
     routes = list_routes(home.pages)
-    return [one for one in routes if ACTS_METHODS & set(getattr(one, "methods", None) or ())]
+    return [route for route in routes if ACTS_METHODS & set(getattr(route, "methods", None) or ())]
 
 
 def action_routes(home: Guarded) -> list[Route]:
@@ -77,13 +77,13 @@ def test_each_action_has_a_name_of_its_own_and_routes_of_both_kinds_where_they_b
     home: Guarded,
 ) -> None:
     actions = {id(one): one for one, _, _ in action_routes(home)}.values()
-    names = [one.name for one in actions]
+    names = [action.name for action in actions]
     assert len(names) == len(set(names))
     for one in actions:
         assert one.form or one.json, one.name
         assert one.form is None or not is_for_programs(one.form.path), one.name
         assert one.json is None or is_for_programs(one.json.path), one.name
-    assert sum(one.form is not None and one.json is not None for one in actions) >= 6
+    assert sum(action.form is not None and action.json is not None for action in actions) >= 6
 
 
 def test_a_reader_is_refused_and_nothing_is_logged(home: Guarded) -> None:

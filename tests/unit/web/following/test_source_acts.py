@@ -46,7 +46,7 @@ def test_a_source_is_polled_next_paused_and_followed_again(
     assert press(client, GOOD, "resume") == 303
     assert (row(stores, GOOD).state, row(stores, GOOD).failures) == ("active", 0)
     acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum(GOOD.source_id in one for one in acts) == 4
+    assert sum(GOOD.source_id in act for act in acts) == 4
 
 
 def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: Stores) -> None:
@@ -128,7 +128,7 @@ def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -
     assert press(client, GOOD, "mute", until="2999-01-31") == 303
     assert row(stores, GOOD).muted_until is not None
     acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum("mute" in one for one in acts) == 4
+    assert sum("mute" in act for act in acts) == 4
 
 
 @pytest.mark.parametrize(

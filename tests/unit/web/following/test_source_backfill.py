@@ -58,7 +58,7 @@ def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Sto
     assert "a person stopped it" in read(client, PAGE).words("//main")
     assert (row(stores).next_poll, "backfill" in forms(client)) == (LATER, True)
     acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum("backfill" in one for one in acts) == 4
+    assert sum("backfill" in act for act in acts) == 4
 
 
 def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores: Stores) -> None:
@@ -82,7 +82,7 @@ def test_the_list_of_sources_tells_of_one_that_goes_on_or_failed(
 ) -> None:
     def told() -> dict[str, str]:
         links = read(client, "/sources").tree.xpath("//td/a[contains(@href, '#backfill')]")
-        return {one.get("href"): one.text_content() for one in links}
+        return {link.get("href"): link.text_content() for link in links}
 
     others = told()
     assert f"{PAGE}#backfill" not in others

@@ -29,7 +29,7 @@ def test_a_source_is_polled_next_paused_and_resumed_and_is_told_as_it_is_then(
     assert client.post(f"{HERE}/resume", json={}).json()["source"]["polled_next"] is not None
     assert row(stores).state == "active"
     acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum(f"POST {HERE}/" in one for one in acts) == 4
+    assert sum(f"POST {HERE}/" in act for act in acts) == 4
 
 
 def test_it_is_given_other_words_and_keeps_those_left_out(

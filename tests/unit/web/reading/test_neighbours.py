@@ -117,9 +117,9 @@ def test_the_first_and_the_last_day_there_are_have_neighbours_too(
     library: Stores, day: date
 ) -> None:
     library.index.put([story(0, day), story(1, day)])
-    found = find_around_day(library.index, story(0, day))
-    assert found is not None
-    assert (found.dates, found.total, [one.id for one in found.documents]) == (
+    around_day = find_around_day(library.index, story(0, day))
+    assert around_day is not None
+    assert (around_day.dates, around_day.total, [document.id for document in around_day.documents]) == (
         DateOf.PUBLISHED, 1, [story(1).id],
     )  # fmt: skip
 

@@ -142,10 +142,10 @@ def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
     page = read(client, f"/file/{reading.pdf}")
     assert page.words("//h2[@id='pages-head']") == "3 of 3 pages have text"
     cells = page.tree.xpath("//ol[@class='page-strip']//a")
-    assert [one.get("href") for one in cells] == [
+    assert [cell.get("href") for cell in cells] == [
         f"/file/{reading.pdf}/pages/{number}" for number in (1, 2, 3)
     ]
-    assert [one.text_content() for one in cells] == [
+    assert [cell.text_content() for cell in cells] == [
         f"Page {number}: {words} words" for number, words in ((1, 7), (2, 3), (3, 5))
     ]
     assert page.words("//ul[@class='page-key']") == "has text: 3 no text: 0 unknown: 0"

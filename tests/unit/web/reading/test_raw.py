@@ -26,7 +26,7 @@ from reading_home import Reading, fill_reading
 
 def test_bytes_are_told_16_a_row_and_a_dot_stands_for_what_is_not_printed() -> None:
     rows = build_hex_rows(b"<b>&\x00\xff\n" + b"x" * 12, 0)
-    assert [one.offset for one in rows] == [0, 16]
+    assert [row.offset for row in rows] == [0, 16]
     assert rows[0].hex == "3c 62 3e 26 00 ff 0a 78 78 78 78 78 78 78 78 78"
     assert rows[0].ascii == "<b>&...xxxxxxxxx"
     assert (rows[1].hex, rows[1].ascii) == ("78 78 78", "xxx")

@@ -55,11 +55,11 @@ def test_failed_captures_and_the_same_bytes_stand_among_the_versions(
     assert told["captures"][1]["href"] == f"/file/{reading.versions[0]}"
     assert "3 versions of this story, 2 failed captures" in page.words("//h2[@id='versions-head']")
     rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
-    assert [one.xpath("td")[0].text for one in rows] == [
+    assert [row.xpath("td")[0].text for row in rows] == [
         "failed: timeout", "same bytes", "failed: http-status", "text changed", "same text",
         "first version listed",
     ]  # fmt: skip
-    assert [one.xpath("th/a/@href")[0] for one in rows] == [one["href"] for one in told["captures"]]
+    assert [row.xpath("th/a/@href")[0] for row in rows] == [one["href"] for one in told["captures"]]
     assert not page.tree.xpath("//section[@id='versions']//*[local-name()='svg']")
 
 
@@ -73,7 +73,7 @@ def test_versions_that_are_left_out_are_said(library: tuple[Stores, Reading]) ->
         for n, day in enumerate(days)
     ]
     found = story_captures(stores.records, StoryVersions(shown, 9), [])
-    assert [one.at[:8] for one in found.captures] == list(reversed(days))
+    assert [capture.at[:8] for capture in found.captures] == list(reversed(days))
     assert not found.is_complete
     assert story_captures(stores.records, StoryVersions(shown, 3), []).is_complete
 
@@ -85,7 +85,7 @@ def test_captures_of_one_moment_and_a_story_of_one_capture(
     one = StoryVersion("a" * 40, "20240101000000", None, None)
     same = [one, replace(one, sha1hex="b" * 40, difference=VersionDifference.UNKNOWN)]
     found = story_captures(stores.records, StoryVersions(same, 2), ["http://nowhere.example/<b>"])
-    assert [capture_words(each) for each in found.captures] == [
+    assert [capture_words(capture) for capture in found.captures] == [
         "not compared",
         "first version listed",
     ]

@@ -31,7 +31,7 @@ def test_byline_day_and_site_stand_under_the_headline(client: TestClient, readin
 def test_paragraphs_are_kept_and_run_their_own_way(client: TestClient, reading: Reading) -> None:
     page = read(client, f"/file/{reading.versions[2]}")
     paragraphs = page.tree.xpath("//div[@class='prose story']/p[@dir='auto']")
-    assert [one.text_content() for one in paragraphs] == [
+    assert [paragraph.text_content() for paragraph in paragraphs] == [
         "The old bridge was closed on Tuesday.",
         "Nobody was hurt.",
         "Traffic goes round by the ferry.",
@@ -47,10 +47,10 @@ def test_versions_stand_in_order_and_lead_to_each_other(
     first, second, third = reading.versions
     page = read(client, f"/file/{second}")
     rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
-    assert [one.xpath("td")[0].text for one in rows] == [
+    assert [row.xpath("td")[0].text for row in rows] == [
         "text changed", "same text", "first version listed",
     ]  # fmt: skip
-    assert [one.xpath("th/a/@aria-current") for one in rows] == [[], ["true"], []]
+    assert [row.xpath("th/a/@aria-current") for row in rows] == [[], ["true"], []]
     links = page.links("//nav[@aria-label='Versions of this story']")
     assert links == {
         f"/file/{first}": "← Previous version",

@@ -32,9 +32,9 @@ def group(rest: TestClient) -> Group:
 
     def build() -> int:
         changes = rest.app.state.service.changes  # type: ignore[attr-defined]
-        wanted = list(iter_pending_requests(changes.tables))
-        assert all(run_request(changes, name, conf, threads=1) for name, conf in wanted)
-        return len(wanted)
+        pending_requests = list(iter_pending_requests(changes.tables))
+        assert all(run_request(changes, name, conf, threads=1) for name, conf in pending_requests)
+        return len(pending_requests)
 
     return build
 

@@ -94,6 +94,6 @@ def test_results_are_told_as_the_original_did(themed: TestClient) -> None:
     assert len(told["clusters"]) == 4
     first = themed.get(AT, params={"top": 10}).json()["clusters"][0]
     documents = told["clusters"][0]["top_documents"]
-    assert [one["id"] for one in documents] == [one["id"] for one in first["top"]]
-    assert all(one["text"] for one in documents)
+    assert [document["id"] for document in documents] == [one["id"] for one in first["top"]]
+    assert all(document["text"] for document in documents)
     assert told["clusters"][0]["top_terms"] == [term for term, _ in first["terms"]]

@@ -54,9 +54,10 @@ def test_every_operation_answers_as_it_is_described(described: Any, mode: Genera
     operations = [one.ok() for one in described.get_all_operations()]
     # Of the pages' own API, what changes something.
     ours = [
-        one
-        for one in operations
-        if is_rest(one.path) or (one.path.startswith(CHANGED) and one.method != "get")
+        operation
+        for operation in operations
+        if is_rest(operation.path)
+        or (operation.path.startswith(CHANGED) and operation.method != "get")
     ]
     assert len(ours) > 25
     for one in ours:

@@ -65,10 +65,10 @@ def test_a_run_that_cannot_be_done_says_why_and_may_be_asked_for_again(
     assert group() == 1
     service = rest.app.state.service  # type: ignore[attr-defined]
     name = service.collection(CollectionName("runs", "c")).name
-    told = requests.find_request(service.tables, service.changes.leases, name, "brief")
-    assert told is not None
-    assert told.state == requests.FAILED
-    assert "brief" in told.error
+    request = requests.find_request(service.tables, service.changes.leases, name, "brief")
+    assert request is not None
+    assert request.state == requests.FAILED
+    assert "brief" in request.error
     rest.put("/configurations/runs/brief", json={"clusters": 3})
     assert rest.get("/run/runs/brief/c").json()["state"] == "failed"
     assert rest.post("/run/runs/brief/c").json()["runs"][0]["state"] == "queued"
@@ -90,10 +90,12 @@ def test_what_was_asked_for_is_built_by_the_service_that_comes_next(tmp_path: Pa
         second, done = create_service(stores, threads=1), threading.Event()
         with second.runs.at_work():
             while not done.wait(0.05):
-                told = requests.find_request(second.tables, second.changes.leases, name, "DEFAULT")
-                assert told is not None
-                assert told.state != requests.FAILED, told.error
-                if told.state == requests.DONE:
+                request = requests.find_request(
+                    second.tables, second.changes.leases, name, "DEFAULT"
+                )
+                assert request is not None
+                assert request.state != requests.FAILED, request.error
+                if request.state == requests.DONE:
                     done.set()
 
 

@@ -126,13 +126,13 @@ def test_the_package_holds_what_it_says(stores: Stores) -> None:
     )
     head, *pages = [json.loads(line) for line in packed.read(PAGES).splitlines()]
     assert head["format"] == "json-pages-1.0"
-    assert [(one["url"], one.get("title")) for one in pages] == [
+    assert [(page["url"], page.get("title")) for page in pages] == [
         (PAPER.url, "Paper <b>"),
         (STORY.url, None),
         (AGAIN.url, None),
     ]
-    assert len({one["id"] for one in pages}) == 3
-    assert {one["id"] for one in pages} < {one.id for one in DOCUMENTS}
+    assert len({page["id"] for page in pages}) == 3
+    assert {page["id"] for page in pages} < {one.id for one in DOCUMENTS}
     assert datetime.fromisoformat(pages[0]["ts"]) == NOW.astimezone(UTC)
 
 

@@ -70,7 +70,7 @@ def compared(found: VerificationResult) -> ResultComparison:
     """With the two sums that have to be right whatever happened."""
     told = found.compared
     assert told is not None
-    counts = {one.name: one.count for one in build_accounts(told)}
+    counts = {account.name: account.count for account in build_accounts(told)}
     assert found.now == sum(counts[name] for name in FOUND_SORTS)
     assert found.then == sum(counts.values()) - counts["added"]
     return told
@@ -94,7 +94,7 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     stores, _ = home
     then = manifest(stores)
     stories = [one for one in documents(stores) if one.story_id]
-    down, hidden, again, by_other, lost, unfound, newer = (one.sha1hex for one in stories[:7])
+    down, hidden, again, by_other, lost, unfound, newer = (story.sha1hex for story in stories[:7])
     taking_down(stores)(wanted(down))
     hiding = EmbargoService(stores, None, lambda: NOW)
     hiding.hide(EmbargoRow(hidden, "review", "", NOW + timedelta(days=9), "ann", NOW))

@@ -252,7 +252,7 @@ class _Dying:
 
 
 def _dying(stores: Stores, left: list[int]) -> Stores:
-    return replace(stores, **{one: _Dying(getattr(stores, one), left) for one in STORES})
+    return replace(stores, **{store: _Dying(getattr(stores, store), left) for store in STORES})
 
 
 def test_killed_between_any_two_acts_nothing_is_shown_early_and_nothing_is_lost(
@@ -301,6 +301,8 @@ def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
     act.hide(_wanted(filled.pdfs[1]))
     row = taking_down(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW))
     assert row.finished is not None
-    assert [one.sha1hex for one in iter_active_embargoes(stores)] == ["ab" * 20]
+    assert [active_embargoe.sha1hex for active_embargoe in iter_active_embargoes(stores)] == [
+        "ab" * 20
+    ]
     found = stores.index.search(SearchQuery("measurement"))
     assert found.total == 0

@@ -60,7 +60,7 @@ def test_who_was_killed_here_is_nobody(stores: Stores) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         name = f"{identify(other.pid)}/0"
         stores.records.put([row(name, 0)])
-        assert [one.worker for one in iter_workers(stores.records)] == [name]
+        assert [worker.worker for worker in iter_workers(stores.records)] == [name]
         other.kill()
         other.wait()
         assert list(iter_workers(stores.records)) == []

@@ -63,7 +63,7 @@ def index_of(world: World, lastmods: dict[str, str]) -> None:
         parts = [
             sitemap([f"https://news.example.org/{name}/{n}"], day.format(n)) for n in (1, 2, 3)
         ]
-        inner = b"".join(one[one.index(b"<url>") : one.rindex(b"</urlset>")] for one in parts)
+        inner = b"".join(part[part.index(b"<url>") : part.rindex(b"</urlset>")] for part in parts)
         world.give(f"/{name}.xml", parts[0][: parts[0].index(b"<url>")] + inner + b"</urlset>")
 
 

@@ -86,9 +86,9 @@ def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) 
     asked_for(world, row)
     works(world)
     now = world.place.clock()
-    told = load_source_details(world.place.records, row.source_id, now)
-    assert told is not None
-    backfilled, ordinary = told.polls
+    source_details = load_source_details(world.place.records, row.source_id, now)
+    assert source_details is not None
+    backfilled, ordinary = source_details.polls
     assert (ordinary.new, ordinary.pages) == (3, None)
     assert (backfilled.new, backfilled.listed, backfilled.known) == (6, 15, 0)
     assert backfilled.pages == 5
@@ -97,7 +97,7 @@ def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) 
     assert list_polls_on(world.place.records, row.source_id, today) == [ordinary.input_id]
     days = world.row(row.source_id).days or {}
     assert days[today.isoformat()] == DayCounts(1, 0, 3, 0)
-    assert sum(one.count for one in told.ended) == told.source.links == 9
+    assert sum(one.count for one in source_details.ended) == source_details.source.links == 9
 
 
 def test_a_json_feed_is_read_along_its_next_url(world: World) -> None:

@@ -28,10 +28,10 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
         page = PageRead(curator.get("/embargoes").text)
         assert page.heading == "3 files are under embargo"
         links = page.tree.xpath("//main//li//a")
-        assert [one.get("href") for one in links] == [
+        assert [link.get("href") for link in links] == [
             f"/file/{one}" for one in (files[1], files[0], unknown)
         ]
-        titles = [one.text_content() for one in links]
+        titles = [link.text_content() for link in links]
         assert titles[2] == unknown
         assert files[0] not in titles
         assert files[1] not in titles

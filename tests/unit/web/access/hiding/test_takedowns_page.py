@@ -40,14 +40,14 @@ def test_what_would_go_is_told_and_then_goes(home: tuple[Guarded, Filled]) -> No
     assert f"/takedowns?key={one}" in PageRead(admin.get(f"/file/{one}").text).links("//main")
     looked = admin.get(f"/api/takedowns?key={one}").json()
     (candidate,) = looked["candidates"]
-    there = find_traces(place.stores, None, one)
+    traces = find_traces(place.stores, None, one)
     assert candidate["title"] == "On the measurement of water levels"
-    assert candidate["traces"]["rows"] == there.rows
-    assert candidate["traces"]["blobs"] == list(there.blobs)
+    assert candidate["traces"]["rows"] == traces.rows
+    assert candidate["traces"]["blobs"] == list(traces.blobs)
     page = PageRead(admin.get(f"/takedowns?key={one}").text)
     assert "1 matching file" in page.words()
-    assert f"{sum(there.rows.values())} in " in page.words("//article")
-    assert there.has_any
+    assert f"{sum(traces.rows.values())} in " in page.words("//article")
+    assert traces.has_any
     done = admin.post("/takedowns", data=sent(one), headers=OWN)
     assert (done.status_code, done.headers["location"]) == (303, f"/takedowns#t-{one}")
     (row,) = place.stores.records.get(TakedownRow, [one])
