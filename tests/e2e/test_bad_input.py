@@ -165,7 +165,7 @@ def test_a_home_made_by_a_newer_fonds_or_of_something_else_is_refused(tmp_path: 
     connection.close()
     ran = fonds(home, "status")
     assert ran.code == 2
-    assert "newer Fonds" in ran.err
+    assert "newer version of Fonds" in ran.err
     assert calm(ran)
     (home / "records.sqlite").write_bytes(b"not a database at all, whatever its name says" * 40)
     ran = fonds(home, "status")

@@ -41,7 +41,7 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
         filled, "queue", "dump", "extract_pdf-quar", tmp_path / "few", "--max", "1", "--keep"
     )
     assert few.out.startswith("1 message written")
-    assert (f"1 of about {before:,} that were ready" in few.err) == (before > 1)
+    assert (f"1 of about {before:,} ready messages" in few.err) == (before > 1)
     dump = tmp_path / "stuck.warc.gz"
     assert fonds(filled, "queue", "dump", "extract_pdf-quar", dump, "--json").last == {
         "messages": before
@@ -98,7 +98,7 @@ def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
     ("words", "told"),
     [
         (("peek", "nobody"), "no address named 'library.nobody'"),
-        (("peek", "extract_pdf-delay"), "comes to library.extract_pdf-in by itself"),
+        (("peek", "extract_pdf-delay"), "move to library.extract_pdf-in by themselves"),
         (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "Cannot write"),
         (("load", "/dev/null/x"), "no such file"),
         (("release", "nobody"), "no address named"),

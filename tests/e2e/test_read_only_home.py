@@ -69,7 +69,7 @@ def test_it_can_be_audited_deeply_and_what_is_found_is_told(used: Path, tmp_path
         whole = fonds(folder, "audit", "--deep", "--json")
         again = fonds(folder, "audit", "--deep", "--share", "1", "--json")
     assert whole.code == 0, whole.err
-    assert "not kept" in whole.err
+    assert "not stored" in whole.err
     assert whole.last["deep"]["checked"] == 2
     assert again.last["deep"]["checked"] == 1
     blob = next(path for path in (folder / "blobs").rglob("*") if path.suffix == ".txt")
