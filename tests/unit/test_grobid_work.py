@@ -185,6 +185,6 @@ def test_what_a_paper_cites_is_shown(tmp_path: Path) -> None:
             page = TestClient(create_app(stores), base_url="http://localhost:8765").get(
                 f"/file/{key}"
             )
-            assert "2 entries in its list of references" in page.text
+            assert "2 entries, with matches in the catalogue" in page.text
             assert "&lt;b&gt;B. Gust, Wind." in page.text
             assert "strong match: doi:10.5555/&lt;i&gt;" in page.text

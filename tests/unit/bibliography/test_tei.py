@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from depth import examples
 from fixtures.tei import author, citation, tei
+from fonds.model.stored_json import encode_stored
 from fonds.papers.bibliography.paper import (
     Quality,
     assess_quality,
@@ -150,7 +151,7 @@ def test_metadata_is_without_the_full_text_and_the_row_holds_a_few_fields() -> N
     kept = encode_object(strip_full_text(paper))
     assert kept.keys() & {"body", "annex"} == set()
     assert kept["abstract"] == "Air weighs."
-    assert summarize_paper(paper) == {
+    assert encode_stored(summarize_paper(paper)) == {
         "biblio": {
             "title": "On the Weight of Air",
             "authors": [{"name": "Ada Example", "given_name": "Ada", "surname": "Example"}],

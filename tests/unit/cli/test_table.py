@@ -59,7 +59,7 @@ def test_a_dump_comes_in_and_goes_out_as_it_was(call: Call, other: str, tmp_path
     dump.write_text(DUMP + "nonsense\n")
     told = call("table", "import", str(dump), "--format", "tsv", *here)
     assert told.code == 1
-    assert "line 2: it has 1 fields" in told.err
+    assert "line 2: 1 fields separated by tabs instead of 4" in told.err
     assert call("table", "export", "-", "--format", "tsv", *here, "-q").out == DUMP
 
 

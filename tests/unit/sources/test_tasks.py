@@ -91,11 +91,11 @@ def test_a_message_of_another_system_is_read_by_its_source(tmp_path: Path) -> No
     [
         ("{broken", "not JSON"),
         ('["a list"]', "not a JSON object"),
-        ({"sha1hex": SHA1, "mimetype": "x"}, "no place"),
+        ({"sha1hex": SHA1, "mimetype": "x"}, "no location"),
         ({**CDX, "warc_offset": -1}, "warc_offset"),
         ({**CDX, "warc_offset": "12"}, "warc_offset"),
         ({**CDX, "datetime": "2020"}, "14-digit"),
-        ({**CDX, "sha1hex": "zz"}, "no SHA-1"),
+        ({**CDX, "sha1hex": "zz"}, "not a SHA-1"),
         ({**CDX, "url": 7}, "url: "),
         ({**CDX, "warc_path": "../.."}, "no file named"),
     ],
