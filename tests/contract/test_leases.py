@@ -375,3 +375,16 @@ def test_a_lease_is_renewed_in_its_context_until_another_takes_it(records: Recor
         with pytest.raises(LeaseConflictError):
             leases.check(lease)
     assert leases.get_holder("it") == "b:2:y"
+
+
+def test_any_name_has_a_lease_of_its_own(records: Records) -> None:
+    """SQL text holds no NUL and no lone surrogate, and collections of other programs have such names."""
+    names = ["n/a", "n/a\x00", "n/a%00", "n/a\udc80", "n/a\ufffd", "ä %", "\\"]
+    leases = Leases(LeaseTable(records), "a", Seconds(), LEASE_S)
+    held = []
+    for name in names:
+        with leases.acquire(name, 0.0) as lease:
+            held.append(leases.get_holder(name))
+            leases.check(lease)
+            assert [leases.get_holder(other) for other in names if other != name] == [None] * 6
+    assert held == ["a"] * len(names)

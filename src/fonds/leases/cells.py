@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from fonds.model.lease import LeaseCell, LeaseChange
 from fonds.model.row_change import RowChange
@@ -12,6 +13,8 @@ from fonds.model.rows import LeaseRow, PaceRow, SourceRow, TimetableRow
 from fonds.ports import Records
 
 VERSION_BITS = 52
+_KEPT = " !\"#$&'()*+,/:;<=>?@[\\]^`{|}"
+"""ASCII characters that stand for themselves in the key of a lease, besides letters, digits and `_.-~`."""
 
 LeasedRow = PaceRow | SourceRow | TimetableRow
 
@@ -25,7 +28,8 @@ def get_cell(row: LeaseRow | LeasedRow) -> LeaseCell:
 class LeaseTable:
     """Implements the port LeaseCells with the table `lease`, which has a row per lease that is held.
 
-    Any name can have a lease. Changes carry no columns and no conditions.
+    Any name can have a lease: characters that SQL text cannot hold, such as NUL, are percent-encoded in the
+    key. Changes carry no columns and no conditions.
     """
 
     records: Records
@@ -36,27 +40,33 @@ class LeaseTable:
         A version that counted from 0 would come again, and be mistaken for one that was seen long ago.
         """
         cells = {name: LeaseCell(None, secrets.randbits(VERSION_BITS)) for name in names}
-        return cells | {row.name: get_cell(row) for row in self.records.get(LeaseRow, names)}
+        names_by_key = {_build_key(name): name for name in names}
+        rows = self.records.get(LeaseRow, list(names_by_key))
+        return cells | {names_by_key[row.name]: get_cell(row) for row in rows}
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
         """Acquiring inserts a row, releasing removes it."""
-        inserted = [
-            LeaseRow(change.name, change.after.holder, change.after.version)
+        inserted = {
+            change.name: LeaseRow(
+                _build_key(change.name), change.after.holder, change.after.version
+            )
             for change in changes
             if change.before.holder is None and change.after.holder is not None
-        ]
+        }
         written = self._insert(inserted) if inserted else set()
         held = [change for change in changes if change.before.holder is not None]
-        rows = [RowChange(one.name, _build_values(one), _build_where(one)) for one in held]
+        rows = [
+            RowChange(_build_key(one.name), _build_values(one), _build_where(one)) for one in held
+        ]
         changed = self.records.change_each(LeaseRow, rows) if rows else []
         return written | {
             one.name for one, is_changed in zip(held, changed, strict=True) if is_changed
         }
 
-    def _insert(self, rows: Sequence[LeaseRow]) -> set[str]:
-        self.records.put(rows, replace=False)
-        stored = self.records.get(LeaseRow, [row.name for row in rows])
-        return {row.name for row in rows if row in stored}
+    def _insert(self, rows: Mapping[str, LeaseRow]) -> set[str]:
+        self.records.put(list(rows.values()), replace=False)
+        stored = self.records.get(LeaseRow, [row.name for row in rows.values()])
+        return {name for name, row in rows.items() if row in stored}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,10 @@ class LeaseColumns:
         ]
         changed = self.records.change_each(self.kind, rows)
         return {one.name for one, is_changed in zip(changes, changed, strict=True) if is_changed}
+
+
+def _build_key(name: str) -> str:
+    return quote(name, safe=_KEPT, errors="surrogatepass")
 
 
 def _build_values(change: LeaseChange) -> Mapping[str, object] | None:
