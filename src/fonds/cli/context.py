@@ -1,4 +1,4 @@
-"""What every command shares: the home, the settings, where output goes; and the options that say so."""
+"""Context of every command: home, settings, stores and output, with the options that choose them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class App:
 
     @classmethod
     def from_flags(cls, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
-        """Raises click.UsageError for a --set without `=`."""
+        """Create the context from options. Raises click.UsageError for a --set without `=`."""
         from fonds.config import find_home
 
         return cls(find_home(home), _parse_pairs(set_), json, quiet, home is not None)
@@ -85,7 +85,7 @@ class App:
         return stores
 
     def open_index(self) -> Index:
-        """The index alone, closed when the command ends: for those who only look something up.
+        """Open only the index; it is closed when the command ends.
 
         Raises ConfigurationError when there is no home yet.
         """
@@ -125,7 +125,7 @@ class App:
         return queue
 
     def require_home(self) -> None:
-        """Raises ConfigurationError when there is no home yet."""
+        """Raise ConfigurationError if there is no home yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
                 f"No library in {self.home}. Run `{self.format_command('ingest PATH…')}` "
@@ -134,18 +134,20 @@ class App:
 
 
 def find_program_name() -> str:
-    """Return the program as called: just `fonds` if the shell finds it by that name."""
-    called = Path(sys.argv[0])
-    found = shutil.which("fonds")
-    if called.name != "fonds" or (found and Path(found).absolute() == called.absolute()):
+    """Return the program name for command lines: `fonds` if the shell finds it, else its path."""
+    program = Path(sys.argv[0])
+    installed_path = shutil.which("fonds")
+    if program.name != "fonds" or (
+        installed_path and Path(installed_path).absolute() == program.absolute()
+    ):
         return "fonds"
-    return shlex.quote(str(called))
+    return shlex.quote(str(program))
 
 
 def _shorten_path(folder: Path) -> str:
     """Return the path relative to the working directory if it is below it."""
-    here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    working_dir = Path.cwd()
+    return str(folder.relative_to(working_dir) if folder.is_relative_to(working_dir) else folder)
 
 
 def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
@@ -183,9 +185,11 @@ pipeline_option = click.option(
 def command(
     name: str, *, answers: Mapping[str, type[msgspec.Struct]] | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function that takes the App and its own arguments.
+    """Return a decorator that makes a command of a function.
 
-    `answers` are the structs it writes with `--json`, by when and how many; see `json_answers`."""
+    The function has the parameters App and its own options. `answers` are the structs that the
+    command writes with `--json`, by condition and number; see `json_answers`.
+    """
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         shared = build_global_options()
@@ -197,28 +201,28 @@ def command(
             return function(app.with_flags(**flags), **arguments)
 
         called.__doc__ = function.__doc__
-        made = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
-        made.answers = answers or {}
-        made.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
-        return made
+        click_command = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
+        click_command.answers = answers or {}
+        click_command.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
+        return click_command
 
     return wrap
 
 
 def echo_json(value: object) -> None:
-    """One JSON value on one line of standard output, in UTF-8."""
+    """Print a value as JSON on one line of standard output, in UTF-8."""
     import msgspec
 
     write_line(msgspec.json.encode(value, enc_hook=str))
 
 
 def print_note(note: str) -> None:
-    """A note beside the answer, on standard error, where it is not taken for a part of it."""
+    """Print a note on standard error, separate from the command's output."""
     open_console(stderr=True).print(note, markup=False)
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Where people read; colours only on a terminal."""
+    """Return a console for text output. It has colours only on a terminal."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`fonds embargo`: files nobody is shown until a date, and which those are."""
+"""`fonds embargo`: hide files until a date, and list hidden files."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ def embargo(
     lift: bool,
     dry_run: bool,
 ) -> int:
-    """Hide files from readers until a date; without SHA-1s, list what is hidden.
+    """Hide files from readers until a date. Without SHA-1s, list hidden files.
 
-    They are kept and worked on, and are in no search, list, count, theme or feed; their addresses answer with
-    the class of the reason and the date. `fonds run` shows them again when it has come.
+    Hidden files are kept and processed, but appear in no search, list, count, theme or feed. Their
+    addresses respond with the reason class and the date. `fonds run` shows them again after the
+    date.
 
     \b
     fonds embargo 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b --until 2027-05-01 --reason publication
@@ -79,22 +80,27 @@ def embargo(
     ends = None if until is None else until.replace(tzinfo=UTC)
     if ends is not None and ends <= datetime.now(UTC):
         raise click.UsageError(f"--until {ends:%Y-%m-%d} is over already")
-    named = parse_sha1s(keys)
+    sha1s = parse_sha1s(keys)
     settings = app.load_settings()
     stores = app.open_stores(settings)
-    files = list(dict.fromkeys([*named, *_search_files(stores, searched)]))
+    files = list(dict.fromkeys([*sha1s, *_search_files(stores, searched)]))
     if dry_run:
         return _print_hidden(app, stores, settings, files)
     if lift:
         return _lift(app, stores, settings, files)
-    who, now = find_login_name(), datetime.now(UTC)
-    wanted = [EmbargoRow(file, reason or "", note, ends or now, who, now) for file in files]
-    return _hide(app, stores, settings, wanted)
+    user_name, now = find_login_name(), datetime.now(UTC)
+    embargoes = [
+        EmbargoRow(file, reason or "", note, ends or now, user_name, now) for file in files
+    ]
+    return _hide(app, stores, settings, embargoes)
 
 
 def _search_files(stores: Stores, searched: str | None) -> list[str]:
-    """The files of what a search finds. Raises click.UsageError for no query, for too many files, and for
-    `version:all`, because a story found by an earlier version has the file of another."""
+    """Return the SHA-1s of the files that a search finds.
+
+    Raises click.UsageError for an invalid query, for too many files, and for `version:all`, because
+    a story found by an earlier version has the file of another version.
+    """
     if searched is None:
         return []
     from fonds.search.query.parser import has_all_versions
@@ -106,14 +112,14 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
         )
 
     try:
-        found = count_matches(stores.index, SearchQuery(searched))
+        matches = count_matches(stores.index, SearchQuery(searched))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    if found.total > FILES_MAX:
+    if matches.total > FILES_MAX:
         raise click.UsageError(
-            f"{found.total:,} documents are found; at most {FILES_MAX:,} at once"
+            f"{matches.total:,} documents are found; at most {FILES_MAX:,} at once"
         )
-    return [document.sha1hex for document in iter_documents(stores.index, found.query, FILES_MAX)]
+    return [document.sha1hex for document in iter_documents(stores.index, matches.query, FILES_MAX)]
 
 
 def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
@@ -128,25 +134,27 @@ def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[Emba
     from fonds.stores.home_lock import HomeLock
     from fonds.wiring.stores import are_stores_shared
 
-    gone = {
+    removed_sha1s = {
         row.sha1hex
-        for row in stores.records.get(TakedownRow, [embargoe.sha1hex for embargoe in embargoes])
+        for row in stores.records.get(
+            TakedownRow, [embargo_row.sha1hex for embargo_row in embargoes]
+        )
     }
     with HomeLock(app.home, shared=are_stores_shared(settings)):
         act = _open_hiding(stores, settings)
-        for one in embargoes:
-            if one.sha1hex in gone:
-                print_note(f"{one.sha1hex} was taken down: nothing is left to be hidden")
+        for new_row in embargoes:
+            if new_row.sha1hex in removed_sha1s:
+                print_note(f"{new_row.sha1hex} was taken down: nothing is left to be hidden")
                 continue
-            with record_act(stores.records, _describe_embargo_act(one)):
-                row = act.hide(one)
+            with record_act(stores.records, _describe_embargo_act(new_row)):
+                row = act.hide(new_row)
             if app.is_json:
                 echo_json(_build_json(row))
             else:
                 open_console().print(
                     f"{row.sha1hex} is hidden until {row.until:%Y-%m-%d %H:%M} UTC."
                 )
-    return 1 if gone else 0
+    return 1 if removed_sha1s else 0
 
 
 def _describe_embargo_act(row: EmbargoRow) -> str:
@@ -184,12 +192,12 @@ def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[
             document.article_title for document in stores.index.get(traces.documents).values()
         ]
         if app.is_json:
-            told = {
+            answer = {
                 "sha1hex": sha1hex,
                 "title": next(iter(titles), None),
                 "captures": traces.captures,
             }
-            echo_json(told | {"documents": traces.documents, "collections": traces.collections})
+            echo_json(answer | {"documents": traces.documents, "collections": traces.collections})
             continue
         lines = [
             f"{sha1hex}  {next(iter(titles), None) or 'no title'}",
@@ -226,8 +234,8 @@ def _list_embargoes(app: App) -> int:
             continue
         state = "  DUE: fonds run lifts it, or --lift" if row.until <= now else ""
         state = "  NOT LIFTED TO THE END: say --lift again" if row.lifting else state
-        who = f"until {row.until:%Y-%m-%d %H:%M}  {row.reason_class}  by {row.made_by}"
-        open_console().print(f"{row.sha1hex}  {who}  {row.note}{state}", markup=False)
+        details = f"until {row.until:%Y-%m-%d %H:%M}  {row.reason_class}  by {row.made_by}"
+        open_console().print(f"{row.sha1hex}  {details}  {row.note}{state}", markup=False)
     if not count and not app.is_json:
         open_console().print("Nothing is under embargo.")
     return 0

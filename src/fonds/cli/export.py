@@ -1,4 +1,7 @@
-"""`fonds export`: the library, or what a search finds, as rows or references, with a manifest beside it."""
+"""`fonds export`: write the library or the results of a search as rows, references or captures.
+
+A file gets a manifest.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ ALONE = "are rows of their own: no QUERY, no filter, no --limit and no form of r
 
 @dataclass(slots=True)
 class ExportCounts:
-    """What went out: rows of the library are counted here, documents of a result by its contents."""
+    """Counts of an export.
+
+    `rows` counts rows of the library, and `contents` counts documents of a search.
+    """
 
     contents: ResultContents
     rows: int = 0
@@ -63,7 +69,7 @@ class ExportCounts:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of exported rows or documents."""
         return self.contents.count if self.search else self.rows
 
 
@@ -85,15 +91,16 @@ def export(
     no_text: bool,
     **filters: Any,
 ) -> int:
-    """Write one row for each file, or for each document of a search: hashes, capture, metadata, text.
+    """Export files, or the documents of a search: hashes, capture, metadata and text.
 
-    Without QUERY and filters every file that was kept, in the order of their SHA-1. With them the whole
-    result, however large, of the same search by `fonds search`, in an order of its own. bibtex and csl are
-    references, warc and wacz the archived captures themselves, all of documents alone. Beside FILE a manifest
-    FILE.manifest.json says query, fields, count, hashes and when; `fonds verify` holds it against file and
-    library. `--kind citations` is who cites whom, `--kind ledger` all that came in and what became of it,
-    with counts that add up. What is under embargo is left out. Exit code 1 when bytes of a document could
-    not be had.
+    Without QUERY and filters, export one row for each file, ordered by SHA-1. With them, export all
+    results of the same `fonds search`, in an order that depends only on the ids. The formats bibtex
+    and csl write references, and warc and wacz the archived captures, for documents only.
+
+    With --out, a manifest FILE.manifest.json records query, fields, count, hashes and time. `fonds
+    verify` compares it with the file and the library. `--kind citations` exports which papers cite
+    which, and `--kind ledger` all inputs and their outcomes, with counts that add up. Files under
+    embargo are left out. The exit code is 1 if the content of a document could not be read.
 
     \b
     fonds export > library.jsonl
@@ -111,48 +118,51 @@ def export(
     if limit is not None and is_library:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
     stores = app.open_stores().for_readers()
-    found = None
-    done = ExportCounts(
+    matches = None
+    counts = ExportCounts(
         ResultContents(), members=ManifestMembers(stores.records) if out is not None else None
     )
     if table:
-        pieces = _export_table(stores, FORMS[form], done, table)
+        chunks = _export_table(stores, FORMS[form], counts, table)
     elif request is None or is_library:
-        pieces = _export_library(stores, FORMS[form], done, with_text=not no_text)
+        chunks = _export_library(stores, FORMS[form], counts, with_text=not no_text)
     else:
-        found = _find_result(stores, request)
-        if found.total and not app.is_quiet:
-            print_note(_format_limit(found.total, limit))
-        done.search, done.generation = (
-            build_exported_search(request, found, limit),
-            found.generation,
+        matches = _find_result(stores, request)
+        if matches.total and not app.is_quiet:
+            print_note(_format_limit(matches.total, limit))
+        counts.search, counts.generation = (
+            build_exported_search(request, matches, limit),
+            matches.generation,
         )
-        pieces = _export_result(stores, FORMS[form], done, found, limit, with_text=not no_text)
-    _write(out, form, done, pieces, stores.index)
-    if not done.count:
+        chunks = _export_result(stores, FORMS[form], counts, matches, limit, with_text=not no_text)
+    _write(out, form, counts, chunks, stores.index)
+    if not counts.count:
         options = {"format": form, "out": out, "limit": limit}
-        again = _format_command(app, options, request, no_text=no_text)
-        for sentence in _explain_empty(stores, table, found, again):
+        retry_command = _format_command(app, options, request, no_text=no_text)
+        for sentence in _explain_empty(stores, table, matches, retry_command):
             print_note(sentence)
-    _say_missed(done.missed)
+    _say_missed(counts.missed)
     if out is not None and not app.is_quiet:
-        print_note(f"{_format_count(done, form)} in {out}, and {out}{SUFFIX} beside it")
-    return 1 if done.missed.count else 0
+        print_note(f"{_format_count(counts, form)} in {out}, and {out}{SUFFIX} beside it")
+    return 1 if counts.missed.count else 0
 
 
 def _find_table(
     query: tuple[str, ...], form: str, limit: int | None, filters: Mapping[str, Any]
 ) -> str | None:
-    """Return the name of the rows that `--kind` names. Raises click.UsageError for other options with it."""
+    """Return the table that `--kind` names, or None.
+
+    Raises click.UsageError for other options with a table.
+    """
     kinds = filters["kind"]
     table = next((kind for kind in kinds if kind in TABLES), None)
     if table is None:
-        for one in kinds:
-            if one not in list(Kind) and (near := find_nearest_name(one, TABLES)):
-                raise click.UsageError(f"there is no kind {one!r}; did you mean {near!r}?")
+        for kind_name in kinds:
+            if kind_name not in list(Kind) and (near := find_nearest_name(kind_name, TABLES)):
+                raise click.UsageError(f"there is no kind {kind_name!r}; did you mean {near!r}?")
         return None
-    others = build_request(query, {**filters, "kind": ()}).build_filters()
-    if len(kinds) > 1 or others or limit or FORMS[form].rows is None:
+    other_filters = build_request(query, {**filters, "kind": ()}).build_filters()
+    if len(kinds) > 1 or other_filters or limit or FORMS[form].rows is None:
         raise click.UsageError(f"{table} {ALONE}")
     return str(table)
 
@@ -164,9 +174,9 @@ def _format_count(counts: ExportCounts, form: str) -> str:
 
 
 def _say_missed(missed: MissingDocuments) -> None:
-    """Say which documents could not be written."""
-    for one in missed.first[:MISSING_NAMES_MAX]:
-        print_note(f"not in it: {one.id}: {one.why}")
+    """Print the documents that could not be written."""
+    for document in missed.first[:MISSING_NAMES_MAX]:
+        print_note(f"not in it: {document.id}: {document.why}")
     if missed.count > MISSING_NAMES_MAX:
         print_note(
             f"and {missed.count - MISSING_NAMES_MAX:,} more; the last record, {SUMMARY_URL}, names them"
@@ -176,10 +186,10 @@ def _say_missed(missed: MissingDocuments) -> None:
 def _write(
     out: str | None, form: str, counts: ExportCounts, pieces: Iterator[bytes], index: Index
 ) -> None:
-    """To standard output, or to a file with its manifest."""
+    """Write to standard output, or to a file with its manifest."""
     if out is None:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
+        for chunk in pieces:
+            sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
     digest = _write_file(Path(out), pieces)
@@ -190,7 +200,7 @@ def _write(
 
 
 def _find_result(stores: Stores, request: SearchRequest) -> MatchCount:
-    """Count what a search finds. Raises click.UsageError for a search that cannot be understood."""
+    """Count the results of a search. Raises click.UsageError for an invalid query."""
     try:
         return count_request(request, stores)
     except ValueError as error:
@@ -213,7 +223,7 @@ def _export_result(
     *,
     with_text: bool,
 ) -> Iterator[bytes]:
-    # What comes while it is written is written too.
+    # Documents added during the export are exported too.
     documents = counts.contents.collect(
         iter_documents(stores.index, matches.query, limit or sys.maxsize)
     )
@@ -272,17 +282,17 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
 def _format_command(
     app: App, options: Mapping[str, object], request: SearchRequest | None, *, no_text: bool
 ) -> str:
-    """Return the command line of an export with these options and filters, up to its query."""
-    named = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    """Return the command line of an export with these options and filters, without its query."""
+    named_options = [f"--{name}={value}" for name, value in options.items() if value is not None]
     filters = format_options(request) if request else []
     flags = ["--no-text"] if no_text else []
-    return app.format_command(shlex.join(["export", *named, *filters, *flags, "--"]))
+    return app.format_command(shlex.join(["export", *named_options, *filters, *flags, "--"]))
 
 
 def _explain_empty(
     stores: Stores, table: str | None, found: MatchCount | None, command: str
 ) -> Iterator[str]:
-    """Return sentences that say why an export has no rows. `command` exports another query."""
+    """Return sentences that explain why an export is empty. `command` exports another query."""
     if table is not None:
         yield f"0 rows: {TABLES[table].empty}"
     elif found is not None:
@@ -292,7 +302,7 @@ def _explain_empty(
 
 
 def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:
-    """Return what `fonds search` says of a query that finds nothing."""
+    """Return the notes of `fonds search` for a query that finds nothing."""
     results = stores.index.search(replace(query, count_max=1, facet_values_max=0))
     yield "0 documents: nothing found."
     yield from results.notes
@@ -301,14 +311,14 @@ def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator
 
 
 def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
-    """Whole or not at all: under another name until it is complete. The SHA-256 of what was written."""
+    """Write a file atomically under a temporary name. Return the SHA-256 of its content."""
     partial = path.with_name(path.name + ".part")
     digest = hashlib.sha256()
     try:
         with partial.open("wb") as stream:
-            for piece in pieces:
-                digest.update(piece)
-                stream.write(piece)
+            for chunk in pieces:
+                digest.update(chunk)
+                stream.write(chunk)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

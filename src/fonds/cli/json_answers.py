@@ -1,7 +1,7 @@
 """JSON answers of commands: structs that are both encoded and described in docs/json.md.
 
-A command names its answers: `@command("list", answers={"one for each key": KeyAnswer})`. The key of the
-mapping says when a command writes such an answer, and how many.
+A command names its answers: `@command("list", answers={"one for each key": KeyAnswer})`. The key
+of the mapping says when a command writes such an answer, and how many.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,),
     "list": (Sequence,),
 }
-"""The Python types of a field, by the type that docs/json.md names. The first that matches counts."""
+"""Python types of a field, by its type name in docs/json.md. The first match counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDescription:
-    """A field: its type as in JSON_TYPES, whether it may be null, and what it means. `is_always` is False for
-    a field that is left out where it would say nothing."""
+    """Description of a field.
+
+    `type` is one of JSON_TYPES. `is_always` is False for a field that is omitted when it is empty.
+    """
 
     name: str
     type: str
@@ -44,7 +46,7 @@ class FieldDescription:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDescription:
-    """An object that a command writes. `condition` says when, and how many."""
+    """Description of an object that a command writes. `condition` says when, and how many."""
 
     condition: str
     fields: Sequence[FieldDescription]
@@ -60,18 +62,20 @@ def describe_answer(condition: str, kind: type[msgspec.Struct]) -> AnswerDescrip
 
 
 def list_answers(root: click.Group) -> dict[str, list[AnswerDescription]]:
-    """Return the answers of each command that names some, by its words."""
+    """Return the answers of each command that has some, by command name."""
     return {
-        words: [describe_answer(condition, kind) for condition, kind in found.answers.items()]
-        for words, found in iter_commands(root)
-        if isinstance(found, SuggestingCommand) and found.answers
+        command_name: [
+            describe_answer(condition, kind) for condition, kind in command.answers.items()
+        ]
+        for command_name, command in iter_commands(root)
+        if isinstance(command, SuggestingCommand) and command.answers
     }
 
 
 def iter_commands(
     root: click.Command, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, click.Command]]:
-    """Iterate over the commands of a group and its groups, with their words."""
+    """Iterate over the commands of a group and its subgroups, with their names."""
     if not isinstance(root, click.Group):
         yield " ".join(path), root
         return
@@ -83,7 +87,7 @@ def iter_commands(
 
 
 def _describe_field(name: str, hint: Any) -> FieldDescription:
-    metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
+    metas = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, msgspec.Meta)]
     meaning = next((meta.description for meta in metas if meta.description), None)
     if meaning is None:
         raise ValueError(f"{name} has no description: annotate it with msgspec.Meta(description=…)")

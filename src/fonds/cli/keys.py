@@ -1,4 +1,4 @@
-"""`fonds keys`: who may do what over the web, and what they did."""
+"""`fonds keys`: manage access keys for the web pages, and show the log of actions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CreatedKeyAnswer(msgspec.Struct, frozen=True):
 
 
 class ActAnswer(msgspec.Struct, frozen=True):
-    """An entry of the log of acts."""
+    """An entry of the action log."""
 
     at: Annotated[datetime, Meta(description="when it started")]
     who: Annotated[
@@ -122,14 +122,14 @@ def create(app: App, name: str, role: str, until: datetime | None) -> int:
     create_home(app.home)
     records = app.open_stores(create=True).records
     ends = until.replace(tzinfo=UTC) if until else None
-    who = find_local_user()
+    user_name = find_local_user()
     with record_act(records, f"fonds keys create {name} --role {role}"), convert_usage_errors():
-        made = AccessKeys(records, get_utc_now).create(name, Role(role), who, ends)
+        new_key = AccessKeys(records, get_utc_now).create(name, Role(role), user_name, ends)
     if app.is_json:
-        echo_json(CreatedKeyAnswer(**_select_columns(made.row), secret=made.secret))
+        echo_json(CreatedKeyAnswer(**_select_columns(new_key.row), secret=new_key.secret))
         return 0
     open_console().print(f"Key of {name} ({role}). It is shown only once:\n")
-    click.echo(made.secret)
+    click.echo(new_key.secret)
     return 0
 
 
@@ -140,13 +140,13 @@ def list_(app: App) -> int:
     \b
     fonds keys list
     """
-    found = AccessKeys(app.open_stores().records, get_utc_now).list_all()
-    for row in found:
+    key_rows = AccessKeys(app.open_stores().records, get_utc_now).list_all()
+    for row in key_rows:
         if app.is_json:
             echo_json(KeyAnswer(**_select_columns(row)))
         else:
             open_console().print(_format_key(row), markup=False)
-    if not found and not app.is_json:
+    if not key_rows and not app.is_json:
         open_console().print(
             "No access keys yet: anyone on this computer has full access, and others can only read."
         )
@@ -163,9 +163,9 @@ def revoke(app: App, name: str, reason: str) -> int:
     fonds keys revoke anne --reason "left the project"
     """
     records = app.open_stores().records
-    who = find_local_user()
+    user_name = find_local_user()
     with record_act(records, f"fonds keys revoke {name}"), convert_usage_errors():
-        row = AccessKeys(records, get_utc_now).revoke(name, who, reason)
+        row = AccessKeys(records, get_utc_now).revoke(name, user_name, reason)
     if app.is_json:
         echo_json(KeyAnswer(**_select_columns(row)))
     else:
@@ -192,9 +192,9 @@ def acts(app: App, limit: int) -> int:
         if app.is_json:
             echo_json(ActAnswer(row.at, row.who, row.what, row.outcome))
         else:
-            ended = "not finished" if row.outcome is None else row.outcome
-            who = row.who or "this machine"
-            line = f"{row.at:%Y-%m-%d %H:%M:%S}  {who}  {row.what}  {ended}"
+            outcome = "not finished" if row.outcome is None else row.outcome
+            user_name = row.who or "this machine"
+            line = f"{row.at:%Y-%m-%d %H:%M:%S}  {user_name}  {row.what}  {outcome}"
             open_console().print(line, markup=False)
     if not newest and not app.is_json:
         open_console().print("No actions recorded.")
@@ -202,7 +202,7 @@ def acts(app: App, limit: int) -> int:
 
 
 def _select_columns(row: AccessKeyRow) -> dict[str, Any]:
-    """Return the columns that an answer has: nothing that a secret could be tried against."""
+    """Return the columns of an answer, without the columns that secrets are checked against."""
     return {name: getattr(row, name) for name in KeyAnswer.__struct_fields__}
 
 

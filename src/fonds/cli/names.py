@@ -1,4 +1,4 @@
-"""Names on the command line that must be one of those there are: commands, and values of options."""
+"""Commands and option types that check names and suggest the nearest one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Day(click.DateTime):
-    """A day, as YYYY-MM-DD."""
+    """Parameter type for a date, as YYYY-MM-DD."""
 
     def __init__(self) -> None:
         super().__init__(["%Y-%m-%d"])
@@ -25,7 +25,7 @@ class Day(click.DateTime):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the beginning of the day. Raises click.BadParameter that names the form."""
+        """Return the start of the day. Raises click.BadParameter with an example for other values."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
@@ -60,17 +60,20 @@ class SuggestingCommand(click.Command):
     answers: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raises click.UsageError with a hint for an unknown option if the command has arguments."""
+        """Parse arguments. Raises click.UsageError with a hint for an unknown option.
+
+        The hint is given only if the command has arguments.
+        """
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             takes_words = any(isinstance(param, click.Argument) for param in self.params)
             if takes_words and not error.option_name.startswith("--"):
-                told = (
+                message = (
                     f"{error.format_message()} Write arguments that start with a minus "
                     f"after --: {ctx.command_path} -- …"
                 )
-                raise click.UsageError(told, ctx) from error
+                raise click.UsageError(message, ctx) from error
             raise
 
 
@@ -118,10 +121,13 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises click.UsageError with the nearest name for an unknown command."""
+        """Return the command to run.
+
+        Raises click.UsageError with the nearest name for an unknown one.
+        """
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
             near = find_nearest_name(name, names)
-            meant = f" Did you mean {near!r}?" if near else ""
-            raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
+            suggestion = f" Did you mean {near!r}?" if near else ""
+            raise click.UsageError(f"No such command {name!r}.{suggestion}", ctx)
         return super().resolve_command(ctx, args)

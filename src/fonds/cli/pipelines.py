@@ -1,4 +1,4 @@
-"""`fonds pipelines`: which flavours there are, and pictures of them."""
+"""`fonds pipelines`: list the pipelines, and draw their stages."""
 
 from __future__ import annotations
 
@@ -62,10 +62,12 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
             raise click.UsageError("--svg draws one pipeline. Name one.")
         sys.stdout.write(draw_svg(chosen[0]))
     elif app.is_json:
-        for one in chosen:
-            echo_json(_build_answer(one, one.name == settings.pipeline))
+        for pipeline in chosen:
+            echo_json(_build_answer(pipeline, pipeline.name == settings.pipeline))
     elif names:
-        open_console().print("\n\n".join(format_tree(one) for one in chosen), markup=False)
+        open_console().print(
+            "\n\n".join(format_tree(pipeline) for pipeline in chosen), markup=False
+        )
     else:
         _print_list(app, chosen, settings.pipeline)
     return 0

@@ -113,16 +113,16 @@ def list_(app: App, **flags: Any) -> int:
     waiting, subscriptions = _open(app, flags)
     depths = [(subscription, waiting.get_depth(subscription)) for subscription in subscriptions]
     if app.is_json:
-        for one, depth in depths:
-            echo_json(BacklogAnswer(one.name, one.topic, depth))
+        for reader, depth in depths:
+            echo_json(BacklogAnswer(reader.name, reader.topic, depth))
         return 0
     table = Table(box=None, pad_edge=False)
     table.add_column("Step")
     for title in ("Ready", "In hand", "Delayed", "Quarantined"):
         table.add_column(title, justify="right")
-    for one, depth in depths:
+    for reader, depth in depths:
         counts = (depth.ready, depth.in_hand, depth.delayed, depth.quarantined)
-        table.add_row(one.name, *(f"{count:,}" for count in counts))
+        table.add_row(reader.name, *(f"{count:,}" for count in counts))
     open_console().print(table)
     return 0
 
@@ -144,13 +144,13 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     waiting, subscriptions = _open(app, flags)
     place = dumping.resolve_address(address, subscriptions)
     ready = _count_ready(waiting, place, subscriptions)
-    seen = dumping.peek(waiting, place, count)
-    for delivery in seen:
+    deliveries = dumping.peek(waiting, place, count)
+    for delivery in deliveries:
         _print_delivery(app, delivery)
-    if not seen and not app.is_json:
+    if not deliveries and not app.is_json:
         open_console().print(f"No messages are ready at {place}.")
-    if len(seen) < ready:
-        print_note(f"{len(seen):,} of about {ready:,} ready messages at {place}")
+    if len(deliveries) < ready:
+        print_note(f"{len(deliveries):,} of about {ready:,} ready messages at {place}")
     return 0
 
 
@@ -160,19 +160,21 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
     read_by = zip(list_readers(settings), get_configured_pipeline(settings).stages, strict=True)
-    topic = next(stage.reads for one, stage in read_by if place in (one.incoming, one.quarantine))
+    topic = next(
+        stage.reads for reader, stage in read_by if place in (reader.incoming, reader.quarantine)
+    )
     return QueuedStories(topic, stores.archive)
 
 
 def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
     """Return the number of ready messages at an address."""
-    whose = next(
+    reader = next(
         subscription
         for subscription in subscriptions
         if place in (subscription.incoming, subscription.quarantine)
     )
-    depth = queue.get_depth(whose)
-    return depth.quarantined if place == whose.quarantine else depth.ready
+    depth = queue.get_depth(reader)
+    return depth.quarantined if place == reader.quarantine else depth.ready
 
 
 @command("dump", answers={"one": CountAnswer})
@@ -289,18 +291,18 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
     place = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
-    whose = next(subscription for subscription in subscriptions if subscription.incoming == place)
+    reader = next(subscription for subscription in subscriptions if subscription.incoming == place)
 
     def wanted(message: Message) -> bool:
         return reason in (None, message.headers.get("reason"))
 
-    count = release_quarantine(stores.queue, stores.ledger, whose, wanted, get_utc_now)
+    count = release_quarantine(stores.queue, stores.ledger, reader, wanted, get_utc_now)
     _report_count(app, [count], "requeued")
     return 0
 
 
-for one in (list_, peek, dump, load, purge, release):
-    queue.add_command(one)
+for subcommand in (list_, peek, dump, load, purge, release):
+    queue.add_command(subcommand)
 
 
 @command("topics", answers={"one for each subscription": TopicAnswer})
@@ -327,19 +329,21 @@ def topics(app: App, action: str, **flags: Any) -> int:
     if action == "create":
         app.open_queue(settings)
     if app.is_json:
-        for one, schema in zip(subscriptions, schemas, strict=True):
-            echo_json(TopicAnswer(one.name, one.topic, one.traits, one.pipeline, schema))
+        for reader, schema in zip(subscriptions, schemas, strict=True):
+            echo_json(
+                TopicAnswer(reader.name, reader.topic, reader.traits, reader.pipeline, schema)
+            )
         return 0
     table = Table(box=None, pad_edge=False)
     for title in ("Topic", "Read by", "Schema", "Partitions", "Compression", "Kept"):
         table.add_column(title, no_wrap=True)
-    for one, schema in zip(subscriptions, schemas, strict=True):
-        traits = one.traits
-        kept = "newest by key" if traits.compacted else "all"
-        facts = (str(traits.partitions), traits.compression, kept)
-        table.add_row(one.topic, one.name, schema or "", *facts)
+    for reader, schema in zip(subscriptions, schemas, strict=True):
+        traits = reader.traits
+        retention = "newest by key" if traits.compacted else "all"
+        facts = (str(traits.partitions), traits.compression, retention)
+        table.add_row(reader.topic, reader.name, schema or "", *facts)
     screen = open_console()
-    # Names are read by people and scripts: a narrow window wraps them, and nothing is left out.
+    # A narrow window must not cut names, because scripts read them too.
     screen.width = max(screen.width, TOPICS_WIDTH)
     screen.print(table, crop=False)
     if action == "create":
@@ -348,7 +352,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
 
 
 def _find_schema(topic: Topic) -> str | None:
-    """The name of the JSON Schema of what a topic carries."""
+    """Return the name of the JSON Schema of a topic; None if it has none."""
     contract = CONTRACTS.get(topic.payload)
     return contract.schema if contract else None
 

@@ -1,4 +1,4 @@
-"""`fonds search`: find documents by their words."""
+"""`fonds search`: find documents by their words, or compare results with an earlier day."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from fonds.wiring.stores import match_documents
 
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 CONTEXT_BEFORE_CHARS, POINTED = 30, 60
-"""So many characters of a query are shown before its bad token, and from it on."""
+"""Characters of a query shown before its invalid token, and from its start on."""
 EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes something in"
 
 
@@ -71,13 +71,17 @@ EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes
 def search(app: App, query: tuple[str, ...], **options: Any) -> int:
     """Find documents: words in any form, "a phrase", =exactly, -without, this OR that, title:word.
 
-    The date of a story is that of its publication, the date of a PDF that of its creation, as they state
-    it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
-    code 0 also when nothing was found; what of the question no document has is told then. When no
-    document has all words, the results are a best match: documents with any of the words, ranked. With
-    --json one object a line, `direct` for what the words name, `themes` for the counts of
-    --themes-of. How many more there are is told on standard error. With --as-of the sums of what was
-    found then and is found now, and of each sort that is not as it was --limit documents.
+    The date of a story is its stated publication date, and the date of a PDF its stated creation
+    date. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name finds its file first.
+    If no document has all words, the results are a best match: documents with any of the words,
+    ranked.
+
+    Notes on standard error give the number of further results, and the words and filters that no
+    document has. The exit code is 0 even if nothing is found.
+
+    With --json, each line is one object: `direct` is a file that the query names, and `themes` has
+    the counts of --themes-of. With --as-of, show the number of documents found then and now, and up
+    to --limit documents for each kind of change.
 
     \b
     fonds search flood defence --kind story --language en
@@ -101,13 +105,13 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError(_format_query_error(request.q, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    results, things, asked = answer.results, answer.direct_hits, answer.query
+    results, direct_hits, search_query = answer.results, answer.direct_hits, answer.query
     exact = _build_command(app, request.model_copy(update={"match": "exact"}), request.q)
-    _print_results(app, things, results, asked, exact)
+    _print_results(app, direct_hits, results, search_query, exact)
     if answer.themes is not None:
         _print_themes(app, answer.themes)
     in_versions = _build_command(app, request, results.earlier_text or request.q)
-    _print_notes(index, results, asked, things, in_versions)
+    _print_notes(index, results, search_query, direct_hits, in_versions)
     if stores and (note := describe_unread(stores.records, request.q)):
         print_note(note)
     return 0
@@ -115,7 +119,7 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
 
 def _build_command(app: App, request: SearchRequest, text: str) -> str:
     """Return the command line of a search for this text with the same filters."""
-    # A word that begins with a dash excludes; after two dashes it is no option.
+    # A word that starts with a dash excludes; without `--`, click would parse it as an option.
     return app.format_command(shlex.join(["search", *format_options(request), "--", text]))
 
 
@@ -127,8 +131,8 @@ def _print_results(
     exact_command: str,
 ) -> None:
     if app.is_json:
-        for thing in direct_hits:
-            echo_json({"direct": thing})
+        for direct_hit in direct_hits:
+            echo_json({"direct": direct_hit})
         if results.earlier_text is not None and not direct_hits:
             count, text = results.earlier_count, results.earlier_text
             echo_json({"earlier": {"count": count, "query": text}})
@@ -178,16 +182,16 @@ def _print_themes(app: App, counts: ThemeCounts) -> None:
 
 def _print_direct(app: App, direct_hits: Sequence[DirectHit]) -> None:
     screen = open_console()
-    for thing in direct_hits:
-        title = escape(thing.title or thing.url or thing.sha1hex)
+    for direct_hit in direct_hits:
+        title = escape(direct_hit.title or direct_hit.url or direct_hit.sha1hex)
         screen.print(
-            f"[bold]{title}[/bold]\n   [dim]has this {thing.named}:"
-            f" {_format_show_command(app, thing.sha1hex)}[/dim]\n"
+            f"[bold]{title}[/bold]\n   [dim]has this {direct_hit.named}:"
+            f" {_format_show_command(app, direct_hit.sha1hex)}[/dim]\n"
         )
 
 
 def _format_query_error(text: str, error: QueryError) -> str:
-    """What is wrong, and below it the query with the bad token pointed at."""
+    """Return the error, and below it the query with a marker under the invalid token."""
     if not error.end or not text.isprintable():
         return str(error)
     start = max(0, error.start - CONTEXT_BEFORE_CHARS)
@@ -202,9 +206,9 @@ def _print_notes(
     items: Sequence[object],
     versions_command: str,
 ) -> None:
-    """What is said beside the results: that there are more, or nothing that could be found yet."""
+    """Print notes about further results, missing words, or an empty index."""
     is_empty = not (results.total or items) and index.count() == 0
-    # Words that name a thing are in no document, as a rule.
+    # A query that names a file usually matches no text.
     notes = () if items else [*results.notes, *_describe_earlier(results, versions_command)]
     for note in [EMPTY_INDEX_MESSAGE] if is_empty else [*notes, *_describe_rest(results, query)]:
         print_note(note)
@@ -230,12 +234,12 @@ def _print(app: App, results: SearchResults, query: SearchQuery, exact_command: 
 
 
 def _describe_rest(results: SearchResults, query: SearchQuery) -> Iterator[str]:
-    """What is told of results that are not shown."""
-    shown, last = len(results.hits), query.offset + len(results.hits)
-    if results.total and not shown:
+    """Return a note about results that are not on this page."""
+    n_shown, last = len(results.hits), query.offset + len(results.hits)
+    if results.total and not n_shown:
         yield f"{results.total:,} found, and none of them stands behind the first {query.offset:,}."
     elif last < results.total:
-        yield f"{shown:,} of {results.total:,} shown; the next: --offset {last}"
+        yield f"{n_shown:,} of {results.total:,} shown; the next: --offset {last}"
 
 
 def _build_json(hit: Hit) -> dict[str, Any]:
@@ -281,9 +285,9 @@ def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
     screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
     if hit.version:
         _print_version(app, screen, hit.version)
-    for one in hit.snippets if not hit.version else ():
-        page = f"[dim]page {one.page}:[/dim] " if one.page else ""
-        _print_wrapped(screen, f"{page}{_format_snippet(one)}")
+    for snippet in hit.snippets if not hit.version else ():
+        page = f"[dim]page {snippet.page}:[/dim] " if snippet.page else ""
+        _print_wrapped(screen, f"{page}{_format_snippet(snippet)}")
     screen.print(f"   [dim]{escape(document.url)}[/dim]")
     screen.print(f"   [dim]{_format_show_command(app, document.sha1hex)}[/dim]")
 
@@ -310,7 +314,7 @@ def _format_show_command(app: App, sha1hex: str) -> str:
 
 
 def _print_wrapped(screen: Console, text: str) -> None:
-    """Lines broken between words on a terminal; elsewhere one, for who reads it cuts it as they like."""
+    """Print text wrapped between words on a terminal, and on one line elsewhere."""
     if screen.is_terminal:
         screen.print(Padding(text, (0, 0, 0, 3)), soft_wrap=False)
     else:
@@ -318,21 +322,21 @@ def _print_wrapped(screen: Console, text: str) -> None:
 
 
 def _format_snippet(snippet: Snippet) -> str:
-    """The snippet with its matches in bold; everything else is escaped."""
-    (text, marks), parts, at = snippet.text_with_ellipses, [], 0
+    """Return the snippet with its matches in bold; other markup is escaped."""
+    (text, marks), parts, position = snippet.text_with_ellipses, [], 0
     for start, end in marks:
         parts += [
-            escape(text[at:start]),
+            escape(text[position:start]),
             "[bold yellow]",
             escape(text[start:end]),
             "[/bold yellow]",
         ]
-        at = end
-    parts.append(escape(text[at:]))
+        position = end
+    parts.append(escape(text[position:]))
     return " ".join("".join(parts).split())
 
 
-# What `fonds search --as-of` tells: sums, and the documents of each sort that is not as it was.
+# Output of `fonds search --as-of`: counts, and the documents of each kind of change.
 
 
 BOUND = 200_000
@@ -340,19 +344,19 @@ VERSIONS_MAX = 20_000
 
 
 def print_as_of(app: App, request: SearchRequest, day: date) -> None:
-    """Raises ValueError with a sentence for a search that cannot be asked."""
+    """Print what a search found at the end of a day. Raises ValueError for an invalid search."""
     stores = app.open_stores()
-    asking = AsOfContext(
+    compare = AsOfContext(
         stores.for_readers(), match_documents, stores.records, BOUND, BOUND, VERSIONS_MAX
     )
-    found = asking(resolve_query(request, stores.index, stores.records), day)
+    result = compare(resolve_query(request, stores.index, stores.records), day)
     if app.is_json:
-        _print_json(found, request.size)
+        _print_json(result, request.size)
     else:
         screen = open_console()
-        for line in _iter_lines(found, request.size):
+        for line in _iter_lines(result, request.size):
             screen.print(line)
-    for note in _iter_notes(found):
+    for note in _iter_notes(result):
         print_note(note)
 
 
@@ -367,38 +371,40 @@ def _print_json(result: AsOfResult, count_max: int) -> None:
             "is_all_found": result.has_all_found,
             "is_all_changed": result.is_all_changed,
             "generation": result.generation,
-            "sorts": {one.name: one.count for one in result.sort_counts},
+            "sorts": {sort_count.name: sort_count.count for sort_count in result.sort_counts},
         }
     )
-    for one in result.sort_counts:
-        for told in result.listed.get(one.name, [])[:count_max]:
-            echo_json(told)
+    for sort_count in result.sort_counts:
+        for document in result.listed.get(sort_count.name, [])[:count_max]:
+            echo_json(document)
 
 
 def _iter_lines(result: AsOfResult, count_max: int) -> Iterator[str]:
-    more = f"; of {result.unknown_count:,} more it is not known" if result.unknown_count else ""
+    unknown_text = (
+        f"; of {result.unknown_count:,} more it is not known" if result.unknown_count else ""
+    )
     yield (
-        f"[bold]{result.found_then_count:,}[/bold] found at the end of {result.day}{more};"
+        f"[bold]{result.found_then_count:,}[/bold] found at the end of {result.day}{unknown_text};"
         f" {result.found_now_count:,} now"
     )
-    counted = [one for one in result.sort_counts if one.count]
-    for one in counted:
-        yield f"  {one.count:>9,}  {one.words} [dim]({_format_sort(one)})[/dim]"
-    for one in counted:
-        if one.name == "unchanged":
+    nonzero_counts = [sort_count for sort_count in result.sort_counts if sort_count.count]
+    for sort_count in nonzero_counts:
+        yield f"  {sort_count.count:>9,}  {sort_count.words} [dim]({_format_sort(sort_count)})[/dim]"
+    for sort_count in nonzero_counts:
+        if sort_count.name == "unchanged":
             continue
-        yield f"\n[bold]{one.words[:1].upper()}{one.words[1:]}[/bold]"
-        for told in result.listed[one.name][:count_max]:
-            yield escape(f"  {told.id} {told.title[:100]} {told.why}".rstrip())
-        if one.count > count_max:
-            yield f"  [dim]the first {count_max:,} of {one.count:,}[/dim]"
+        yield f"\n[bold]{sort_count.words[:1].upper()}{sort_count.words[1:]}[/bold]"
+        for document in result.listed[sort_count.name][:count_max]:
+            yield escape(f"  {document.id} {document.title[:100]} {document.why}".rstrip())
+        if sort_count.count > count_max:
+            yield f"  [dim]the first {count_max:,} of {sort_count.count:,}[/dim]"
 
 
 def _format_sort(sort_count: ChangeSortCount) -> str:
-    then = {True: "found then", False: "not found then", None: "unknown then"}[
+    state_then = {True: "found then", False: "not found then", None: "unknown then"}[
         sort_count.is_found_then
     ]
-    return f"{then}, {'found now' if sort_count.is_found_now else 'not found now'}"
+    return f"{state_then}, {'found now' if sort_count.is_found_now else 'not found now'}"
 
 
 def _iter_notes(result: AsOfResult) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Options of `fonds search` and `fonds export`, made from the parameters of a search request."""
+"""Options of `fonds search` and `fonds export`, built from the parameters of a search request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fonds.search.request import FILTERS, SearchRequest, parse_request
 
 CHOICES: Mapping[str, Sequence[str]] = {
     "kind": [str(kind) for kind in SEARCHED_KINDS],
-    "dates": [str(one) for one in DateOf],
+    "dates": [str(date_kind) for date_kind in DateOf],
 }
 METAVARS = {
     "kind": "KIND",
@@ -30,10 +30,13 @@ _FIELDS = {field.alias or name: field for name, field in SearchRequest.model_fie
 
 
 class RequestChoice(click.Choice[str]):
-    """Choice for a search parameter. `parse_request` checks it, so that every entrance refuses it alike."""
+    """Choice for a search parameter.
+
+    It accepts any value: `parse_request` checks it, with the same error as on the web.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the value as it is written."""
+        """Return the value unchanged."""
         return str(value)
 
 
@@ -74,7 +77,7 @@ def _build_option(
 
 
 def build_request(words: Sequence[str], options: Mapping[str, Any], **others: str) -> SearchRequest:
-    """Return the search of a command line. Raises click.UsageError for a value that is not allowed."""
+    """Return the search request of a command line. Raises click.UsageError for an invalid value."""
     parameters: dict[str, str | Sequence[str]] = {"q": " ".join(words), **others}
     for name in (*FILTERS[1:], "sort"):
         value = options.get("from_" if name == "from" else name)
@@ -87,7 +90,7 @@ def build_request(words: Sequence[str], options: Mapping[str, Any], **others: st
 
 
 def format_options(request: SearchRequest) -> list[str]:
-    """Return the options of a command line for the same search, without its words."""
+    """Return the command-line options for the same search, without its query."""
     options = []
     for name, value in request.build_params().items():
         if name not in FILTERS[1:] and name != "sort":
@@ -95,6 +98,6 @@ def format_options(request: SearchRequest) -> list[str]:
         if name == "undated":
             options.append("--undated")
             continue
-        for one in value if isinstance(value, list) else [value]:
-            options += [f"--{name}", str(one)]
+        for item in value if isinstance(value, list) else [value]:
+            options += [f"--{name}", str(item)]
     return options

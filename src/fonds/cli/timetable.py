@@ -1,4 +1,4 @@
-"""`fonds timetable`: what recurs, when it ran last and runs next, and how it ended."""
+"""`fonds timetable`: list recurring tasks with their last run, result and next run."""
 
 from __future__ import annotations
 

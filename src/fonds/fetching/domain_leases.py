@@ -1,4 +1,7 @@
-"""The lease and the pace of each domain that is asked: rows, so that both outlive any process."""
+"""Leases and rate limits of domains, and shares of IP addresses between processes.
+
+All are stored in rows, so that they survive any process.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,11 @@ class _HeldDomain:
 
 
 class DomainLeases:
-    """The domains this process may ask: one process at a time has the lease of a domain. For one thread.
+    """Domains that this process may send requests to. For one thread.
 
-    A process that polls a source requests the domain in its row, and the holder hands it over for a moment:
-    links of a site may keep a process busy for days.
+    One process at a time has the lease of a domain. Links of one site can keep a process
+    busy for days. So a process that polls a source requests the domain in its row, and the
+    holder hands it over for a short time.
     """
 
     def __init__(
@@ -81,14 +85,14 @@ class DomainLeases:
         """
         self._now_s = now_s
         for domain in domains:
-            # Polls alone do not keep a domain for whose links another process is waiting.
-            if (held := self._domains.get(domain)) is not None and domain not in urgent:
-                held.used_s, held.is_passing = now_s, False
-        wanted = [domain for domain in domains if domain not in self._domains]
-        rows = self._load_rows(wanted)
+            # Polls alone do not keep a domain whose links another process waits for.
+            if (domain_state := self._domains.get(domain)) is not None and domain not in urgent:
+                domain_state.used_s, domain_state.is_passing = now_s, False
+        new_domains = [domain for domain in domains if domain not in self._domains]
+        rows = self._load_rows(new_domains)
         waits = {domain: self._get_handover_s(domain, now_s) for domain in domains}
         leases = self._acquire_rows(rows, urgent)
-        for domain in wanted:
+        for domain in new_domains:
             is_urgent = domain in urgent
             if domain in leases:
                 self._start(rows[domain], leases[domain], now_s, is_urgent)
@@ -99,40 +103,42 @@ class DomainLeases:
         return waits
 
     def is_held(self, domain: str) -> bool:
-        """Whether a domain is this process's to ask; it may have been handed over since `acquire`."""
+        """Return whether this process has the domain. It may have been handed over since `acquire`."""
         return domain in self._domains
 
     def count_lookups(self, domain: str, change: int) -> None:
         """Change the number of lookups of a domain; the domain is not released while there are any."""
-        if (held := self._domains.get(domain)) is not None:
-            held.lookup_count = max(0, held.lookup_count + change)
+        if (domain_state := self._domains.get(domain)) is not None:
+            domain_state.lookup_count = max(0, domain_state.lookup_count + change)
 
     def schedule_write(self, domain: str) -> None:
-        """Write a domain's row soon, so that the next holder knows its rate limits even after a
-        crash.
-        """
-        if (held := self._domains.get(domain)) is not None:
-            held.write_due_s = self._due_s = 0.0
+        """Write a domain's row soon, so that its rate limits survive a crash."""
+        if (domain_state := self._domains.get(domain)) is not None:
+            domain_state.write_due_s = self._due_s = 0.0
 
     def renew(self, now_s: float) -> None:
         """Renew the leases that are due and release domains that have been idle."""
         self._now_s = now_s
         if now_s < self._due_s:
             return
-        due = [domain for domain, held in self._domains.items() if now_s >= held.write_due_s]
-        if due:
-            idle = {domain for domain in due if self._is_idle(domain, now_s)}
-            self._write_rows(due, idle, now_s)
+        due_domains = [
+            domain
+            for domain, domain_state in self._domains.items()
+            if now_s >= domain_state.write_due_s
+        ]
+        if due_domains:
+            idle = {domain for domain in due_domains if self._is_idle(domain, now_s)}
+            self._write_rows(due_domains, idle, now_s)
         self._due_s = min(
-            (held.write_due_s for held in self._domains.values()),
+            (domain_state.write_due_s for domain_state in self._domains.values()),
             default=now_s + self._lease_s / RENEWALS_PER_LEASE,
         )
 
     def release_all(self, now_s: float) -> None:
         """Write all rows and release all domains."""
         self._now_s = now_s
-        held = list(self._domains)
-        self._write_rows(held, set(held), now_s)
+        domains = list(self._domains)
+        self._write_rows(domains, set(domains), now_s)
 
     def _load_rows(self, domains: Sequence[str]) -> dict[str, PaceRow]:
         """Load rows and create missing ones."""
@@ -149,20 +155,22 @@ class DomainLeases:
 
     def _get_handover_s(self, domain: str, now_s: float) -> float:
         """Return the retry delay for links of a domain that is being handed over; otherwise 0.0."""
-        held = self._domains.get(domain)
-        return ELSEWHERE_S if held is not None and held.given_until_s > now_s else 0.0
+        domain_state = self._domains.get(domain)
+        return (
+            ELSEWHERE_S if domain_state is not None and domain_state.given_until_s > now_s else 0.0
+        )
 
     def _is_idle(self, domain: str, now_s: float) -> bool:
-        held = self._domains[domain]
+        domain_state = self._domains[domain]
         is_unused = (
-            held.is_passing or held.given_until_s > now_s or now_s - held.used_s > self._lease_s
+            domain_state.is_passing
+            or domain_state.given_until_s > now_s
+            or now_s - domain_state.used_s > self._lease_s
         )
-        return is_unused and not held.lookup_count and not self._frontier.is_needed(domain)
+        return is_unused and not domain_state.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
-        """Request a domain that another process holds, unless a third process has just requested
-        it.
-        """
+        """Request a domain from its holder, unless a third process has just requested it."""
         if self._is_requested(row):
             return
         values = {"wanted_by": self._holder_name, "wanted_at": self._clock()}
@@ -195,59 +203,62 @@ class DomainLeases:
         return {"wanted_by": None, "wanted_at": None}
 
     def _start(self, row: PaceRow, lease: Lease, now_s: float, is_passing: bool) -> None:
-        """Ask a domain whose lease was acquired just now; `row` is the row as it was before."""
+        """Start using a domain whose lease was just acquired. `row` is its earlier row."""
         due_s = now_s + (0.0 if is_passing else self._lease_s / RENEWALS_PER_LEASE)
         self._domains[row.domain] = _HeldDomain(lease, now_s, due_s, is_passing=is_passing)
         self._due_s = min(self._due_s, due_s)
         self._restore_pace(row, now_s)
         if row.lease_holder not in (None, self._holder_name):
-            # The process that died may have asked the domain a moment before.
+            # The process that died may have sent a request to the domain just before.
             self._frontier.pause(row.domain, now_s)
 
     def _write_rows(
         self, domains: Sequence[str], released_domains: Collection[str], now_s: float
     ) -> None:
-        """Renew or release leases and write what was learned of the domains.
+        """Renew or release leases and write the rate limits of the domains.
 
-        Requests that wait here for a domain whose lease is lost or released come again.
+        If a lease is lost or released, the domain's waiting requests are retried later.
         """
         now = self._clock()
         columns: dict[str, dict[str, object]] = {}
         for row in self._records.get(PaceRow, domains):
-            held = self._domains[row.domain]
-            held.write_due_s = now_s + self._lease_s / RENEWALS_PER_LEASE
+            domain_state = self._domains[row.domain]
+            domain_state.write_due_s = now_s + self._lease_s / RENEWALS_PER_LEASE
             if (
                 row.domain not in released_domains
                 and self._is_requested(row)
-                and held.given_until_s <= now_s
+                and domain_state.given_until_s <= now_s
             ):
-                held.given_until_s, held.write_due_s = now_s + self._lease_s, now_s + GIVING_S
+                domain_state.given_until_s, domain_state.write_due_s = (
+                    now_s + self._lease_s,
+                    now_s + GIVING_S,
+                )
                 self._frontier.return_domain(row.domain, ELSEWHERE_S)
-            elif held.is_passing or held.given_until_s > now_s:
-                held.write_due_s = now_s + GIVING_S
+            elif domain_state.is_passing or domain_state.given_until_s > now_s:
+                domain_state.write_due_s = now_s + GIVING_S
             paces = _encode_paces(self._frontier.get_paces(row.domain))
             columns[row.domain] = {"paces": paces, "updated": now}
         leases = {domain: self._domains[domain].lease for domain in domains}
-        kept = self._leases.renew_all(
+        renewed = self._leases.renew_all(
             [lease for domain, lease in leases.items() if domain not in released_domains], columns
         )
         self._leases.release_all(
             [lease for domain, lease in leases.items() if domain in released_domains], columns
         )
-        for domain in set(domains) - kept:
+        for domain in set(domains) - renewed:
             self._domains.pop(domain, None)
             self._frontier.return_domain(domain, ELSEWHERE_S)
 
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
         """Restore stored rate limits in the frontier, unless the frontier knows a longer wait."""
-        for host, stored in row.paces.items():
+        for host, stored_pace in row.paces.items():
             pace = self._frontier.recall(row.domain, host, now_s)
             longest_s = now_s + pace.rules.gap_max_s * 24
-            pace.next_at_s = max(pace.next_at_s, min(stored.next_at_s, longest_s))
-            pace.slowdown = max(pace.slowdown, stored.slowdown)
-            pace.average_s = max(pace.average_s, stored.average_s)
-            pace.floor_s = max(pace.floor_s, stored.floor_s)
-            pace.failures = max(pace.failures, int(stored.failures))
+            pace.next_at_s = max(pace.next_at_s, min(stored_pace.next_at_s, longest_s))
+            pace.slowdown = max(pace.slowdown, stored_pace.slowdown)
+            pace.average_s = max(pace.average_s, stored_pace.average_s)
+            pace.floor_s = max(pace.floor_s, stored_pace.floor_s)
+            pace.failures = max(pace.failures, int(stored_pace.failures))
 
 
 def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
@@ -265,8 +276,8 @@ def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
     }
 
 
-# How many processes ask an IP address: rows, so that together they keep its pace. A share is no lease:
-# any number of processes have one at a time.
+# Shares of an IP address keep its rate limit across processes. A share is not a lease: any number
+# of processes can have one at a time.
 
 
 BATCH_SIZE = 200
@@ -295,12 +306,12 @@ class AddressShares:
 
     def join(self, addresses: Iterable[str], now_s: float) -> dict[str, int]:
         """Register addresses. Return the number of processes for addresses that were new."""
-        found = set(addresses)
-        fresh = found - self._used.keys()
-        told = self._write(fresh) if fresh else {}
-        for address in found:
+        requested = set(addresses)
+        fresh = requested - self._used.keys()
+        counts = self._write(fresh) if fresh else {}
+        for address in requested:
             self._used[address] = now_s
-        return told
+        return counts
 
     def renew(self, now_s: float) -> dict[str, int]:
         """Renew registrations that are due and return the number of processes by address.
@@ -310,24 +321,24 @@ class AddressShares:
         if now_s < self._due_s:
             return {}
         self._due_s = now_s + LEASE_S / 3
-        gone = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
-        told = self._write(self._used.keys() - gone)
-        self._leave(gone)
-        return told
+        unused = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
+        counts = self._write(self._used.keys() - unused)
+        self._leave(unused)
+        return counts
 
     def leave_all(self) -> None:
         """Release all addresses."""
         self._leave(list(self._used))
 
     def _write(self, addresses: Collection[str]) -> dict[str, int]:
-        now, told = self._clock(), dict.fromkeys(addresses, 1)
+        now, counts = self._clock(), dict.fromkeys(addresses, 1)
         self._records.put([AddressUseRow(address, self._holder_name, now) for address in addresses])
         ordered = sorted(addresses)
         for start in range(0, len(ordered), BATCH_SIZE):
             where = {"address": ordered[start : start + BATCH_SIZE]}
             for row in self._records.find(AddressUseRow, where):
-                told[row.address] += self._is_others(row, now)
-        return told
+                counts[row.address] += self._is_others(row, now)
+        return counts
 
     def _is_others(self, row: AddressUseRow, now: datetime) -> bool:
         is_fresh = now - row.updated < timedelta(seconds=LEASE_S)
@@ -339,4 +350,4 @@ class AddressShares:
         for address in addresses:
             del self._used[address]
         if addresses:
-            self._records.delete(AddressUseRow, [(one, self._holder_name) for one in addresses])
+            self._records.delete(AddressUseRow, [(item, self._holder_name) for item in addresses])

@@ -82,17 +82,17 @@ def is_changed_before(lastmod: str | None, first: date) -> bool:
 
     A time without a zone may be off by one day, which is allowed for.
     """
-    moment, _ = read_moment(lastmod)
-    if moment is None or lastmod is None:
+    changed_at, _ = read_moment(lastmod)
+    if changed_at is None or lastmod is None:
         return False
     slack = 1 if lastmod.endswith(_ZONELESS) else 0
-    return moment.date().toordinal() + slack < first.toordinal()
+    return changed_at.date().toordinal() + slack < first.toordinal()
 
 
 def _find_day(entry: RssEntry) -> date | None:
     """Return the publication date of an entry in UTC; a time without a zone counts as UTC."""
-    moment, _ = read_moment(entry.pub_date)
-    return moment.date() if moment else None
+    published_at, _ = read_moment(entry.pub_date)
+    return published_at.date() if published_at else None
 
 
 PAGES_A_POLL = 20

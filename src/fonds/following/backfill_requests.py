@@ -123,9 +123,7 @@ def _check(row: SourceRow) -> None:
 
 
 def _find_resume_page(previous: Backfill | None, last: date) -> str:
-    """Return the page where the last backfill stopped, if all that it read is later than these
-    dates.
-    """
+    """Return the page where the last backfill stopped; "" if it read pages of these dates."""
     if previous is None or previous.state is not BackfillState.ENDED or previous.earliest is None:
         return ""
     return previous.at if last <= previous.earliest else ""

@@ -101,7 +101,7 @@ def update_rate(rate_day: float | None, new: int, elapsed_s: float) -> float:
 
 def estimate_first_rate(published: Sequence[datetime], now: datetime) -> float | None:
     """Estimate new links per day from the dates in a first listing; None with fewer than two dates."""
-    past = sorted(moment for moment in published if moment <= now)
+    past = sorted(published_at for published_at in published if published_at <= now)
     if len(past) < 2:
         return None
     return (len(past) - 1) * DAY_S / max((now - past[0]).total_seconds(), GAP_MIN_S)

@@ -123,9 +123,7 @@ def _build_refused_row(
 
 @dataclass(frozen=True, slots=True)
 class PollSource:
-    """Source with one input: the links that a poll found, and those it entered before an
-    interruption.
-    """
+    """Source with one input: the links of a poll, and those it entered before an interruption."""
 
     row: InputRow
     source: SourceRow

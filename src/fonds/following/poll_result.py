@@ -142,7 +142,9 @@ def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: dateti
     """Return the new links per day, including this poll."""
     if row.last_well is None or row.rate_day is None:
         dates = [read_moment(entry.pub_date)[0] for entry in listing.entries] if listing else []
-        first_rate = estimate_first_rate([moment for moment in dates if moment], now)
+        first_rate = estimate_first_rate(
+            [published_at for published_at in dates if published_at], now
+        )
         if first_rate is not None or row.last_well is None:
             return first_rate
     return update_rate(row.rate_day, new, (now - (row.last_well or row.added_at)).total_seconds())

@@ -1,8 +1,8 @@
-"""Polls sources: requests one, enters what is new, and writes what is known of it now.
+"""Poll sources: request a listing, enter its new links, and update the source's row.
 
-Killed at any moment nothing is lost: the links stand on the books under the poll they were found by, and a
-poll that was broken off is begun again under its own number, or where all it found is on the books already
-under the next: what the source lists by now may be something else.
+A crash loses nothing. Links are recorded in the ledger under the poll that found them. An
+interrupted poll starts again under its own number. If all its links are recorded already, the next
+number is used, because the source may list other links by now.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PollResult:
 
 @dataclass(frozen=True, slots=True)
 class LeasedSource:
-    """A source this process polls now, alone. `row` is its row as this process last wrote it."""
+    """Source that only this process polls now. `row` is its row as this process last wrote it."""
 
     row: SourceRow
     lease: Lease
@@ -89,8 +89,9 @@ class LeasedSource:
 
 @dataclass(frozen=True, slots=True)
 class Poller:
-    """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands.
+    """Poller of the sources of a pipeline.
 
+    `enter` runs the intake, `get` sends requests, and `read` parses listings.
     `leases` are those in the rows of sources.
     """
 
@@ -105,10 +106,10 @@ class Poller:
     leases: Leases
 
     def list_due(self, count_max: int) -> list[SourceRow]:
-        """Return the sources to poll now: first those whose poll was broken off, then those longest due."""
+        """Return the sources to poll now: interrupted polls first, then those longest due."""
         now = self.clock()
         active = {"state": "active", "pipeline": self.pipeline}
-        due = [
+        due_rows = [
             row
             for row in self.records.find(SourceRow, {**active, "polling": True})
             if row.lease_holder is not None
@@ -116,10 +117,10 @@ class Poller:
         ]
         free = {**active, "lease_holder": None}
         for row in self.records.find(SourceRow, free, order=("next_poll",)):
-            if row.next_poll > now or len(due) >= count_max:
+            if row.next_poll > now or len(due_rows) >= count_max:
                 break
-            due.append(row)
-        return due
+            due_rows.append(row)
+        return due_rows
 
     def poll(self, row: SourceRow) -> PollResult | None:
         """Poll a source now, either for new links or for its backfill.
@@ -143,33 +144,37 @@ class Poller:
         if is_its_poll(leased.row):
             return self._poll_backfill(row, leased)
         try:
-            seen = request_listing(leased.row, self.get, self.read, self.clock)
+            polled_listing = request_listing(leased.row, self.get, self.read, self.clock)
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
         except (TransientError, PermanentError) as error:
             return self._finish_failure(leased, PollResponse(0), str(error))
-        status = seen.answer.status
+        status = polled_listing.answer.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                leased, seen.answer, "the source is permanently gone (410)", state="gone"
+                leased, polled_listing.answer, "the source is permanently gone (410)", state="gone"
             )
-        if seen.listing is None and status not in (200, _UNCHANGED):
-            return self._finish_failure(leased, seen.answer, f"the server responded with {status}")
-        return self._finish_success(leased, seen)
+        if polled_listing.listing is None and status not in (200, _UNCHANGED):
+            return self._finish_failure(
+                leased, polled_listing.answer, f"the server responded with {status}"
+            )
+        return self._finish_success(leased, polled_listing)
 
     def _acquire(self, row: SourceRow) -> LeasedSource | None:
-        """Acquire the lease of a source and begin a poll. A poll that was broken off keeps its number, unless
-        its links are all on the books."""
-        now, ended = self.clock(), self._find_ended_poll(row)
-        counted = add_entered_counts(row, ended) if ended else {}
-        was = replace(row, **counted, polling=row.polling and ended is None)
-        number = row.polls if was.polling else row.polls + 1
-        # One that was broken off is begun again as what it was.
-        is_older = is_its_poll(row) if was.polling else has_turn(was, now)
+        """Acquire the lease of a source and begin a poll; None if the lease is not available.
+
+        An interrupted poll keeps its number, unless all its links are recorded.
+        """
+        now, finished_poll = self.clock(), self._find_ended_poll(row)
+        count_columns = add_entered_counts(row, finished_poll) if finished_poll else {}
+        previous = replace(row, **count_columns, polling=row.polling and finished_poll is None)
+        number = row.polls if previous.polling else row.polls + 1
+        # An interrupted poll starts again as the same kind of poll.
+        is_older = is_its_poll(row) if previous.polling else has_turn(previous, now)
         values: dict[str, Any] = {
-            **counted,
-            **(build_started_column(was, number) if is_older else {}),
+            **count_columns,
+            **(build_started_column(previous, number) if is_older else {}),
             "polls": number,
             "polling": True,
         }
@@ -177,33 +182,31 @@ class Poller:
         lease = self.leases.try_acquire(row.source_id, get_cell(row), values, where)
         if lease is None:
             return None
-        # Whether an earlier one was broken off is told by what the row was before.
-        begun = {**values, "polling": row.polling}
-        return LeasedSource(replace(row, **begun), lease)
+        # Keep the earlier value of `polling`, which says whether an earlier poll was interrupted.
+        row_values = {**values, "polling": row.polling}
+        return LeasedSource(replace(row, **row_values), lease)
 
     def _find_ended_poll(self, row: SourceRow) -> InputRow | None:
-        """Return the interrupted poll whose input was finished but whose source row was not
-        updated.
-        """
+        """Return the interrupted poll if its input was finished but the source row not updated."""
         if not row.polling:
             return None
-        found = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
-        return next((one for one in found if one.finished), None)
+        inputs = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
+        return next((poll for poll in inputs if poll.finished), None)
 
     def _postpone(self, row: SourceRow, leased: LeasedSource, after_s: float) -> None:
         """Undo a poll that was not started and schedule it for when its host may be requested."""
-        at = self.clock() + timedelta(seconds=after_s)
+        due_at = self.clock() + timedelta(seconds=after_s)
         values = {
             "polls": row.polls,
             "links": row.links,
             "refused_tally": row.refused_tally,
             "days": row.days,
             "polling": row.polling,
-            **build_postponed_columns(row, is_its_poll(leased.row), at),
+            **build_postponed_columns(row, is_its_poll(leased.row), due_at),
         }
         where = {"backfill_changes": row.backfill_changes}
         if not self.leases.release(leased.lease, values, where):
-            # A person changed the backfill meanwhile: the poll counts as broken off.
+            # A person changed the backfill meanwhile, so the poll counts as interrupted.
             self.leases.release(leased.lease)
 
     def _poll_backfill(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
@@ -220,19 +223,19 @@ class Poller:
             self._postpone(row, leased, error.after_s)
             return None
         # Built directly, because the limit for one listing has already been applied to each page.
-        read = Listing(older.kind, older.entries)
-        sifted = sift(leased.row, read, self.rules, self.records, self.clock())
+        listing = Listing(older.kind, older.entries)
+        sifted = sift(leased.row, listing, self.rules, self.records, self.clock())
         notes = build_backfill_notes(older, sifted)
-        failed = (
+        failure = (
             None
             if older.backfill_poll.pages
             else older.backfill_poll.trouble or older.backfill_poll.why or None
         )
-        entered = self._enter(leased, notes, sifted, failed)
+        entered = self._enter(leased, notes, sifted, failure)
         if entered is None:
             return None
         after = self._write(leased, entered, {}, backfill.poll_at or self.clock())
-        return PollResult(after, notes, entered.entries, failed)
+        return PollResult(after, notes, entered.entries, failure)
 
     def _finish_success(self, leased: LeasedSource, listing: PolledListing) -> PollResult | None:
         now, row = self.clock(), leased.row
@@ -244,10 +247,15 @@ class Poller:
         if entered is None:
             return None
         values = build_success_columns(row, listing, sifted, entered.entries, now)
-        asked_s = listing.answer.get_requested_wait_s(now)
+        requested_wait_s = listing.answer.get_requested_wait_s(now)
         recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
         changed = self._write_with_health(
-            leased, entered, values, asked_s, continues_soon=listing.has_more, recent_day=recent_day
+            leased,
+            entered,
+            values,
+            requested_wait_s,
+            continues_soon=listing.has_more,
+            recent_day=recent_day,
         )
         return PollResult(changed, notes, entered.entries)
 
@@ -277,16 +285,19 @@ class Poller:
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:
-        """Enter the poll with its links. None when the process stops before all are entered: the poll is
-        begun again. Raises LeaseConflictError, with nothing entered, when the lease is lost."""
+        """Enter the poll with its links. Return None if the process stops before all are entered.
+
+        The poll then starts again later. Raises LeaseConflictError if the lease is lost; nothing is
+        entered then.
+        """
         row = leased.row
         self.leases.check_renewed([leased.lease])
-        made = poll_row(row, notes, error, self.clock())
+        new_poll = poll_row(row, notes, error, self.clock())
         # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)
-        self.enter(PollSource(made, row, sifted_links, self.records))
-        found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
-        entered = next((one for one in found if one.finished), None)
+        self.enter(PollSource(new_poll, row, sifted_links, self.records))
+        stored_polls = self.records.get(InputRow, [(new_poll.input_id, row.pipeline)])
+        entered = next((item for item in stored_polls if item.finished), None)
         if entered is None:
             self.leases.release(leased.lease)
         return entered
@@ -309,30 +320,33 @@ class Poller:
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
         if continues_soon:
             wait_s = 0.0 if after.kind == API else max(self.bounds.min_s, requested_wait_s)
-        stands = build_health_columns(after, now)
-        return self._write(leased, poll, {**values, **stands}, now + timedelta(seconds=wait_s))
+        health = build_health_columns(after, now)
+        return self._write(leased, poll, {**values, **health}, now + timedelta(seconds=wait_s))
 
     def _write(
         self, leased: LeasedSource, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
     ) -> SourceRow:
-        """Write the row as it is after the poll, and release its lease. What a person changed meanwhile stays
-        changed: where that is about its backfill, what the poll makes of it is told anew."""
-        told: dict[str, Any] = {}
+        """Write the row after the poll and release its lease.
+
+        Concurrent changes by people are kept. If one concerns the backfill, the poll's result is
+        computed again from the changed backfill.
+        """
+        columns: dict[str, Any] = {}
         row = leased.row
         for _ in range(CHANGES_MAX):
-            told = {**values, **add_entered_counts(row, poll), "polling": False}
-            told |= build_due_columns(replace(row, **told), poll_at)
+            columns = {**values, **add_entered_counts(row, poll), "polling": False}
+            columns |= build_due_columns(replace(row, **columns), poll_at)
             where = {"backfill_changes": row.backfill_changes}
-            if self.leases.release(leased.lease, told, where) or leased.lease.lost.is_set():
+            if self.leases.release(leased.lease, columns, where) or leased.lease.lost.is_set():
                 break
-            found = next(iter(self.records.get(SourceRow, [row.source_id])), None)
-            if found is None:
+            current = next(iter(self.records.get(SourceRow, [row.source_id])), None)
+            if current is None:
                 break
-            row = replace(row, backfill=found.backfill, backfill_changes=found.backfill_changes)
+            row = replace(row, backfill=current.backfill, backfill_changes=current.backfill_changes)
         else:
             self.leases.release(leased.lease)
         version = leased.lease.cell.version
-        return replace(row, **told, lease_holder=None, lease_version=version)
+        return replace(row, **columns, lease_holder=None, lease_version=version)
 
 
 def _compute_recent_rate(
@@ -347,6 +361,6 @@ def _compute_recent_rate(
 def poll_in_turn(polling: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
     """Poll sources of one host one after the other, so that the host gets one request at a time."""
     for row in rows:
-        done = polling.poll(row)
-        if done is not None:
-            yield done
+        result = polling.poll(row)
+        if result is not None:
+            yield result

@@ -1,8 +1,12 @@
-"""A change of a collection, written down whole before any of it is done, so that it is done whole.
+"""Redo log of collection changes: each change is logged before it is applied.
 
-Rows in several tables cannot be written at once. The holder of a collection's lease first writes what is to
-be written into the table `changes`, under the next number; then does it; then the collection's row says
-so (`main:sequence`). Who comes after one that died does it again: all values are absolute.
+Several tables cannot be written atomically. The holder of a collection's lease therefore
+1. logs all writes in the table `changes` under the next number,
+2. applies them,
+3. records the number in the collection's row (`main:sequence`).
+
+If the holder dies, the next holder applies the change again. This is safe because all values are
+absolute.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ INDEXED = "main:indexed"
 """
 
 REDO_MAX_BYTES = 9_000_000
-"""HBase accepts 10 MB per cell."""
+"""Maximum size of a logged change; HBase accepts 10 MB per cell."""
 
 _REDO = "main:redo"
 _IDS = "main:ids"
@@ -59,8 +63,8 @@ class IndexState:
 
 def parse_index_state(cells: Cells) -> IndexState | None:
     """Return the state of a collection's index from its row; None if it has none."""
-    told = cells.get(INDEXED)
-    return msgspec.json.decode(told, type=prepare_type(IndexState)) if told else None
+    state_json = cells.get(INDEXED)
+    return msgspec.json.decode(state_json, type=prepare_type(IndexState)) if state_json else None
 
 
 def build_index_cells(state: IndexState) -> dict[str, bytes]:
@@ -94,16 +98,19 @@ class PendingWrites:
     def apply(
         self, tables: Tables, leases: Leases | None = None, lease: Lease | None = None
     ) -> None:
-        """Do it. Raises LeaseConflictError when the lease may be another's by now, before the next write."""
+        """Apply the writes.
+
+        Raises LeaseConflictError before the next write if the lease may have expired.
+        """
         for table, rows in self.removed.items():
             _check(leases, lease)
             tables.delete(table, [row for row, names in rows.items() if names is None])
             for row, names in rows.items():
                 if names is not None:
                     _remove_cells(tables, table, row, names)
-        for table, put in self.puts.items():
+        for table, cells_by_row in self.puts.items():
             _check(leases, lease)
-            tables.put(table, list(put.items()))
+            tables.put(table, list(cells_by_row.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,8 @@ def perform(
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, leases, lease)
     if not leases.is_held(lease):
-        # The next holder may read the change now. It is done, and removed with a later one.
+        # The next holder may be reading the change now. It is applied, and removed with a later
+        # one.
         return sequence
     if find_oldest_needed(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)
@@ -243,16 +251,16 @@ def _encode_writes(writes: PendingWrites) -> bytes:
 
 
 def _decode_writes(redo: bytes) -> PendingWrites:
-    read = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
+    record = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
     return PendingWrites(
-        {table: dict(rows) for table, rows in read.removed.items()},
-        {table: dict(rows) for table, rows in read.puts.items()},
+        {table: dict(rows) for table, rows in record.removed.items()},
+        {table: dict(rows) for table, rows in record.puts.items()},
     )
 
 
 def _remove_cells(tables: Tables, table: str, row: bytes, names: Sequence[str]) -> None:
-    for at in range(0, len(names), 1000):
-        tables.delete(table, [row], names[at : at + 1000])
+    for start in range(0, len(names), 1000):
+        tables.delete(table, [row], names[start : start + 1000])
 
 
 def _check(leases: Leases | None, lease: Lease | None) -> None:
@@ -262,5 +270,5 @@ def _check(leases: Leases | None, lease: Lease | None) -> None:
 
 def iter_chunks(ids: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Split ids, or items keyed by them, into runs of at most `size`."""
-    for at in range(0, len(ids), size):
-        yield ids[at : at + size]
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

@@ -1,1 +1,1 @@
-"""Leases: what one process alone may do at a time."""
+"""Leases, which let one process at a time do a piece of work."""

@@ -1,7 +1,7 @@
 """A lease and the decisions about it, as pure functions.
 
-A lease expires when its cell has not changed for the lease duration. Each process measures that with its
-own monotonic clock, so a wall clock that jumps takes nothing from anybody.
+A lease expires when its cell has not changed for the lease duration. Each process measures that
+with its own monotonic clock, so jumps of the wall clock do not matter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fonds.model.lease import LeaseCell
 
 LEASE_S = 30.0
 RENEWALS_PER_LEASE = 3
-"""Renewals within one lease duration, so that one failed renewal loses nothing."""
+"""Renewals within one lease duration, so that one failed renewal does no harm."""
 
 
 class LeaseConflictError(TransientError):
@@ -34,10 +34,10 @@ class LeaseState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A lease of this process.
+    """Lease of this process.
 
-    `renewed_s` is read from a monotonic clock before the cell was last written. `lost` is set once another
-    process has the lease, and once it is released.
+    `renewed_s` is the time of a monotonic clock, read before the cell was last written.
+    `lost` is set once the lease is released or another process has it.
     """
 
     name: str
@@ -53,7 +53,7 @@ def compute_state(
     lease_s: float,
     is_process_gone: Callable[[str], bool],
 ) -> LeaseState:
-    """Return what a cell means to `holder`, which has seen it unchanged for `unchanged_s`."""
+    """Return what a cell means to `holder`, which has seen it unchanged for `unchanged_s` seconds."""
     if cell.holder is None:
         return LeaseState.FREE
     if cell.holder == holder:
@@ -64,18 +64,19 @@ def compute_state(
 
 
 def build_next_cell(cell: LeaseCell, holder: str | None) -> LeaseCell:
-    """Return the cell after `holder` has acquired, renewed or (None) released the lease."""
+    """Return the cell after `holder` acquires or renews the lease; with None, after its release."""
     return LeaseCell(holder, cell.version + 1)
 
 
 def is_write_safe(lease: Lease, now_s: float, lease_s: float) -> bool:
-    """Whether its holder may still write.
+    """Return whether the holder may still write.
 
-    The second half of the duration is reserve: a write that begins in the first half ends before expiry.
+    The second half of the duration is a reserve: a write that begins in the first half ends before
+    expiry.
     """
     return not lease.lost.is_set() and now_s - lease.renewed_s <= lease_s / 2
 
 
 def is_renewal_due(lease: Lease, now_s: float, lease_s: float) -> bool:
-    """Whether the lease should be renewed before further work."""
+    """Return whether the lease should be renewed before further work."""
     return now_s - lease.renewed_s >= lease_s / RENEWALS_PER_LEASE

@@ -1,4 +1,4 @@
-"""The leases of one process over cells it shares with others."""
+"""Leases of one process, stored in cells that it shares with other processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseWrite:
-    """What one lease's cell is to become: renewed, or released with `is_release`."""
+    """Renewal of a lease's cell, or its release with `is_release`."""
 
     lease: Lease
     is_release: bool
@@ -45,17 +45,17 @@ class LeaseWrite:
 
     @property
     def change(self) -> LeaseChange:
-        """The compare-and-set."""
+        """The compare-and-set for this write."""
         lease = self.lease
         after = build_next_cell(lease.cell, None if self.is_release else lease.cell.holder)
         return LeaseChange(lease.name, lease.cell, after, self.columns, self.where)
 
 
 class Leases:
-    """Acquires, renews and releases leases under one holder name. Safe for several threads.
+    """Acquires, renews and releases leases under one holder name. Thread-safe.
 
-    `holder_name` names this object and no other, ever. `clock_s` never runs backwards. Two threads exclude
-    each other as two processes do.
+    `holder_name` must never be used by another object. `clock_s` must be monotonic. Two threads
+    exclude each other as two processes do.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Leases:
         self._pause = threading.Event()
 
     def is_acquirable(self, name: str, cell: LeaseCell) -> bool:
-        """Whether `cell`, as read just now, lets this process acquire the lease."""
+        """Return whether this process can acquire the lease. `cell` must have been read just now."""
         is_others = cell.holder not in (None, self.holder_name)
         unchanged_s = self.observe(name, cell) if is_others else 0.0
         state = compute_state(
@@ -88,12 +88,12 @@ class Leases:
             return name not in self._held and state in _ACQUIRABLE
 
     def observe(self, name: str, cell: LeaseCell) -> float:
-        """Return for how many seconds this process has seen the cell as it is, 0.0 the first time."""
+        """Return how many seconds this process has seen the cell unchanged; 0.0 the first time."""
         now_s = self._clock_s()
         with self._guard:
-            seen = self._observed.get(name)
-            if seen is not None and seen[0] == cell:
-                return now_s - seen[1]
+            observation = self._observed.get(name)
+            if observation is not None and observation[0] == cell:
+                return now_s - observation[1]
             self._observed[name] = (cell, now_s)
             self._observed.move_to_end(name)
             while len(self._observed) > OBSERVATIONS_MAX:
@@ -107,7 +107,7 @@ class Leases:
         columns: Mapping[str, object] = _NOTHING,
         where: Mapping[str, object] = _NOTHING,
     ) -> Lease | None:
-        """Acquire one lease whose cell was read just now; None when another has it or was faster."""
+        """Acquire a lease whose cell was read just now; None if another process has it."""
         return self.try_acquire_all({name: cell}, {name: columns}, where).get(name)
 
     def try_acquire_all(
@@ -116,7 +116,7 @@ class Leases:
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
         where: Mapping[str, object] = _NOTHING,
     ) -> dict[str, Lease]:
-        """Acquire those of these leases that can be, in one transaction; `columns` by name."""
+        """Acquire the available leases in one transaction; `columns` is by lease name."""
         names = self._reserve(
             name for name, cell in cells.items() if self.is_acquirable(name, cell)
         )
@@ -142,7 +142,7 @@ class Leases:
         }
 
     def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
-        """Renew a lease and write `columns`; False, with nothing written, when it is lost."""
+        """Renew a lease and write `columns`; False, with nothing written, if it is lost."""
         return lease.name in self.renew_all([lease], {lease.name: columns})
 
     def renew_all(
@@ -150,7 +150,7 @@ class Leases:
         leases: Iterable[Lease],
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
     ) -> set[str]:
-        """Renew leases in one transaction, and return the names of those that are not lost."""
+        """Renew leases in one transaction. Return the names of those that are not lost."""
         return self._write(
             LeaseWrite(lease, False, columns.get(lease.name, _NOTHING), _NOTHING)
             for lease in leases
@@ -162,9 +162,10 @@ class Leases:
         columns: Mapping[str, object] = _NOTHING,
         where: Mapping[str, object] = _NOTHING,
     ) -> bool:
-        """Release a lease and write `columns`; False when it is lost, or a column is not as in `where`.
+        """Release a lease and write `columns`.
 
-        In the second case it is still held.
+        Return False if the lease is lost, or if a column differs from `where`. In the second case
+        the lease is still held.
         """
         return lease.name in self._release([LeaseWrite(lease, True, columns, where)])
 
@@ -173,7 +174,7 @@ class Leases:
         leases: Iterable[Lease],
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
     ) -> set[str]:
-        """Release leases in one transaction, and return the names of those that were not lost."""
+        """Release leases in one transaction. Return the names of those that were not lost."""
         return self._release(
             [
                 LeaseWrite(lease, True, columns.get(lease.name, _NOTHING), _NOTHING)
@@ -182,23 +183,25 @@ class Leases:
         )
 
     def is_held(self, lease: Lease) -> bool:
-        """Whether the holder may still write; see `check`."""
+        """Return whether the holder may still write; see `check`."""
         return is_write_safe(lease, self._clock_s(), self.lease_s)
 
     def check(self, lease: Lease) -> None:
-        """Raise LeaseConflictError when the lease may be another's by now: nothing more may be written."""
+        """Raise LeaseConflictError if the lease may have expired. Then nothing more may be written."""
         if not self.is_held(lease):
             raise LeaseConflictError(f"{lease.name}: the lease was not renewed in time")
 
     def check_renewed(self, leases: Collection[Lease]) -> None:
-        """Renew those that are due for it. Raise LeaseConflictError when one is lost."""
+        """Renew the leases that are due. Raises LeaseConflictError if one is lost."""
         now_s = self._clock_s()
-        self.renew_all([one for one in leases if is_renewal_due(one, now_s, self.lease_s)])
+        self.renew_all(
+            [candidate for candidate in leases if is_renewal_due(candidate, now_s, self.lease_s)]
+        )
         for lease in leases:
             self.check(lease)
 
     def get_holder(self, name: str) -> str | None:
-        """Return the holder of a lease, None for a free one or a holder whose process is gone."""
+        """Return the holder of a lease; None if it is free or its holder's process is gone."""
         cell = self._cells.load([name]).get(name)
         if cell is None or cell.holder is None or self._is_process_gone(cell.holder):
             return None
@@ -206,7 +209,10 @@ class Leases:
 
     @contextmanager
     def acquire(self, name: str, wait_s: float) -> Iterator[Lease]:
-        """Hold a lease while the context lasts. Raise LeaseConflictError if it is not free in `wait_s`."""
+        """Hold a lease in a context. Wait for it up to `wait_s` seconds.
+
+        Raises LeaseConflictError if it is not free by then.
+        """
         until_s = self._clock_s() + wait_s
         own = self._get_thread_lock(name)
         if not own.acquire(timeout=max(0.0, wait_s)):
@@ -222,13 +228,13 @@ class Leases:
 
     @contextmanager
     def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
-        """Like `acquire`, for work that takes longer than a lease: a thread renews it."""
+        """Hold a lease as `acquire` does, and renew it in a thread, for work longer than a lease."""
         with self.acquire(name, wait_s) as lease, self.keep_renewed(lease):
             yield lease
 
     @contextmanager
     def acquire_free(self, names: Collection[str]) -> Iterator[dict[str, Lease]]:
-        """Hold those of these leases that are free now, by name, while the context lasts."""
+        """Hold the leases that are free now, by name, in a context."""
         leases = self.try_acquire_all(self._cells.load(list(names))) if names else {}
         try:
             yield leases
@@ -238,11 +244,13 @@ class Leases:
 
     @contextmanager
     def keep_renewed(self, lease: Lease) -> Iterator[None]:
-        """Renew a lease in a thread while the context lasts, or until it is lost."""
-        ended = threading.Event()
+        """Renew a lease in a thread during a context, or until it is lost."""
+        stop_event = threading.Event()
 
         def renew() -> None:
-            while not lease.lost.is_set() and not ended.wait(self.lease_s / RENEWALS_PER_LEASE):
+            while not lease.lost.is_set() and not stop_event.wait(
+                self.lease_s / RENEWALS_PER_LEASE
+            ):
                 try:
                     self.renew(lease)
                 except FondsError as error:
@@ -253,7 +261,7 @@ class Leases:
         try:
             yield
         finally:
-            ended.set()
+            stop_event.set()
             thread.join()
 
     def _wait(self, name: str, until_s: float) -> Lease:
@@ -279,21 +287,24 @@ class Leases:
             self._forget(write.lease.name for write in writes)
             raise
         self._forget(released)
-        for one in writes:
-            if one.lease.name in released:
-                one.lease.lost.set()
+        for item in writes:
+            if item.lease.name in released:
+                item.lease.lost.set()
         return released
 
     def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
-        """Write cells of leases; a second time where an earlier write arrived and its answer did not."""
-        left = [write for write in writes if not write.lease.lost.is_set()]
-        written = self._swap(left)
-        if left := [one for one in left if one.lease.name not in written]:
-            cells = self._cells.load([one.lease.name for one in left])
-            written |= {one.lease.name for one in left if _has_arrived(one, cells)}
-            left = [one for one in left if one.lease.name not in written]
-            written |= self._swap([one for one in left if _adopt(one, cells)])
-            self._forget(one.lease.name for one in left if one.lease.lost.is_set())
+        """Write cells of leases. Return the names of the leases written.
+
+        Repeats a write if an earlier one succeeded but its response was lost.
+        """
+        pending = [write for write in writes if not write.lease.lost.is_set()]
+        written = self._swap(pending)
+        if pending := [item for item in pending if item.lease.name not in written]:
+            cells = self._cells.load([item.lease.name for item in pending])
+            written |= {item.lease.name for item in pending if _has_arrived(item, cells)}
+            pending = [item for item in pending if item.lease.name not in written]
+            written |= self._swap([item for item in pending if _adopt(item, cells)])
+            self._forget(item.lease.name for item in pending if item.lease.lost.is_set())
         return written
 
     def _swap(self, writes: list[LeaseWrite]) -> set[str]:
@@ -306,12 +317,12 @@ class Leases:
         return written
 
     def _reserve(self, names: Iterable[str]) -> set[str]:
-        """Keep names for one thread; return those no other thread has."""
-        wanted = set(names)
+        """Reserve names for one thread. Return those that no other thread has."""
+        new_names = set(names)
         with self._guard:
-            wanted -= self._held
-            self._held |= wanted
-        return wanted
+            new_names -= self._held
+            self._held |= new_names
+        return new_names
 
     def _forget(self, names: Iterable[str]) -> None:
         with self._guard:
@@ -323,16 +334,19 @@ class Leases:
 
 
 def _has_arrived(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Whether this release arrived earlier. Only the holder of a cell frees it, so it was this one."""
+    """Return whether this release succeeded earlier. Only the holder of a cell can free it."""
     return write.is_release and cells.get(write.lease.name) == write.change.after
 
 
 def _adopt(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Whether to write again: an earlier renewal arrived. A lease another has is marked as lost."""
-    lease, found = write.lease, cells.get(write.lease.name)
-    if found == build_next_cell(lease.cell, lease.cell.holder):
-        lease.cell = found
+    """Return whether to write again because an earlier renewal succeeded.
+
+    Marks the lease as lost if another process has it.
+    """
+    lease, cell = write.lease, cells.get(write.lease.name)
+    if cell == build_next_cell(lease.cell, lease.cell.holder):
+        lease.cell = cell
         return True
-    if found != lease.cell:
+    if cell != lease.cell:
         lease.lost.set()
     return False

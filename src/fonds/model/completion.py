@@ -1,4 +1,4 @@
-"""What is being typed into a search, and what may take its place."""
+"""Completions of the text that a user types into the search box."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class TypingKind(StrEnum):
-    """What is being typed; closed."""
+    """Kind of the text being typed; a closed set."""
 
     FIELD = "field"
     VALUE = "value"
@@ -17,8 +17,11 @@ class TypingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """What is being typed: `prefix` is so much of it as stands before the cursor, without a quote. Whatever
-    completes it takes the place of the text from `start` to `end`, in characters. `field` is that of a value.
+    """Text that is being typed, with its place in the search.
+
+    `prefix` is its part before the cursor, without a quote.
+    A completion replaces the text from `start` to `end`, in characters.
+    `field` is the field whose value is being typed.
     """
 
     kind: TypingKind
@@ -30,9 +33,11 @@ class TypedText:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What may take the place of what is being typed: a field or a value, how people call it, and how many
-    documents have it (None of a field). `text` is the whole search with it, the cursor at `at` then, in
-    characters."""
+    """Field or value that can replace the text being typed.
+
+    `name` is its display name. `count` is the number of documents that have it; None for a field.
+    `text` is the whole search with it, and `at` the position of the cursor there, in characters.
+    """
 
     value: str
     name: str
@@ -43,8 +48,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class CompletionList:
-    """The completions of what is being typed, the best first; `has_more`: there are others, or may be.
-    `form` and `example` say how a value of the field is written; None where no value is being typed."""
+    """Completions of the text being typed, best first.
+
+    `has_more` means that there are or may be others. `form` and `example` describe how to write a
+    value of the field; None if no value is being typed.
+    """
 
     typed: TypedText
     completions: Sequence[Completion]
@@ -55,7 +63,7 @@ class CompletionList:
 
 @dataclass(frozen=True, slots=True)
 class NamedTheme:
-    """A theme of a collection, which has so many documents."""
+    """Theme of a collection; `size` is its number of documents."""
 
     collection: str
     label: str

@@ -1,4 +1,4 @@
-"""What is stored of a lease."""
+"""Stored values of a lease."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class LeaseCell:
-    """The holder of a lease, None for nobody, and a version.
+    """Holder of a lease, None if it is free, and a version.
 
-    Every write changes the version. No cell of one name ever returns to an earlier pair of both.
+    Every write changes the version. The cell of a name never returns to an earlier pair of both.
     """
 
     holder: str | None
@@ -19,9 +19,10 @@ class LeaseCell:
 
 @dataclass(frozen=True, slots=True)
 class LeaseChange:
-    """A compare-and-set of one cell from `before` to `after`.
+    """Compare-and-set of one cell from `before` to `after`.
 
-    `columns` are written in the same step. `where` names columns that must have these values too.
+    `columns` are written in the same step. `where` names further columns that must have these
+    values.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A change of one row that depends on what it holds."""
+"""Conditional change of one row."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """Set columns of the row with this key to `values`, or remove the row where `values` is None.
+    """Set columns of the row with this key to `values`; if `values` is None, remove the row.
 
-    It applies only while the row's columns equal `where`.
+    The change applies only while the row's columns equal `where`.
     """
 
     key: object

@@ -1,4 +1,4 @@
-"""A search: its query, its results, and the error of a query."""
+"""Search queries and results, and the error for an invalid query."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fonds.model.document import DateOf, IndexDocument
 from fonds.model.file import Kind
 
 RESULTS_MAX = 10_000
-"""So many results of a search can be reached by their number."""
+"""Maximum number of search results that can be reached by offset."""
 IDS_MAX = 1_000
-"""So many documents a query may name by id."""
+"""Maximum number of ids in a query."""
 
 
 class MatchMode(StrEnum):
     """Which documents match the words of a query."""
 
-    EXACT = "exact"  # those that match the query as it is written
-    BEST = "best"  # those with any of its words, ranked; filters and exclusions hold
+    EXACT = "exact"  # all words and conditions of the query
+    BEST = "best"  # any of the words, ranked; filters and exclusions still apply
 
 
 DAYS_COUNTED_MAX = 72
@@ -28,22 +28,31 @@ DAYS_COUNTED_MAX = 72
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to look for. `text` in the query syntax of people: words, "phrases", -excluded, OR, field:value.
+    """Search query. Empty `text` matches everything.
 
-    Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
-    `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only. They are
-    days of the kind `dates`, by which `newest` and `oldest` go too, and the counts by month, or by day within
-    limits of at most 72. A language or
-    domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for documents among
-    these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`, `oldest`, `added` (what
-    came to be found last first) or `id`: an order that depends on nothing but the documents' ids, in which
-    all of a result can be had, however large: the next page begins behind the document whose id is `after`,
-    and what comes or goes meanwhile moves no other. `themes` has the ids of the documents of each theme the
-    text asks for by `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet;
-    with 0 nothing is counted by value or month. Without `with_snippets` hits have none, and without
-    `with_notes` a search that finds nothing says nothing of why. `match` says whether all words of the text
-    must match, or any of them. `in_versions` says whether words count that only an earlier version of a story
-    has; None: as the text says by `version:all`. `cut_versions` asks for documents with `earlier_left_out`.
+    - `text`: query syntax for people: words, "phrases", -excluded, OR, field:value.
+    - `kinds`, `languages`, `domains`, `collections`: filters. Values of one filter are
+      alternatives, and all filters must match. The language or domain `none` or ''
+      selects documents without one.
+    - `ids`: only these documents, at most 1,000.
+    - `date_from`, `date_to`: inclusive range. `undated`: only documents without a date.
+    - `dates`: the kind of date for the range, the order and the counts. Counts are by
+      month, or by day for a range of at most 72 days.
+    - `sort`: `score`, `newest`, `oldest`, `added` (last added first) or `id`. The order
+      `id` depends only on the ids, so that results of any number can be paged through.
+    - `after`: with the order `id`, the page begins after this id. Documents that are
+      added or removed meanwhile do not move others.
+    - `offset` + `count_max`: at most 10,000.
+    - `facet_values_max`: values per facet, at most 1,000. With 0, nothing is counted by
+      value or month.
+    - `with_snippets`: whether hits have snippets.
+    - `with_notes`: whether a search without results explains why.
+    - `match`: whether all words must match, or any.
+    - `themes`: ids of the documents of each theme that `text` names with `theme:`. An
+      index knows no other themes.
+    - `in_versions`: whether to search earlier versions of stories too. None: only if
+      `text` has `version:all`.
+    - `cut_versions`: only documents with `earlier_left_out`.
     """
 
     text: str = ""
@@ -70,7 +79,7 @@ class SearchQuery:
 
     @property
     def is_by_day(self) -> bool:
-        """Whether documents are counted by day and not by month."""
+        """Whether documents are counted by day instead of by month."""
         if self.date_from is None or self.date_to is None:
             return False
         return (self.date_to - self.date_from).days < DAYS_COUNTED_MAX
@@ -78,9 +87,11 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A passage of the text. `marks` are (start, end) offsets of the matched words in `text`; `page`
-    numbers the page of a PDF its densest place is on, from 1, None where there are no pages. It begins and
-    ends with a sentence where one does near by: `begins_within` and `ends_within` say where not.
+    """Passage of the text.
+
+    `marks` are (start, end) offsets of the matched words in `text`.
+    `page` is the PDF page of its densest place, from 1; None without pages.
+    It begins and ends with a sentence if possible; `begins_within` and `ends_within` say where not.
     """
 
     text: str
@@ -91,18 +102,20 @@ class Snippet:
 
     @property
     def text_with_ellipses(self) -> tuple[str, Sequence[tuple[int, int]]]:
-        """Text and marks as people read them: what is cut has dots."""
-        before, behind = "… " * self.begins_within, " …" * self.ends_within
+        """Text and marks for display, with ellipses where the passage is cut."""
+        before, after_mark = "… " * self.begins_within, " …" * self.ends_within
         moved = [(start + len(before), end + len(before)) for start, end in self.marks]
-        return f"{before}{self.text}{behind}", moved
+        return f"{before}{self.text}{after_mark}", moved
 
 
 @dataclass(frozen=True, slots=True)
 class VersionHit:
-    """The earlier version of a story that matches best, of a story whose current version does not match.
+    """Best matching earlier version of a story whose current version does not match.
 
-    `captured` is the 14-digit time of its capture; `snippets` and `title_marks` are as those of a hit. Both
-    ids are None where no version was looked at, because there was too much text for one page of results.
+    `captured` is the 14-digit time of its capture.
+    `snippets` and `title_marks` are as in `Hit`.
+    `sha1hex` and `captured` are None if no version was examined, because there was too
+    much text for one page of results.
     """
 
     sha1hex: str | None = None
@@ -114,11 +127,11 @@ class VersionHit:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found document, without its text.
+    """One search result, without the document's text.
 
-    `snippets` are one to three passages of it, the densest first, none where none were asked for;
-    `title_marks` are offsets of matched words in its title. `version` is set where `version:all` was asked
-    for, and the words are in an earlier version and not in this one.
+    `snippets` are one to three passages, the densest first; empty if not requested.
+    `title_marks` are offsets of matched words in the title.
+    `version` is set if `version:all` was requested and only an earlier version matches.
     """
 
     document: IndexDocument
@@ -129,25 +142,32 @@ class Hit:
 
     @property
     def snippet(self) -> Snippet:
-        """The first passage."""
+        """The first passage; empty if there is none."""
         return self.snippets[0] if self.snippets else Snippet("")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found.
+    """Results of a search.
 
-    `facets` maps `kind`, `language`, `canonical_domain` and `collection` to (value, count) pairs, the
-    largest first, at most as many as were asked for; '' is the value of documents without one. `beyond`
-    counts for each of them the matches with other values: with the pairs' counts they make `total`. `dates`
-    counts documents by `YYYY-MM` of the kind of date asked for, or by `YYYY-MM-DD`, in order; `undated`
-    those without. `total` counts all matches. When there are none, `notes` say in sentences which of the
-    words, languages, domains and collections asked for no document has, and `meant` is the query that was
-    probably meant, if it is another. `themes` are those the query was answered by: with them in the next
-    query, it asks for the same documents though a rebuild gave the themes others. `generation` names all that
-    the index held: the same generation, the same documents; None where it is not known. When there are no
-    matches, `earlier_count` is how many stories match in an earlier version, and `earlier_text` the text that
-    finds them.
+    - `total`: number of all matches.
+    - `facets`: (value, count) pairs by `kind`, `language`, `canonical_domain` and
+      `collection`, largest first. The value '' means documents without one.
+    - `beyond`: by facet, the number of matches with other values. With the counts of the
+      pairs they add up to `total`.
+    - `dates`: counts by `YYYY-MM` or `YYYY-MM-DD` of the requested kind of date, in order.
+    - `undated`: number of matches without such a date.
+    - `themes`: the themes used for the query. If the next query has them, it selects the
+      same documents even after a rebuild of the themes.
+    - `generation`: name of the index content. Equal names mean the same documents. None
+      if it is unknown.
+
+    Without matches:
+    - `notes`: sentences that name the requested words, languages, domains and collections
+      that no document has.
+    - `meant`: the query that was probably meant, if it differs.
+    - `earlier_count`: number of stories that match in an earlier version.
+    - `earlier_text`: the query that finds them.
     """
 
     total: int

@@ -59,10 +59,10 @@ def decode_stored(kind: Any, value: Any) -> Any:
         return build_story(value if isinstance(value, Mapping) else {})
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and _keeps_unknown(kind):
         return _decode_with_unknown(kind, value if isinstance(value, Mapping) else {})
-    found = _convert(kind, value)
-    if found is msgspec.UNSET:
+    converted = _convert(kind, value)
+    if converted is msgspec.UNSET:
         raise ValueError(f"the stored value is no {kind}")
-    return found
+    return converted
 
 
 def _keeps_unknown(kind: type[msgspec.Struct]) -> bool:
@@ -70,12 +70,14 @@ def _keeps_unknown(kind: type[msgspec.Struct]) -> bool:
 
 
 def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> msgspec.Struct:
-    found: msgspec.Struct = _convert_fields(kind, value)
-    stored = encode_stored(found)
+    decoded: msgspec.Struct = _convert_fields(kind, value)
+    known_fields = encode_stored(decoded)
     unknown = {
-        name: item for name, item in value.items() if name not in stored or stored[name] != item
+        name: item
+        for name, item in value.items()
+        if name not in known_fields or known_fields[name] != item
     }
-    return msgspec.structs.replace(found, unknown=unknown) if unknown else found
+    return msgspec.structs.replace(decoded, unknown=unknown) if unknown else decoded
 
 
 def _convert(kind: Any, value: Any) -> Any:

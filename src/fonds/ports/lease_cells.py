@@ -1,4 +1,4 @@
-"""The cells leases are stored in: compared and set in one step."""
+"""Port for the cells that store leases, with compare-and-set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fonds.model.lease import LeaseCell, LeaseChange
 
 
 class LeaseCells(Protocol):
-    """One cell per name."""
+    """Storage with one lease cell per name."""
 
     def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
         """Return the cells of these names. A name that cannot have a lease is absent."""

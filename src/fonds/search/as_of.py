@@ -1,13 +1,13 @@
-"""What a search found at the end of a day, and why it finds others now, out of what is kept.
+"""Find what a search found at the end of a day, and explain the difference to its results now.
 
 now  = unchanged + other_version + version_added + added + read_again + not_compared
-then = unchanged + other_version + unfound, and of read_again + read_again_unfound + not_compared
-       + not_compared_unfound + taken_down + under_embargo some: of these it is not known
+then = unchanged + other_version + unfound, plus an unknown part of read_again
+       + read_again_unfound + not_compared + not_compared_unfound + taken_down + under_embargo
 
-A text is kept as it was read last: of what was read again since, what it said then is not known. Versions
-of a story are all kept: whether the one that stood in the index then was found is decided by the same search
-over these versions alone. Bounds: so many documents that are found now, so many rows written since and so
-many versions are looked at; where one cuts, that is told. A search by theme goes by the themes there are now.
+Only the last extraction of a file is stored, so the earlier text of a file extracted again is
+unknown. All versions of a story are stored. The version indexed at that time is searched with the
+same query. There are limits for documents found now, rows written since, and versions; the result
+says when one is reached. A search by theme uses the current themes.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ from fonds.ports.scan import iter_chunks
 from fonds.search.scan import confirm_generation, count_matches, iter_documents
 from fonds.search.verification import WORDS, ChangedDocument
 
-# Which version of a document stood in the index at an earlier moment, out of the rows there are now.
+# State of a document at an earlier time, derived from the current rows.
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentState:
-    """`row_then` is the row the document was made of at that moment, None where no file of it was here;
-    `is_read_since` that this row was written later, so that what it said then is not known.
-    `current_sha1hex` is the SHA-1 of the file it is made of now."""
+    """State of a document at an earlier time.
+
+    `row_then` is the row the document was built from, None if none of its files existed.
+    `is_read_since` means that this row was written later, so that its earlier content is unknown.
+    `current_sha1hex` is the SHA-1 of the file that the document has now.
+    """
 
     row_then: Any | None
     current_sha1hex: str
@@ -47,7 +50,7 @@ class DocumentState:
 
     @property
     def is_other_version(self) -> bool:
-        """Whether the index had another version of it."""
+        """Whether the index had another version of the document."""
         return self.row_then is not None and self.row_then.sha1hex != self.current_sha1hex
 
 
@@ -58,61 +61,63 @@ def load_states(
     ids: Sequence[str],
     moment: datetime,
 ) -> dict[str, DocumentState]:
-    """How the documents with these ids stood at a moment, by id; those without a file are absent."""
+    """Return the states of these documents at `moment`, by id. Documents without a file are absent."""
     versions = indexed_kind.versions(records, ids)
     arrival_times = _load_arrival_times(
         records, [sha1hex for version in versions.values() for sha1hex in version], moment
     )
-    then = {
+    sha1_by_id = {
         id_: next(
             (
                 key
-                for key in reversed(some)
+                for key in reversed(sha1hexes)
                 if key in arrival_times and arrival_times[key] <= moment
             ),
             "",
         )
-        for id_, some in versions.items()
-        if some
+        for id_, sha1hexes in versions.items()
+        if sha1hexes
     }
     rows: Mapping[str, Any] = {
         getattr(row, "sha1hex"): row  # noqa: B009
-        for row in records.get(kind.row, sorted({key for key in then.values() if key}))
+        for row in records.get(kind.row, sorted({key for key in sha1_by_id.values() if key}))
     }
-    found = {}
-    for id_, key in then.items():
+    states = {}
+    for id_, key in sha1_by_id.items():
         row = rows.get(key)
         is_read_since = row is not None and row.updated > moment
-        found[id_] = DocumentState(row, versions[id_][-1], is_read_since)
-    return found
+        states[id_] = DocumentState(row, versions[id_][-1], is_read_since)
+    return states
 
 
 def _load_arrival_times(
     records: Records, sha1hexes: Iterable[str], moment: datetime
 ) -> dict[str, datetime]:
-    """Since when these files are here; of those that were under embargo at `moment` and are no more,
-    since when they are shown."""
+    """Return the arrival time of each file.
+
+    For a file that was under embargo at `moment` and is not any more, it is the end of the embargo.
+    """
     keys = sorted(set(sha1hexes))
-    came = {row.sha1hex: row.row_created for row in records.get(FileMetaRow, keys)}
+    arrival_times = {row.sha1hex: row.row_created for row in records.get(FileMetaRow, keys)}
     for row in records.get(EmbargoRow, keys):
-        if row.lifting is not None and row.sha1hex in came and row.row_created <= moment:
-            came[row.sha1hex] = max(came[row.sha1hex], row.lifting)
-    return came
+        if row.lifting is not None and row.sha1hex in arrival_times and row.row_created <= moment:
+            arrival_times[row.sha1hex] = max(arrival_times[row.sha1hex], row.lifting)
+    return arrival_times
 
 
 def iter_row_documents(
     records: Records, blobs: Blobs, kind: IndexedKind, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
-    """The documents of these rows, with their texts, one at a time."""
+    """Yield the documents of these rows with their texts, one at a time."""
     yield from iter_complete_documents(kind, records, blobs, [CurrentRow(row) for row in rows])
 
 
 RESULTS_MAX = 20_000
-"""So many documents that are found now are looked at."""
+"""Maximum number of documents found now that are examined."""
 CHANGED_MAX = 20_000
-"""So many rows that were written since, of each kind, and so many takedowns and embargoes."""
+"""Maximum number of examined rows of each kind written since, and of takedowns and embargoes."""
 VERSIONS_MAX = 2_000
-"""So many versions of before are searched, in batches."""
+"""Maximum number of earlier versions that are searched, in batches."""
 BATCH, BATCH_MAX_CHARS = 500, 16_000_000
 AFTER_ALL = 2**64
 NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leave version:all out"
@@ -120,7 +125,10 @@ NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leav
 
 @dataclass(frozen=True, slots=True)
 class ChangeSort:
-    """What became of documents: in words, and whether they were found then (None: not known) and are now."""
+    """Kind of change of documents.
+
+    `words` describes it. `was_found` says whether they were found then, None if unknown.
+    """
 
     words: str
     was_found: bool | None
@@ -144,14 +152,14 @@ SORTS: Mapping[str, ChangeSort] = {
     "taken_down": ChangeSort(WORDS["taken_down"], None, False),
     "under_embargo": ChangeSort(WORDS["under_embargo"], None, False),
 }
-"""In the order it is told. Of `under_embargo` who may not know of embargoes is told nothing."""
+"""Kinds of change in display order. Only users who may see embargoes see `under_embargo`."""
 
 Matching = Callable[[Sequence[IndexDocument], SearchQuery], set[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSortCount:
-    """How many documents became what; its words, and whether they were found then and are found now."""
+    """Number of documents with one kind of change; None in `is_found_then` means unknown."""
 
     name: str
     words: str
@@ -162,10 +170,15 @@ class ChangeSortCount:
 
 @dataclass(slots=True)
 class AsOfResult:
-    """What is to be said. `found_then_count` of the documents that can be judged were found at the end of
-    `day`; of `unknown_count` others it is not known. `found_now_count` are found now, `total` where more
-    were found than were looked at: all numbers but that of what was taken down are then of those that
-    stand first in the order by id. `is_all_changed`: every row written since was looked at."""
+    """Result of a comparison with an earlier day.
+
+    - `found_then_count`: documents known to have been found at the end of `day`.
+    - `unknown_count`: documents that may have been found then.
+    - `found_now_count`: examined documents that are found now. `total`: all found now.
+    - `has_all_found`: whether all documents found now were examined. If not, all counts
+      but those of removed and hidden files cover only the first documents in order of id.
+    - `is_all_changed`: whether all rows written since were examined.
+    """
 
     day: date
     total: int
@@ -178,47 +191,57 @@ class AsOfResult:
     def count_document(
         self, became: str, id_: str, sha1hex: str, title: str, reason: str = ""
     ) -> None:
-        """Account for one document."""
+        """Add a document with its kind of change."""
         self.listed.setdefault(became, []).append(
             ChangedDocument(became, id_, sha1hex, title, reason)
         )
 
     @property
     def sort_counts(self) -> list[ChangeSortCount]:
-        """All sorts who asks may know of."""
+        """Counts of all kinds of change that the user may see."""
         return [
             ChangeSortCount(
-                name, one.words, len(self.listed.get(name, ())), one.was_found, one.is_still_found
+                name,
+                sort.words,
+                len(self.listed.get(name, ())),
+                sort.was_found,
+                sort.is_still_found,
             )
-            for name, one in SORTS.items()
+            for name, sort in SORTS.items()
             if name != "under_embargo" or self.knows_embargoes
         ]
 
     @property
     def found_then_count(self) -> int:
-        """How many are known to have been found."""
-        return sum(one.count for one in self.sort_counts if one.is_found_then)
+        """Number of documents known to have been found then."""
+        return sum(sort_count.count for sort_count in self.sort_counts if sort_count.is_found_then)
 
     @property
     def unknown_count(self) -> int:
-        """How many may have been found."""
-        return sum(one.count for one in self.sort_counts if one.is_found_then is None)
+        """Number of documents that may have been found then."""
+        return sum(
+            sort_count.count for sort_count in self.sort_counts if sort_count.is_found_then is None
+        )
 
     @property
     def found_now_count(self) -> int:
-        """How many of those looked at are found now."""
-        return sum(one.count for one in self.sort_counts if one.is_found_now)
+        """Number of examined documents that are found now."""
+        return sum(sort_count.count for sort_count in self.sort_counts if sort_count.is_found_now)
 
 
 def end_of_day(day: date) -> datetime:
-    """The last moment of a day, in UTC."""
+    """Return the last moment of a day, in UTC."""
     return datetime.combine(day, time.max, UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class AsOfContext:
-    """What answers. `stores` are as who asks is shown them, `unfiltered_records` for who may know of
-    embargoes. `matching` gives the ids of those of a few documents that a search finds."""
+    """Context of a comparison; call it with a query and a day.
+
+    `stores` are filtered for the user.
+    `unfiltered_records` is set for a user who may see embargoes.
+    `matching` returns the ids of those documents that match a query.
+    """
 
     stores: Stores
     matching: Matching
@@ -228,22 +251,24 @@ class AsOfContext:
     versions_max: int = VERSIONS_MAX
 
     def __call__(self, query: SearchQuery, day: date) -> AsOfResult:
-        """Raises ValueError with a sentence for a search that cannot be asked."""
+        """Compare the search with the end of a day. Raises ValueError for an invalid search."""
         index = self.stores.index
-        found = count_matches(index, query)
-        told = AsOfResult(day, found.total, found.generation, self.unfiltered_records is not None)
-        work = _AsOfSearch(self, found.query, end_of_day(day), told)
+        matches = count_matches(index, query)
+        result = AsOfResult(
+            day, matches.total, matches.generation, self.unfiltered_records is not None
+        )
+        work = _AsOfSearch(self, matches.query, end_of_day(day), result)
         work.count_found()
         work.count_changed()
         work.search_versions()
         work.count_gone()
-        told.generation = confirm_generation(index, found.generation)
-        return told
+        result.generation = confirm_generation(index, matches.generation)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
 class _ReplacedVersion:
-    """A version that stood in the index then and does not now."""
+    """Version that was indexed then and is not indexed now."""
 
     kind: IndexedKind
     id: str
@@ -263,20 +288,22 @@ class _AsOfSearch:
     versions: list[_ReplacedVersion] = field(default_factory=list)
 
     def count_found(self) -> None:
-        """Account for what the search finds now."""
-        most = self.context.results_max
-        for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, most)):
-            self.seen_ids.update(one.id for one in chunk)
-            left = {one.id: one for one in chunk}
-            for kind, one in indexed_kinds():
-                rows = self.context.stores.records.get(kind.row, [each.sha1hex for each in chunk])
-                ids = [id_ for id_ in map(one.get_id, rows) if id_ in left]
-                for id_, how in self._load_states(kind, one, ids).items():
-                    self._count_document(one, left.pop(id_), how)
-            for each in left.values():
-                # It is in the index alone: nothing says since when.
-                self._count("not_compared", each)
-        if len(self.seen_ids) >= most < self.result.total:
+        """Count the documents that the search finds now."""
+        count_max = self.context.results_max
+        for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, count_max)):
+            self.seen_ids.update(document.id for document in chunk)
+            unmatched = {document.id: document for document in chunk}
+            for kind, indexed_kind in indexed_kinds():
+                rows = self.context.stores.records.get(
+                    kind.row, [document.sha1hex for document in chunk]
+                )
+                ids = [id_ for id_ in map(indexed_kind.get_id, rows) if id_ in unmatched]
+                for id_, state in self._load_states(kind, indexed_kind, ids).items():
+                    self._count_document(indexed_kind, unmatched.pop(id_), state)
+            for document in unmatched.values():
+                # It is only in the index, so its earlier state is unknown.
+                self._count("not_compared", document)
+        if len(self.seen_ids) >= count_max < self.result.total:
             self.result.has_all_found, self.last = False, max(map(compute_order_key, self.seen_ids))
 
     def _count_document(
@@ -299,19 +326,25 @@ class _AsOfSearch:
         self.result.count_document(became, document.id, document.sha1hex, title)
 
     def count_changed(self) -> None:
-        """Account for what is not found now and changed since, the rows written first looked at first."""
-        for kind, one in indexed_kinds():
+        """Count documents that changed since and are not found now, those written first first."""
+        for kind, indexed_kind in indexed_kinds():
             for chunk in iter_chunks(self._iter_written_since(kind)):
-                ids = {one.get_id(row): row for row in chunk if self._is_open(one.get_id(row))}
+                ids = {
+                    indexed_kind.get_id(row): row
+                    for row in chunk
+                    if self._is_open(indexed_kind.get_id(row))
+                }
                 self.seen_ids |= ids.keys()
-                for id_, how in self._load_states(kind, one, list(ids)).items():
-                    if how.row_then is not None and how.is_read_since:
+                for id_, state in self._load_states(kind, indexed_kind, list(ids)).items():
+                    if state.row_then is not None and state.is_read_since:
                         self.result.count_document(
-                            "read_again_unfound", id_, how.row_then.sha1hex, ""
+                            "read_again_unfound", id_, state.row_then.sha1hex, ""
                         )
-                    elif how.is_other_version:
+                    elif state.is_other_version:
                         self.versions.append(
-                            _ReplacedVersion(one, id_, how.row_then, how.current_sha1hex, None)
+                            _ReplacedVersion(
+                                indexed_kind, id_, state.row_then, state.current_sha1hex, None
+                            )
                         )
 
     def _is_open(self, id_: str) -> bool:
@@ -319,12 +352,12 @@ class _AsOfSearch:
 
     def _iter_written_since(self, kind: DerivativeKind) -> Iterator[Any]:
         since = TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))
-        most = self.context.changed_max
+        count_max = self.context.changed_max
         rows = self.context.stores.records.find(
-            kind.row, {"updated": since}, order=("updated",), count_max=most + 1
+            kind.row, {"updated": since}, order=("updated",), count_max=count_max + 1
         )
         for number, row in enumerate(rows):
-            if number == most:
+            if number == count_max:
                 self.result.is_all_changed = False
                 return
             yield row
@@ -335,13 +368,13 @@ class _AsOfSearch:
         return load_states(self.context.stores.records, kind, indexed_kind, ids, self.moment)
 
     def search_versions(self) -> None:
-        """Search the versions that stood in the index then."""
+        """Search the versions that were indexed then."""
         compared = self.versions[: self.context.versions_max]
         for batch in _iter_batches(self.context.stores, compared):
             documents = [document for _, document in batch]
-            found = self.context.matching(documents, self.query)
+            matching_ids = self.context.matching(documents, self.query)
             for version, document in batch:
-                self._count_decided(version, document, is_found=document.id in found)
+                self._count_decided(version, document, is_found=document.id in matching_ids)
         for version in self.versions[self.context.versions_max :]:
             became = "not_compared" if version.title is not None else "not_compared_unfound"
             self.result.count_document(
@@ -368,26 +401,26 @@ class _AsOfSearch:
             self.result.count_document("unfound", version.id, version.row.sha1hex, title, why)
 
     def count_gone(self) -> None:
-        """Account for what was taken down since and, for who may know of it, what is hidden since."""
+        """Count files that were removed since and, if the user may see them, files hidden since."""
         records = self.context.stores.records
         since = {"row_created": TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))}
         for row in self._iter_first(records.find(TakedownRow, since)):
-            # Which files these were is nothing to be listed for whoever asks.
+            # Do not list which files were removed.
             self.result.count_document(
                 "taken_down", "", "", "", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
             )
         if self.context.unfiltered_records is None:
             return
-        whole_records = self.context.unfiltered_records
-        hidden = whole_records.find(EmbargoRow, {**since, "lifting": None})
+        all_records = self.context.unfiltered_records
+        hidden = all_records.find(EmbargoRow, {**since, "lifting": None})
         for chunk in iter_chunks(self._iter_first(hidden)):
             rows = {row.sha1hex: row for row in chunk}
-            came = {
+            arrived = {
                 row.sha1hex
-                for row in whole_records.get(FileMetaRow, list(rows))
+                for row in all_records.get(FileMetaRow, list(rows))
                 if row.row_created <= self.moment
             }
-            for key in sorted(came & _read(whole_records, list(rows))):
+            for key in sorted(arrived & _read(all_records, list(rows))):
                 why = f"{rows[key].reason_class}, until {rows[key].until:%Y-%m-%d}"
                 self.result.count_document("under_embargo", key, key, "", why)
 
@@ -398,7 +431,7 @@ class _AsOfSearch:
 
 
 def _read(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Those of these files that were read as something the index holds."""
+    """Return the files whose extraction the index holds."""
     return {
         getattr(row, "sha1hex")  # noqa: B009
         for kind, _ in indexed_kinds()
@@ -413,34 +446,34 @@ def _version_key(version: _ReplacedVersion) -> str:
 def _iter_batches(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[list[tuple[_ReplacedVersion, IndexDocument]]]:
-    """The versions with their documents, as many at once as have no more text than a batch may."""
-    some: list[tuple[_ReplacedVersion, IndexDocument]] = []
+    """Yield the versions with their documents, in batches limited by number and text size."""
+    batch: list[tuple[_ReplacedVersion, IndexDocument]] = []
     characters = 0
     for version, document in _iter_documents(stores, versions):
         characters += len(document.text_content)
-        if some and (len(some) == BATCH or characters > BATCH_MAX_CHARS):
-            yield some
-            some, characters = [], len(document.text_content)
-        some.append((version, document))
-    if some:
-        yield some
+        if batch and (len(batch) == BATCH or characters > BATCH_MAX_CHARS):
+            yield batch
+            batch, characters = [], len(document.text_content)
+        batch.append((version, document))
+    if batch:
+        yield batch
 
 
 def _iter_documents(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[tuple[_ReplacedVersion, IndexDocument]]:
-    """Each version with its document; the records are asked of many at once, the texts one by one."""
+    """Yield each version with its document. Records are read in chunks, texts one at a time."""
     for _, kind in indexed_kinds():
-        mine = iter(version for version in versions if version.kind is kind)
-        for chunk in iter_chunks(mine):
-            rows = [one.row for one in chunk]
+        kind_versions = iter(version for version in versions if version.kind is kind)
+        for chunk in iter_chunks(kind_versions):
+            rows = [item.row for item in chunk]
             yield from zip(
                 chunk, iter_row_documents(stores.records, stores.blobs, kind, rows), strict=True
             )
 
 
 def validate_day(day: date | None, today: date) -> date:
-    """A day that is over. Raises ValueError with a sentence for any other."""
+    """Return the day if it is over. Raises ValueError with a sentence for people otherwise."""
     if day is None:
         raise ValueError("say the end of which day is meant, as YYYY-MM-DD")
     if day >= today:

@@ -1,4 +1,4 @@
-"""Best match: when no document has all words of a search, rank those that have any of them."""
+"""Best match: if no document has all words of a search, rank documents that have any of them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def search_with_fallback(
     query: SearchQuery,
     is_named: Callable[[], bool] = lambda: False,
 ) -> CollapsedResults:
-    """Return what a search finds, or its best match when it finds nothing.
+    """Return the results of a search, or its best match if there are none.
 
-    What the exact search says of words that no document has, and of earlier versions that have them, stays
-    with the results. There is no best match for words that name a file, as `is_named` says. Raises ValueError
-    with a sentence for people.
+    The results keep the exact search's notes about unknown words and earlier versions. There is no
+    best match for a query that names a file, as `is_named` says. Raises ValueError for an invalid
+    query.
     """
     exact = search(query)
-    told = exact.results
-    if told.total or query.match is MatchMode.BEST or not query.text.strip() or is_named():
+    exact_results = exact.results
+    if exact_results.total or query.match is MatchMode.BEST or not query.text.strip() or is_named():
         return exact
     best = search(replace(query, match=MatchMode.BEST, with_notes=False))
     if not best.results.total:
         return exact
-    found = replace(
+    best_results = replace(
         best.results,
-        notes=told.notes,
-        meant=told.meant,
-        earlier_count=told.earlier_count,
-        earlier_text=told.earlier_text,
+        notes=exact_results.notes,
+        meant=exact_results.meant,
+        earlier_count=exact_results.earlier_count,
+        earlier_text=exact_results.earlier_text,
     )
-    return replace(best, results=found)
+    return replace(best, results=best_results)

@@ -1,4 +1,4 @@
-"""What somebody pasted into the search box, when it names a file: URL, SHA-1, story id, DOI or file name."""
+"""Files that a search text names directly: by URL, SHA-1, story id, DOI or file name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
 
 
 class Identifier(StrEnum):
-    """What a key was taken for; closed."""
+    """Kind of identifier that a text may be; a closed set."""
 
     SHA1 = "sha1"
     SHORT_SHA1 = "short sha1"
@@ -44,7 +44,7 @@ class Identifier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DirectHit:
-    """A file a key leads to. `title`, `url` and `kind` are those of its document, None where it has none."""
+    """File that a text names. `title`, `url` and `kind` are of its document, None if it has none."""
 
     named: Identifier
     sha1hex: str
@@ -54,41 +54,41 @@ class DirectHit:
 
 
 def explain_short_key(key: str) -> str | None:
-    """What is told of a key that may be the beginning of a SHA-1, and is too short for one; else None."""
+    """Return a note for a text that may be the start of a SHA-1 but is too short; otherwise None."""
     if not _TOO_SHORT.fullmatch(key.strip().lower()):
         return None
     return f"of a SHA-1 at least the first {SHORT_SHA1_MIN} characters are needed"
 
 
 def interpretations(text: str) -> list[Identifier]:
-    """What a text may be the name of; nothing is asked for it."""
+    """Return the kinds of identifier that a text may be. Nothing is looked up."""
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
         return []
-    found = []
+    identifiers = []
     if parse_sha1(key) is not None:
-        found.append(Identifier.SHA1)
+        identifiers.append(Identifier.SHA1)
     elif _SHORT_SHA1.fullmatch(key.lower()):
-        found.append(Identifier.SHORT_SHA1)
+        identifiers.append(Identifier.SHORT_SHA1)
     if _STORY_ID.fullmatch(key):
-        found.append(Identifier.STORY_ID)
+        identifiers.append(Identifier.STORY_ID)
     if parse_doi(key) is not None:
-        found.append(Identifier.DOI)
+        identifiers.append(Identifier.DOI)
     if _URL.fullmatch(key):
-        found.append(Identifier.URL)
+        identifiers.append(Identifier.URL)
     if _FILE_NAME.fullmatch(key):
-        found.append(Identifier.FILE_NAME)
-    return found
+        identifiers.append(Identifier.FILE_NAME)
+    return identifiers
 
 
 def find_direct_hits(stores: Stores, text: str) -> list[DirectHit]:
-    """The files a text names, each once, at most ten; empty for what is no name, or of nothing here."""
+    """Return the files that a text names, each once, at most ten; empty if there are none."""
     key = text.strip()
-    seen: dict[str, DirectHit] = {}
-    for named in interpretations(text):
-        for one in _find_by_kind(stores, named, key):
-            seen.setdefault(one.sha1hex, one)
-    return list(seen.values())[:DIRECT_HITS_MAX]
+    hits: dict[str, DirectHit] = {}
+    for identifier in interpretations(text):
+        for hit in _find_by_kind(stores, identifier, key):
+            hits.setdefault(hit.sha1hex, hit)
+    return list(hits.values())[:DIRECT_HITS_MAX]
 
 
 def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[DirectHit]:
@@ -99,10 +99,10 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
         ]
     if identifier is Identifier.DOI:
         doi = parse_doi(key) or ""
-        asked = f'doi:"{doi.rstrip(".,;")}"' if doi and '"' not in doi else ""
+        query = f'doi:"{doi.rstrip(".,;")}"' if doi and '"' not in doi else ""
         return [
             _build_document_hit(identifier, document)
-            for document in _search_documents(stores.index, asked, DIRECT_HITS_MAX)
+            for document in _search_documents(stores.index, query, DIRECT_HITS_MAX)
         ]
     if identifier is Identifier.SHORT_SHA1:
         rows = stores.records.find(
@@ -110,21 +110,23 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
         )
         return _build_file_hits(stores, identifier, [row.sha1hex for row in rows])
     files = resolve(stores, key).files[:DIRECT_HITS_MAX]
-    known = {row.sha1hex for row in stores.records.get(FileMetaRow, files)}
-    return _build_file_hits(stores, identifier, [sha1hex for sha1hex in files if sha1hex in known])
+    recorded_sha1s = {row.sha1hex for row in stores.records.get(FileMetaRow, files)}
+    return _build_file_hits(
+        stores, identifier, [sha1hex for sha1hex in files if sha1hex in recorded_sha1s]
+    )
 
 
 def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
-    """Documents whose address ends in this name; of a name many have, those among the first hundred."""
-    wanted = name.casefold()
-    for asked in dict.fromkeys((name, quote(name))):
-        for document in _search_documents(index, f'url:"{asked}"', NAMES_SEARCHED_MAX):
-            if file_name(document.url).casefold() == wanted:
+    """Yield documents whose URL ends in this file name, from the first hundred that match."""
+    folded_name = name.casefold()
+    for url_name in dict.fromkeys((name, quote(name))):
+        for document in _search_documents(index, f'url:"{url_name}"', NAMES_SEARCHED_MAX):
+            if file_name(document.url).casefold() == folded_name:
                 yield document
 
 
 def _search_documents(index: Index, text: str, count_max: int) -> list[IndexDocument]:
-    """What a query finds; nothing for one that cannot be understood."""
+    """Return the documents that a query finds; none for an invalid query."""
     if not text:
         return []
     try:
@@ -153,12 +155,12 @@ def _build_file_hits(
 
 
 def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
-    """The documents made of these very files, by SHA-1."""
+    """Return the documents made of these files, by SHA-1."""
     ids = {
         kind.indexed.get_id(row)
         for kind in iter_kinds_with_rows()
         if kind.indexed is not None
         for row in stores.records.get(kind.row, sha1hexes)
     }
-    found = stores.index.get(sorted(islice(ids, 2 * len(sha1hexes)))) if ids else {}
-    return {one.sha1hex: one for one in found.values()}
+    documents = stores.index.get(sorted(islice(ids, 2 * len(sha1hexes)))) if ids else {}
+    return {document.sha1hex: document for document in documents.values()}

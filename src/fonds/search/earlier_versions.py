@@ -6,9 +6,9 @@ from fonds.model.search import SearchResults
 
 
 def earlier_note(results: SearchResults) -> str | None:
-    """Return how many stories have the words of a search in an earlier version, without a full stop.
+    """Return a sentence without full stop on the stories that match only in an earlier version.
 
-    None where `version:all` would find no more.
+    None if `version:all` would find no more.
     """
     if results.earlier_text is None:
         return None

@@ -1,4 +1,6 @@
-"""Normalize the values of exact fields to the form the index holds. `none` becomes '': no value."""
+"""Normalize values of exact fields as the index stores them. `none` becomes '', which means no
+value.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,14 @@ def normalize_language(value: str) -> str:
     code = value.lower()
     if code in ("", NONE):
         return ""
-    known = code if code == UNDETERMINED else find_two_letter_code(code)
-    if known is None:
-        meant = f" Did you mean {code[:2]!r}?" if code[:2] in ISO_639_1 else ""
+    found_code = code if code == UNDETERMINED else find_two_letter_code(code)
+    if found_code is None:
+        suggestion = f" Did you mean {code[:2]!r}?" if code[:2] in ISO_639_1 else ""
         raise ValueError(
             f"There is no language code {value!r}: they have two letters, as en;"
-            f" {NONE!r} asks for documents without a language.{meant}"
+            f" {NONE!r} asks for documents without a language.{suggestion}"
         )
-    return known
+    return found_code
 
 
 def normalize_case(value: str) -> str:
@@ -46,8 +48,8 @@ def normalize_case(value: str) -> str:
 
 def normalize_site(value: str) -> str:
     """Return a host, which may be written as a URL."""
-    written = value if "//" in value else f"//{value}"
-    host = split_address(written).host.lower().strip(".")
+    url = value if "//" in value else f"//{value}"
+    host = split_address(url).host.lower().strip(".")
     return "" if host == NONE else host
 
 

@@ -1,4 +1,7 @@
-"""Export rows: the library as one flat row per file, ordered by SHA-1, and the ledger as rows."""
+"""Export rows: the library as one flat row per file, ordered by SHA-1, and the ledger as rows.
+
+The ledger has one row per entry with its outcome. The counts add up to the number of entries.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,6 @@ from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
 from fonds.rights.capture_rights import merge_row_rights
 from fonds.rights.combined_rights import build_values, load_file_rights
-
-# The ledger: one row per entry with its outcome. The counts add up to the number of entries.
-
 
 COLUMNS: Mapping[str, str] = {
     "entry_id": "text",
@@ -102,7 +102,9 @@ FIELDS: Mapping[str, str] = {
     **{name: sort for kind in KINDS for name, sort in kind.columns.items()},
     "text": "text",
 }
-"""Every column with its type (`fonds.model.parquet`): those of files, then those of each kind."""
+"""Columns with their types (`fonds.model.parquet`): first those of files, then those of each kind
+of derivative.
+"""
 
 
 def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:

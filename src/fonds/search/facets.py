@@ -1,8 +1,8 @@
-"""How the documents of a search lie in the themes of a collection.
+"""Count the documents of a search by theme, by date and by facet value.
 
-Counted over the stored assignments of the clustering that is served, not by the index: a rebuild changes what
-is counted at once, and no document is indexed again. Limits: the first 10,000 documents by id; whoever shows
-the counts is told of how many they are.
+Themes are counted over the stored assignments of the served clustering, not by the index. A rebuild
+changes the counts at once, without reindexing a document. Limit: the first 10,000 documents by id;
+`ThemeCounts.looked_at` states how many were counted.
 """
 
 from __future__ import annotations
@@ -34,10 +34,13 @@ _LABEL = "main:label"
 
 @dataclass(frozen=True, slots=True)
 class ThemeCounts:
-    """`themes`: labels of the first level with how many of the documents each has, the most first; `apart`
-    are in the collection and in no theme, `outside` are not in it. `looked_at` of `total` documents were
-    counted, the first by id: all of them where the two are the same. `names`: what people called themes, by
-    label.
+    """Documents of a search by theme of a collection.
+
+    `themes`: labels of the first level with their number of documents, the largest first.
+    `apart`: documents that are in the collection but in no theme.
+    `outside`: documents that are not in the collection.
+    `looked_at`: documents counted, the first by id; all if equal to `total`.
+    `names`: names that people gave to themes, by label.
     """
 
     collection: str
@@ -52,17 +55,18 @@ class ThemeCounts:
 def count_themes(
     index: Index, tables: Tables, requested_name: str, query: SearchQuery
 ) -> ThemeCounts:
-    """The themes of the documents a search finds, in the collection that is asked for as NAMESPACE/KEY.
+    """Count the documents of a search by the themes of a collection, given as NAMESPACE/KEY.
 
-    Raises ValueError with a sentence for people: for a search that is none, a collection there is not and
-    one that was not grouped yet.
+    Raises ValueError with a sentence for people if the search cannot be parsed, or the collection
+    is unknown or not grouped yet.
     """
     name = _find_collection(tables, requested_name)
-    found = count_matches(index, query)
+    matches = count_matches(index, query)
     ids = [
-        one.id for one in islice(iter_documents(index, found.query, DOCUMENTS_MAX), DOCUMENTS_MAX)
+        document.id
+        for document in islice(iter_documents(index, matches.query, DOCUMENTS_MAX), DOCUMENTS_MAX)
     ]
-    total = max(found.total, len(ids))
+    total = max(matches.total, len(ids))
     for _ in range(_TRIES):
         served = find_served_timestamp(tables, name)
         counts = Counter(_iter_labels(tables, name, served or 0, ids))
@@ -72,7 +76,7 @@ def count_themes(
     themes = [(label, count) for label, count in counts.items() if label is not None]
     return ThemeCounts(
         str(name),
-        sorted(themes, key=lambda one: (-one[1], one[0])),
+        sorted(themes, key=lambda theme: (-theme[1], theme[0])),
         apart,
         outside,
         len(ids),
@@ -84,44 +88,48 @@ def count_themes(
 def _iter_labels(
     tables: Tables, name: CollectionName, timestamp: int, ids: Sequence[str]
 ) -> Iterator[str | None]:
-    """The theme of each document, '' for one in none of them, None for one that is not in the collection."""
+    """Yield the theme of each document: '' if unclustered, None if not in the collection."""
     for begin in range(0, len(ids), _BATCH_SIZE):
-        some = ids[begin : begin + _BATCH_SIZE]
-        rows = [build_assignment_row(name, DEFAULT, timestamp, id_) for id_ in some]
-        others = [
+        chunk = ids[begin : begin + _BATCH_SIZE]
+        rows = [build_assignment_row(name, DEFAULT, timestamp, id_) for id_ in chunk]
+        unclustered_rows = [
             build_assignment_row(name, build_unclustered_conf(DEFAULT), timestamp, id_)
-            for id_ in some
+            for id_ in chunk
         ]
-        there = tables.get_rows(ASSIGNMENTS, [*rows, *others], [_LABEL])
-        for row, other in zip(rows, others, strict=True):
-            label = decode_text(there.get(row), _LABEL)
-            yield label if label else "" if other in there else None
+        labels_by_row = tables.get_rows(ASSIGNMENTS, [*rows, *unclustered_rows], [_LABEL])
+        for row, unclustered_row in zip(rows, unclustered_rows, strict=True):
+            label = decode_text(labels_by_row.get(row), _LABEL)
+            yield label if label else "" if unclustered_row in labels_by_row else None
 
 
 def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
-    """The collection that is meant, which has themes."""
-    there = list(islice(iter_collections(tables), NAMES_MAX)) if tables.exist() else []
+    """Return the collection of this name. Raises ValueError if it is unknown or has no themes."""
+    collections = list(islice(iter_collections(tables), NAMES_MAX)) if tables.exist() else []
     name = parse(requested_name)
     if tables.exist() and find_served_timestamp(tables, name):
         return name
-    if any(one.name == name for one in there):
+    if any(collection.name == name for collection in collections):
         raise ValueError(
             f"The collection {requested_name!r} has no themes as yet; fonds group makes them."
         )
-    told = format_unknown_name(
-        "collection", requested_name, [str(one.name) for one in there if one.served]
+    message = format_unknown_name(
+        "collection",
+        requested_name,
+        [str(collection.name) for collection in collections if collection.served],
     )
-    raise ValueError(told[:1].upper() + told[1:] + ("" if told.endswith("?") else "."))
+    raise ValueError(message[:1].upper() + message[1:] + ("" if message.endswith("?") else "."))
 
 
-# The dates of a result day by day, where all of them lie close together.
+# Dates, day by day if they are close together.
 
 
 def count_dates(
     index: Index, query: SearchQuery, results: SearchResults
 ) -> Sequence[tuple[str, int]]:
-    """How many documents a result has by `YYYY-MM-DD`, where the months they are of are 72 days at most,
-    else by `YYYY-MM` as they were counted. Costs one more search where nothing limited them to these days.
+    """Count the documents of a result by `YYYY-MM-DD` if their months span at most 72 days.
+
+    That costs one more search, unless the results have counts by day already. Otherwise return the
+    counts by `YYYY-MM`.
     """
     if query.is_by_day or not results.dates:
         return results.dates
@@ -130,7 +138,7 @@ def count_dates(
     last = last.replace(day=monthrange(last.year, last.month)[1])
     if (last - first).days >= DAYS_COUNTED_MAX:
         return results.dates
-    within = replace(
+    day_query = replace(
         query,
         date_from=max(first, query.date_from or first),
         date_to=min(last, query.date_to or last),
@@ -141,34 +149,38 @@ def count_dates(
         with_snippets=False,
         with_notes=False,
     )
-    return index.search(within).dates
+    return index.search(day_query).dates
 
 
-# Values of fields.
+# Facet values.
 
 
 def count_facets(
     index: Index, request: SearchRequest, results: SearchResults, ids: Sequence[str] = ()
 ) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
-    """Return the values of each facet with their counts, and how many documents have other values.
+    """Return the values of each facet with their counts, and the number of documents with other
+    values.
 
-    A facet is counted without what is selected in it, so that its other values keep their counts. With
-    `find`, only values that contain it, or whose names do, are listed. With `ids`, only these documents are
-    counted.
+    A facet is counted without its own selection, so that its other values keep their counts. With
+    `find`, only values that contain it, or whose names do, are listed. With `ids`, only these
+    documents are counted.
     """
     facets, beyond = dict(results.facets), dict(results.beyond)
     for field, parameter in FACET_FIELDS.items():
         if getattr(request, parameter):
-            rest = request.model_copy(update={parameter: [], "after": None, "page": 1})
-            others = index.search(replace(rest.build_query(ids), count_max=0))
-            facets[field], beyond[field] = others.facets.get(field, ()), others.beyond.get(field, 0)
-    wanted = request.find.strip().casefold()
-    if wanted:
+            relaxed = request.model_copy(update={parameter: [], "after": None, "page": 1})
+            other_results = index.search(replace(relaxed.build_query(ids), count_max=0))
+            facets[field], beyond[field] = (
+                other_results.facets.get(field, ()),
+                other_results.beyond.get(field, 0),
+            )
+    folded = request.find.strip().casefold()
+    if folded:
         for field, parameter in FACET_FIELDS.items():
             facets[field] = [
                 (value, count)
                 for value, count in facets.get(field, ())
-                if wanted in value.casefold()
-                or wanted in format_value_name(parameter, value).casefold()
+                if folded in value.casefold()
+                or folded in format_value_name(parameter, value).casefold()
             ]
     return facets, beyond

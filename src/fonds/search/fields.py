@@ -1,7 +1,8 @@
-"""The table of search fields.
+"""Table of search fields.
 
-The schemas of tantivy, Elasticsearch and OpenSearch, the names of the query language, completion, facets and
-the table of fields in docs/query.md are made from it. [docs/howto/add-a-search-field.md] adds a field.
+It defines the schemas of tantivy, Elasticsearch and OpenSearch, the names of the query language,
+completion, facets, and the table of fields in docs/query.md. docs/howto/add-a-search-field.md
+explains how to add a field.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from fonds.search.sites import list_sites
 
 
 class FieldType(StrEnum):
-    """How a field is indexed and searched; closed."""
+    """Type of a search field: how it is indexed and searched; closed."""
 
-    WORDS = "words"  # folded words with their places
-    FORMS = "forms"  # the same, and the stems of words, in earlier versions of a story too
+    WORDS = "words"  # folded words with their positions
+    FORMS = "forms"  # the same, plus stems, and both in earlier versions of a story too
     EXACT = "exact"  # whole values
     DAY = "day"
     NUMBER = "number"
-    QUERY = "query"  # known to the query language alone, not indexed
+    QUERY = "query"  # only known to the query language, not indexed
 
 
 class ValueSource(StrEnum):
     """Where completion finds the values of a field; closed."""
 
-    NONE = "none"  # values are free: only the form is shown
+    NONE = "none"  # free values: only the form is shown
     FACET = "facet"
     DOMAINS = "domains"
     SITES = "sites"
@@ -50,19 +51,23 @@ class ValueSource(StrEnum):
     THEMES = "themes"
     VERSIONS = "versions"
     NAMES = "names"  # names in the first documents that match the typed words
-    DOCUMENTS = "documents"  # values of the first documents that have one with the typed beginning
+    DOCUMENTS = "documents"  # values of the first documents with a value that begins as typed
 
 
 @dataclass(frozen=True, slots=True)
 class SearchField:
-    """A row of the table.
+    """Row of the table.
 
-    `name` is the field of a document in the index, `query_name` its name in a query, on pages and in
-    documentation, `aliases` further names in a query. `meaning` and `example` say how a value is written.
-    `normalize` makes the stored form of an exact value. `facet` is the URL parameter of a field whose values
-    are counted. `accepts_prefix`: a star may end an exact value. `is_optional`: documents without a value
-    leave the field out in Elasticsearch. With a `label`, results show the values. `get_values` reads the
-    values of a document; None: its attribute.
+    - `name`: field of a document in the index.
+    - `query_name`: name in queries, on pages and in documentation; `aliases` are further names in
+      queries.
+    - `meaning`, `example`: how to write a value.
+    - `normalize`: returns the stored form of an exact value.
+    - `facet`: URL parameter of a field whose values are counted.
+    - `accepts_prefix`: an exact value may end with a star.
+    - `is_optional`: documents without a value omit the field in Elasticsearch.
+    - `label`: if set, results show the values with this label.
+    - `get_values`: returns the values of a document; None uses its attribute.
     """
 
     name: str
@@ -80,11 +85,11 @@ class SearchField:
     get_values: Callable[[IndexDocument], Any] | None = None
 
     def read(self, document: IndexDocument) -> tuple[str, ...]:
-        """Return the values of a document as texts, none where it has none."""
-        found = self.get_values(document) if self.get_values else getattr(document, self.name)
-        if isinstance(found, list | tuple):
-            return tuple(map(str, found))
-        return () if found is None else (str(found),)
+        """Return the values of a document as texts; empty if it has none."""
+        value = self.get_values(document) if self.get_values else getattr(document, self.name)
+        if isinstance(value, list | tuple):
+            return tuple(map(str, value))
+        return () if value is None else (str(value),)
 
 
 SEARCH_FIELDS: Sequence[SearchField] = (
@@ -183,18 +188,19 @@ SEARCH_FIELDS: Sequence[SearchField] = (
         values=ValueSource.VERSIONS,
     ),
 )  # fmt: skip
-"""Every field, in the order of the documentation and of the index; changing it needs `fonds reindex`."""
+"""All fields, in the order of the documentation and the index. After a change, run `fonds reindex`.
+"""
 
 THEME = "theme"
-"""Name of the field for the themes of a collection, whose documents are known elsewhere."""
+"""Field for the themes of a collection, whose documents are looked up outside the index."""
 VERSION, VERSION_VALUES = "version", ("all", "current")
-"""Name of the field for the versions of a story that words may match in, and its values."""
+"""Field for the versions of a story that words may match in, and its values."""
 LISTED_FIELDS = tuple(field.query_name for field in SEARCH_FIELDS)
 _BY_QUERY_NAME = {
     name: field for field in SEARCH_FIELDS for name in (field.query_name, *field.aliases)
 }
 FIELDS = tuple(_BY_QUERY_NAME)
-"""All names of fields in a query."""
+"""All field names in queries."""
 
 
 def _map_names(*types: FieldType) -> dict[str, str]:
@@ -204,15 +210,15 @@ def _map_names(*types: FieldType) -> dict[str, str]:
 TEXT_FIELDS = _map_names(FieldType.WORDS, FieldType.FORMS)
 EXACT_FIELDS = _map_names(FieldType.EXACT)
 RANGE_FIELDS = _map_names(FieldType.DAY, FieldType.NUMBER)
-"""Fields of a document by their names in a query."""
+"""Document fields by their names in queries."""
 DAY_FIELDS = tuple(_map_names(FieldType.DAY))
-"""Names of the fields of days in a query."""
+"""Names of date fields in queries."""
 PREFIX_FIELDS = tuple(name for name, field in _BY_QUERY_NAME.items() if field.accepts_prefix)
-"""Names of exact fields whose values a star may end."""
+"""Names of exact fields whose values may end with a star."""
 
 
 def get_field(name: str) -> SearchField:
-    """Return the field of a name in a query."""
+    """Return the field with this name in queries."""
     return _BY_QUERY_NAME[name]
 
 
@@ -220,23 +226,25 @@ _EXACT = {field.name: field for field in SEARCH_FIELDS if field.type is FieldTyp
 
 
 def normalize_exact_value(field: str, value: str) -> str:
-    """Return a value of an exact field as the index holds it. Raises ValueError for an impossible one."""
+    """Return a value of an exact field as the index stores it. Raises ValueError for an invalid
+    one.
+    """
     return _EXACT[field].normalize(value.strip())
 
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {field.query_name: field.label for field in SEARCH_FIELDS if field.label}
 )
-"""Labels of the fields whose values results show, by name in a query."""
+"""Labels of the fields that results show, by query name."""
 
 
 def read_labelled_values(document: IndexDocument) -> dict[str, Sequence[str]]:
-    """Return the values that a result shows with a label, by name in a query; fields without are left out."""
+    """Return the values that a result shows with a label, by query name; empty fields are omitted."""
     labelled = (field for field in SEARCH_FIELDS if field.label)
     return {field.query_name: values for field in labelled if (values := field.read(document))}
 
 
-# Fields of an index.
+# Index fields.
 
 WORDS_FIELDS = tuple(
     field for field in SEARCH_FIELDS if field.type in (FieldType.WORDS, FieldType.FORMS)
@@ -245,7 +253,7 @@ FORMS_FIELDS = tuple(field for field in SEARCH_FIELDS if field.type is FieldType
 EARLIER: Mapping[str, str] = MappingProxyType(
     {field.name: f"earlier_{field.query_name}" for field in FORMS_FIELDS}
 )
-"""Fields of earlier versions of a story, by those of the current one."""
+"""Fields of earlier versions of a story, by fields of the current one."""
 WORD_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_words" for field in WORDS_FIELDS}
     | {name: f"{name}_words" for name in EARLIER.values()}
@@ -263,7 +271,7 @@ FACET_FIELDS: Mapping[str, str] = MappingProxyType(
 
 
 def list_filter_values(query: SearchQuery) -> dict[str, Sequence[str]]:
-    """Return the values that a query filters each counted field by."""
+    """Return the values that a query filters by, for each counted field."""
     return {name: getattr(query, f"{facet}s") for name, facet in FACET_FIELDS.items()}
 
 

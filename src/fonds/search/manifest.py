@@ -1,4 +1,7 @@
-"""What stands beside an exported file: what it holds, how it was asked for, and whether that is still so."""
+"""Manifest of an exported file: its contents, the search it came from, and its documents.
+
+With it, an export can be compared with the library later (`fonds.search.verification`).
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ from fonds.ports.scan import iter_chunks
 from fonds.search.request import SearchRequest, parse_request, render_filters
 from fonds.search.scan import MatchCount
 
-# What a manifest names of each document of a result, so that it can be told later what became of it.
+# Documents of a manifest.
 #
-# A line has the id, the SHA-1 of the file, the first 16 digits of the SHA-256 of its text and the number of
-# the extractor that read it, with a blank between: `-` stands for a text that is not known, and for an
-# extractor. At most 100,000 documents are named: of a larger result none is.
+# Each line has the id, the SHA-1 of the file, the first 16 digits of the SHA-256 of its text, and
+# the number of the extractor that read it, separated by spaces. `-` means an unknown text or
+# extractor. A manifest lists at most 100,000 documents; for a larger result it lists none.
 
 
 MEMBERS_MAX = 100_000
@@ -37,8 +40,10 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ManifestMember:
-    """A document as a manifest has it: `text` are 16 digits of the hash of its text, "" where it is unknown,
-    `extractor` is "" likewise."""
+    """Document in a manifest.
+
+    `text` is the first 16 digits of the hash of its text. `text` and `extractor` are "" if unknown.
+    """
 
     id: str
     sha1hex: str
@@ -49,19 +54,19 @@ class ManifestMember:
 def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
-    """By id, how the rows say now that the files of these documents were read; a chunk of them at a time."""
+    """Return how the files of a chunk of documents are read now, by document id."""
     keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
-    read_by: dict[str, str] = {}
+    extractors: dict[str, str] = {}
     for kind, _ in indexed_kinds():
         for row in records.get(kind.row, keys):
-            read_by[getattr(row, "sha1hex")] = getattr(row, "extractor")  # noqa: B009
+            extractors[getattr(row, "sha1hex")] = getattr(row, "extractor")  # noqa: B009
     return {
         document.id: ManifestMember(
             document.id,
             document.sha1hex,
             texts.get(document.sha1hex, "")[:HASH_DIGITS],
-            read_by.get(document.sha1hex, ""),
+            extractors.get(document.sha1hex, ""),
         )
         for document in documents
     }
@@ -69,14 +74,17 @@ def build_members(
 
 @dataclass(slots=True)
 class ManifestMembers:
-    """The lines of a manifest, gathered while documents go by; None when there were too many of them."""
+    """Collects the lines of a manifest while documents are exported.
+
+    `lines` is None if there are too many documents.
+    """
 
     records: Records
     lines: list[str] | None = field(default_factory=list)
     extractors: dict[str, int] = field(default_factory=dict)
 
     def collect(self, documents: Iterator[IndexDocument]) -> Iterator[IndexDocument]:
-        """The same documents."""
+        """Yield the same documents, and add a line for each."""
         for chunk in iter_chunks(documents):
             if self.lines is not None and len(self.lines) + len(chunk) > MEMBERS_MAX:
                 self.lines = None
@@ -92,36 +100,36 @@ class ManifestMembers:
 
 
 def iter_members(lines: Sequence[str], extractors: Sequence[str]) -> Iterator[ManifestMember]:
-    """The documents a manifest names. Raises ValueError with a sentence for a line that is none."""
+    """Yield the documents of a manifest. Raises ValueError with a sentence for an invalid line."""
     for number, line in enumerate(lines, 1):
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise ValueError(f"line {number:,} of its documents names none")
-        by: Mapping[str, str] = found.groupdict()
-        if by["by"] != "-" and int(by["by"]) >= len(extractors):
+        values: Mapping[str, str] = match.groupdict()
+        if values["by"] != "-" and int(values["by"]) >= len(extractors):
             raise ValueError(
                 f"line {number:,} of its documents names an extractor it does not have"
             )
         yield ManifestMember(
-            by["id"],
-            by["sha1hex"],
-            "" if by["text"] == "-" else by["text"],
-            "" if by["by"] == "-" else extractors[int(by["by"])],
+            values["id"],
+            values["sha1hex"],
+            "" if values["text"] == "-" else values["text"],
+            "" if values["by"] == "-" else extractors[int(values["by"])],
         )
 
 
 MANIFEST_MAX_BYTES = 32_000_000
-"""More than the lines of 100,000 documents have."""
+"""More than 100,000 lines need."""
 VALUE_MAX_CHARS = 300
 SUFFIX = ".manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedSearch:
-    """The search that an export holds the result of.
+    """Search whose result was exported.
 
-    `parameters` are those of its URL. `total` documents were found, and at most `limit` were requested.
-    Themes are named, so that verification uses the documents they have then.
+    `parameters` are those of its URL. `total` documents were found, and at most `limit` were
+    requested. Themes are stored by name, so that a verification uses their documents of that time.
     """
 
     parameters: Mapping[str, str | Sequence[str]]
@@ -142,11 +150,15 @@ def build_exported_search(
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Beside `file`: its form, rows, hash and fields. Of a result also its search, and one hash over the
-    ids of its documents and the SHA-1s of their files, `documents_sha256`. `documents` names each of them
-    (`search/manifest.py`) and `extractors` what read them; None where they are too many, or
-    the manifest was written before there was such a list. `generation` is that of the index all of it was
-    read from; None where that is not known, or another came meanwhile.
+    """Manifest next to an exported `file`: its format, rows, hash and fields.
+
+    For the result of a search also:
+    - `search`: the search.
+    - `documents_sha256`: hash of the ids of its documents and the SHA-1s of their files.
+    - `documents`: one line per document; None if there are too many, or in an older manifest.
+    - `extractors`: names of the extractors that read them.
+    - `generation`: generation of the index that was read; None if unknown, or if it changed
+      meanwhile.
     """
 
     file: str
@@ -164,45 +176,48 @@ class Manifest:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Beside the file at `path`."""
+    """Write the manifest next to the file at `path`."""
     Path(f"{path}{SUFFIX}").write_bytes(encode_manifest(manifest))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """As it is written."""
+    """Return the manifest as it is written."""
     return msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
 
 
 def read_manifest(path: Path) -> Manifest:
-    """That of the file at `path`, or at `path` itself. Raises ConfigurationError for what is none."""
+    """Read the manifest of the file at `path`, or at `path` itself.
+
+    Raises ConfigurationError if it is missing or invalid.
+    """
     own = path if path.name.endswith(SUFFIX) else Path(f"{path}{SUFFIX}")
     try:
         with own.open("rb") as stream:
-            told = stream.read(MANIFEST_MAX_BYTES + 1)
+            data = stream.read(MANIFEST_MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(
             f"there is no manifest to be read at {own}: {cause_of(error)}"
         ) from error
     try:
-        return parse_manifest(told)
+        return parse_manifest(data)
     except ValueError as error:
         raise ConfigurationError(f"{own} is no manifest of an export: {error}") from error
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """What these bytes say. Raises ValueError with what is wrong with them."""
+    """Parse a manifest. Raises ValueError that names the problem."""
     if len(data) > MANIFEST_MAX_BYTES:
         raise ValueError("it is larger than a manifest can be")
     try:
-        found = msgspec.json.decode(data, type=prepare_type(Manifest))
+        manifest = msgspec.json.decode(data, type=prepare_type(Manifest))
     except (RecursionError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
-    if found.rows < 0 or len(found.documents or ()) > MEMBERS_MAX:
+    if manifest.rows < 0 or len(manifest.documents or ()) > MEMBERS_MAX:
         raise ValueError("it names more documents than a manifest can, or less than none")
-    if len(found.generation or "") > VALUE_MAX_CHARS:
+    if len(manifest.generation or "") > VALUE_MAX_CHARS:
         raise ValueError("it names a generation that can be none")
-    if found.search is not None:
-        found.search.parse()
-        if (found.search.limit or 1) < 1:
+    if manifest.search is not None:
+        manifest.search.parse()
+        if (manifest.search.limit or 1) < 1:
             raise ValueError("its search has a limit below 1")
-    return found
+    return manifest

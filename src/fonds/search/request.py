@@ -1,7 +1,8 @@
-"""A search as people and programs request it: one set of parameters, one parser, one renderer.
+"""Search request of people and programs: one set of parameters, one parser, one renderer.
 
-The parameters are the same in a URL, on the command line and in the manifest of an export. `FILTERS` choose
-the documents and mean the same wherever a search is taken. The others say how a result is shown.
+The parameters are the same in a URL, on the command line and in the manifest of an export.
+`FILTERS` select the documents and mean the same for every kind of search. The others state how a
+result is shown.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ FACET_VALUES, FACET_VALUES_MAX = 20, 1_000
 FILTERS = (
     "q", "kind", "language", "domain", "collection", "from", "to", "undated", "dates", "alike", "match",
 )  # fmt: skip
-"""Parameters that choose the documents of a result, by their names in a URL."""
+"""Parameters that select the documents of a result, by their names in a URL."""
 VIEW_PARAMETERS = ("sort", "after", "size", "page", "facets", "find", "themes", "collapse")
-"""Parameters that say how a result is shown."""
+"""Parameters that state how a result is shown."""
 AS_OF_PARAMETERS = ("day", "became", "page")
 """Parameters of a search as of an earlier day."""
 _UNLISTED_FILTERS = frozenset({"q", "dates", "match"})
-"""Filters that a page does not list as filters: the words, and how words and days are read."""
+"""Filters that a page does not list: the words, and how words and dates are read."""
 
 KIND_WORDS: Mapping[str, str] = MappingProxyType(
     {"pdf": "PDF", "story": "News page", "jats": "Article", "unread": "Unread", "other": "Other"}
@@ -68,11 +69,11 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
         "yi": "Yiddish", "zh": "Chinese", "zu": "Zulu",
     }
 )  # fmt: skip
-"""In English, as the pages are; a language without one here is shown by its code."""
+"""English names, as on the pages. A language without one is shown by its code."""
 
 
 def format_value_name(parameter: str, value: str) -> str:
-    """How people call a value."""
+    """Return the display name of a value."""
     if not value:
         return "none"
     if parameter == "kind":
@@ -102,7 +103,7 @@ BecameWord = Literal[
 
 
 class SearchRequest(BaseModel):
-    """Parameters of a search. Every field is a parameter of the URL; empty ones do not narrow the result."""
+    """Parameters of a search. Each field is a URL parameter; empty ones do not restrict the result."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -162,12 +163,12 @@ class SearchRequest(BaseModel):
 
     @property
     def order(self) -> str:
-        """Order of the results. Without words no document ranks above another, so the newest are first."""
+        """Order of the results. Without words no document ranks higher, so the newest come first."""
         return "newest" if self.sort == "score" and not self.q.strip() else self.sort
 
     @property
     def has_page_numbers(self) -> bool:
-        """Whether pages are counted. A page behind an id knows nothing of the results before it."""
+        """Whether pages have numbers. A page after an id does not know the results before it."""
         return self.sort != "id" and self.after is None
 
     @property
@@ -176,7 +177,7 @@ class SearchRequest(BaseModel):
         return not self.match and bool(self.q.strip()) and self.has_page_numbers
 
     def build_query(self, ids: Sequence[str] = ()) -> SearchQuery:
-        """Return the query for the index, among these documents only when `ids` is given."""
+        """Return the query for the index; with `ids`, only among these documents."""
         return SearchQuery(
             ids=ids,
             text=self.q,
@@ -197,9 +198,9 @@ class SearchRequest(BaseModel):
         )
 
     def build_params(self, changes: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """Return the parameters of the URL that are not defaults, on its first page.
+        """Return the non-default parameters of the URL, without `page` and `after`.
 
-        `changes` replace values. None removes one.
+        `changes` replace values. None removes a parameter.
         """
         values = self.model_dump(
             by_alias=True, exclude={"page", "after"}, exclude_defaults=True, mode="json"
@@ -207,24 +208,24 @@ class SearchRequest(BaseModel):
         return {name: 1 if value is True else value for name, value in values.items()} | {**changes}
 
     def build_filters(self) -> dict[str, Any]:
-        """Return the parameters of the URL that choose documents, without those that are defaults."""
+        """Return the non-default URL parameters that select documents."""
         return {name: value for name, value in self.build_params().items() if name in FILTERS}
 
     def list_filters(self) -> list[ActiveFilter]:
-        """Return every filter in use besides the words, with the change that removes it."""
-        found = []
+        """Return all active filters except the words, each with the change that removes it."""
+        active = []
         for name, value in self.build_filters().items():
             if name in _UNLISTED_FILTERS:
                 continue
             is_date = name in ("from", "to", "undated") and self.dates is not DateOf.PUBLISHED
             label = f"{self.dates} {name}" if is_date else name
-            for one in value if isinstance(value, list) else [value]:
-                left = (
-                    [other for other in value if other != one] if isinstance(value, list) else None
+            for item in value if isinstance(value, list) else [value]:
+                remaining = (
+                    [other for other in value if other != item] if isinstance(value, list) else None
                 )
-                shown = "undated" if name == "undated" else format_value_name(name, str(one))
-                found.append(ActiveFilter(label, shown, {name: left or None}))
-        return found
+                display = "undated" if name == "undated" else format_value_name(name, str(item))
+                active.append(ActiveFilter(label, display, {name: remaining or None}))
+        return active
 
 
 PARAMETERS: Mapping[str, bool] = MappingProxyType(
@@ -237,10 +238,10 @@ PARAMETERS: Mapping[str, bool] = MappingProxyType(
 
 
 def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchRequest:
-    """Return the search that these parameters request; names are those of a URL.
+    """Return the search that these URL parameters request.
 
-    Raises ParameterError for an unknown name, a repeated parameter that takes one value, and a value that is
-    not allowed.
+    Raises ParameterError for an unknown name, a repeated parameter that takes one value, and an
+    invalid value.
     """
     values: dict[str, str | Sequence[str]] = {}
     for name, value in parameters.items():
@@ -261,7 +262,7 @@ def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchReques
 
 
 def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
-    """Return the parameters that `parse_request` makes the same choice of documents from."""
+    """Return the parameters from which `parse_request` selects the same documents."""
     return {
         name: value if isinstance(value, list) else str(value)
         for name, value in request.build_filters().items()
@@ -270,7 +271,7 @@ def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class ActiveFilter:
-    """A filter in use. `removal` is the change of parameters that removes it."""
+    """Active filter. `removal` is the change of parameters that removes it."""
 
     name: str
     value: str

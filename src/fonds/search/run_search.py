@@ -1,4 +1,4 @@
-"""Run a search request: the one use case behind pages, API, command line, feeds and exports."""
+"""Run a search request. Pages, API, command line, feeds and exports all use it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from fonds.search.unread_files import has_no_text_filter
 class SearchAnswer:
     """Result of a search. `request` and `query` have the kind of match that was used.
 
-    `direct_hits` are the files that the words name: a URL, SHA-1, story id, DOI or file name. `themes` counts
-    the documents by the themes of the requested collection; None without one.
+    `direct_hits` are the files that the words name: a URL, SHA-1, story id, DOI or file name.
+    `themes` counts the documents by the themes of the requested collection; None if none was
+    requested.
     """
 
     request: SearchRequest
@@ -45,7 +46,7 @@ class SearchAnswer:
 
 
 def resolve_query(request: SearchRequest, index: Index, records: Records) -> SearchQuery:
-    """Return the query for the index; near-duplicates of `alike` are looked up now.
+    """Return the query for the index. Near-duplicates of `alike` are looked up now.
 
     Raises ValueError with a sentence for people.
     """
@@ -61,7 +62,7 @@ def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
 
 
 def needs_stores(request: SearchRequest) -> bool:
-    """Whether the answer needs more than the index."""
+    """Return whether the answer needs more than the index."""
     return bool(
         request.themes
         or request.alike
@@ -82,9 +83,10 @@ def run_search(
 ) -> SearchAnswer:
     """Return one page of a result.
 
-    `stores` may be None where `needs_stores` is False. `tables` are needed for `themes`. `collapses` makes
-    near-duplicates one result. `offset` replaces the page of the request. Raises ValueError with a sentence
-    for people.
+    `stores` may be None if `needs_stores` is False. `themes` needs `tables`. With `collapses`,
+    near-duplicates are one result. `offset` replaces the page of the request.
+
+    Raises ValueError with a sentence for people.
     """
     query = resolve_query(request, index, stores.records) if stores else request.build_query()
     if offset is not None:

@@ -1,4 +1,4 @@
-"""The whole result of a search, however large, and what identifies it."""
+"""Read the whole result of a search, of any size, and compute what identifies it."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ PAGE = 500
 
 
 def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDocument]:
-    """The documents of a result without their texts, each once, in the order by id, at most `count_max`.
+    """Yield the documents of a result in the order by id, without texts, each once, at most
+    `count_max`.
 
-    Raises ValueError with a sentence for people. A document that comes while it is read may be in it or not;
-    themes are as they were when the first was asked for.
+    A document added meanwhile may be missing. Themes stay as they were at the first request. Raises
+    ValueError with a sentence for people.
     """
-    left, after = count_max, None
-    while left > 0:
-        asked = replace(
-            query, sort="id", offset=0, after=after, count_max=min(PAGE, left),
+    remaining, after = count_max, None
+    while remaining > 0:
+        page_query = replace(
+            query, sort="id", offset=0, after=after, count_max=min(PAGE, remaining),
             facet_values_max=0, with_snippets=False,
         )  # fmt: skip
-        results = index.search(asked)
+        results = index.search(page_query)
         hits, query = results.hits, _pin_themes(query, results)
         yield from (hit.document for hit in hits)
-        if len(hits) < asked.count_max:
+        if len(hits) < page_query.count_max:
             return
-        left, after = left - len(hits), hits[-1].document.id
+        remaining, after = remaining - len(hits), hits[-1].document.id
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """How many documents a search finds, and the query that finds the same ones later: its themes are as they
-    were then, whatever is built or changed meanwhile. `generation` is that of the index."""
+    """Number of documents that a search finds.
+
+    `query` finds the same documents later, because its themes are fixed. `generation` is that of
+    the index.
+    """
 
     query: SearchQuery
     total: int
@@ -44,37 +48,39 @@ class MatchCount:
 
 
 def count_matches(index: Index, query: SearchQuery) -> MatchCount:
-    """What the search finds. Raises ValueError with a sentence for people."""
+    """Count the documents of a search. Raises ValueError with a sentence for people."""
     results = index.search(replace(query, count_max=0, facet_values_max=0))
     return MatchCount(_pin_themes(query, results), results.total, results.generation)
 
 
 def get_generation(index: Index) -> str | None:
-    """That of the index at this moment, None where it is not known; no document is read."""
+    """Return the current generation of the index; None if unknown. No document is read."""
     return index.search(SearchQuery(count_max=0, facet_values_max=0)).generation
 
 
 def confirm_generation(index: Index, generation: str | None) -> str | None:
-    """The generation a result was read from: the one it began with, None where another came meanwhile."""
+    """Return the generation that a result began with; None if it changed meanwhile."""
     return generation if generation == get_generation(index) else None
 
 
 def _pin_themes(query: SearchQuery, results: SearchResults) -> SearchQuery:
-    """The query with the themes it was answered by."""
+    """Return the query with the themes that were used for the results."""
     return replace(query, themes=results.themes or query.themes)
 
 
 @dataclass(slots=True)
 class ResultContents:
-    """Which documents a result has: how many, and one hash over their ids and the SHA-1s of their files, in
-    the order by id.
+    """Contents of a result: the number of documents, and one hash of their ids and their files'
+    SHA-1s.
+
+    The documents must come in the order by id.
     """
 
     count: int = 0
     _hash: hashlib._Hash | None = None
 
     def collect(self, documents: Iterator[IndexDocument]) -> Iterator[IndexDocument]:
-        """The same documents, counted and hashed as they go by."""
+        """Yield the same documents, and count and hash them."""
         self._hash = hashlib.sha256()
         for document in documents:
             self._hash.update(f"{document.id} {document.sha1hex}\n".encode("utf-8", "replace"))
@@ -83,5 +89,5 @@ class ResultContents:
 
     @property
     def sha256hex(self) -> str:
-        """The hash of what went by so far."""
+        """Hash of the documents so far."""
         return (self._hash or hashlib.sha256()).hexdigest()

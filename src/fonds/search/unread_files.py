@@ -1,4 +1,4 @@
-"""Explain which kept files no search finds because Fonds reads no text from their types."""
+"""Explain which stored files no search finds because Fonds reads no text from their types."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ _WITHOUT_TEXT = re.compile(
 
 
 def has_no_text_filter(query: str) -> bool:
-    """Return whether a query selects documents without text, or files of types without readers."""
+    """Return whether a query selects documents without text, or files of types that Fonds cannot
+    read.
+    """
     return _WITHOUT_TEXT.search(query) is not None
 
 
 def describe_unread(records: Records, query: str) -> str | None:
-    """Return a sentence about the number of kept files that are missing from a search for them.
+    """Return a sentence about the number of stored files that are missing from a search for them.
 
     None for every other query, and if there is no such file.
     """

@@ -1,11 +1,11 @@
-"""What became of a result since it was written: its search is asked again, and each document looked for.
+"""Compare an exported result with the library: repeat its search and look up each document.
 
-then = unchanged + read_again + other_version + unfound + taken_down + under_embargo + gone + not_compared
-now  = unchanged + read_again + other_version + added
+then = unchanged + read_again + other_version + unfound + taken_down + under_embargo + gone +
+not_compared now  = unchanged + read_again + other_version + added
 
-Where only the first of a result were written, as many as were asked for, it is compared up to the last of
-them in the order by id. Of what a search finds now at most `walked_max` documents are looked at, and as
-many of the manifest are held against them as lie that far.
+If the export was limited to its first documents, the comparison ends at the last of them in the
+order by id. At most `walked_max` documents of the current result are read. Documents of the
+manifest after the last of these are not compared.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ LAST = 2**64
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """One document that is not as it was: what `became` of it, its file, its title where it is found, and
-    why, in words."""
+    """Document that changed: what it `became`, its file, its title if it is found, and the reason."""
 
     became: str
     id: str
@@ -54,12 +53,19 @@ class ChangedDocument:
 
 @dataclass(slots=True)
 class ResultComparison:
-    """How many documents of the result are there as they were, read again (another text or extractor), shown
-    by another version of their story, kept and not found by the search any more, taken down, under
-    embargo, gone for no reason that is told, and not compared; and how many came since.
+    """Number of documents of an exported result by what became of them.
 
-    `under_embargo` is None for who may not know of embargoes: what is hidden is `gone` for them. `listed`
-    are the first 50 of each sort that is not as it was.
+    - `unchanged`: as they were.
+    - `read_again`: with another text or extractor.
+    - `other_version`: shown by another version of their story.
+    - `unfound`: stored, but no longer found by the search.
+    - `taken_down`: removed.
+    - `under_embargo`: hidden; None for users who may not know of embargoes, who see them as `gone`.
+    - `gone`: missing for no known reason.
+    - `not_compared`: not compared.
+    - `added`: new since then.
+
+    `listed` are the first 50 of each kind except `unchanged`.
     """
 
     unchanged: int = 0
@@ -74,7 +80,7 @@ class ResultComparison:
     listed: list[ChangedDocument] = field(default_factory=list)
 
     def count_document(self, document: ChangedDocument) -> None:
-        """Count one document, and list it while there is room."""
+        """Count one document, and list it if there is room."""
         count = (getattr(self, document.became) or 0) + 1
         setattr(self, document.became, count)
         if count <= LISTED_MAX:
@@ -92,15 +98,16 @@ WORDS = {
     "not_compared": "not compared",
     "added": "came since",
 }
-"""What became of documents, in the order it is told."""
+"""Descriptions of what became of documents, in display order."""
 FOUND_SORTS = ("unchanged", "read_again", "other_version", "added")
-"""Those of which the search finds the documents now."""
+"""Kinds of documents that the search finds now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonAccount:
-    """How many documents became what: its name in `ResultComparison`, in words, and whether they are
-    found now."""
+    """Number of documents of one kind: its name in `ResultComparison`, its description, and whether
+    they are found now.
+    """
 
     name: str
     words: str
@@ -109,7 +116,7 @@ class ComparisonAccount:
 
 
 def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
-    """All sorts who asks may know of."""
+    """Return the counts of all kinds that the user may know of."""
     counts = {name: getattr(compared, name) for name in WORDS}
     return [
         ComparisonAccount(name, WORDS[name], count, name in FOUND_SORTS)
@@ -120,11 +127,15 @@ def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """`file_is_whole`: its bytes are those that were written; None where the file was not at hand.
-    `result_is_same`: the search finds the same documents, of the same files, as `then`; None where no search
-    was noted. `now` is how many it finds; `now_is_more`: as many were looked at, and there may be
-    more. `compared` is None where the manifest names no documents. The generations are those of the index it
-    was written from and of the index now; None where they are not known.
+    """Result of a verification.
+
+    - `file_is_whole`: whether the file's bytes are those that were written; None without the file.
+    - `result_is_same`: whether the search finds the same documents with the same files; None
+      without a search.
+    - `then`, `now`: number of documents found; `now_is_more` if reading stopped there and there may
+      be more.
+    - `compared`: None if the manifest lists no documents.
+    - `generation_then`, `generation_now`: of the index; None if unknown.
     """
 
     file: str
@@ -139,16 +150,17 @@ class VerificationResult:
 
     @property
     def generation_is_same(self) -> bool | None:
-        """Whether nothing was written to the index since; None where one of the generations is not known."""
+        """Whether nothing was written to the index since; None if a generation is unknown."""
         if self.generation_then is None or self.generation_now is None:
             return None
         return self.generation_then == self.generation_now
 
 
 def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
-    """The exported file beside its manifest, and whether its bytes are those that were written.
+    """Return the path of the exported file next to its manifest, and whether its bytes are
+    unchanged.
 
-    Raises ConfigurationError when the file cannot be read.
+    Raises ConfigurationError if the file cannot be read.
     """
     file = path.with_name(Path(manifest.file).name)
     try:
@@ -160,14 +172,16 @@ def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
 
 
 def ignore_progress(done: int) -> None:
-    """Tells nobody."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerifier:
-    """What holds manifests against a library. `stores` are as who asks is shown them;
-    `unfiltered_records` has them who may know of embargoes. `progress` is told how many documents were
-    looked at."""
+    """Verifies manifests against a library.
+
+    `stores` contain what the user may see. `unfiltered_records` are set for users who may know of
+    embargoes. `progress` is called with the number of documents read.
+    """
 
     stores: Stores
     unfiltered_records: Records | None = None
@@ -177,34 +191,39 @@ class ManifestVerifier:
     def __call__(
         self, manifest: Manifest, file: str = "", file_is_whole: bool | None = None
     ) -> VerificationResult:
-        """What is to be said. Raises ValueError with a sentence for a search that cannot be asked, and for a
-        list of documents that is none."""
+        """Verify a manifest.
+
+        Raises ValueError with a sentence for a search that cannot be run, and for an invalid list
+        of documents.
+        """
         search, then = manifest.search, manifest.rows
         if search is None:
             return VerificationResult(file, file_is_whole, None, then, None)
         generation = get_generation(self.stores.index)
-        left = {
+        remaining = {
             member.id: member
             for member in iter_members(manifest.documents or (), manifest.extractors)
         }
-        is_named = manifest.documents is not None
+        has_documents = manifest.documents is not None
         walk = ResultWalk(
             self,
             resolve_query(search.parse(), self.stores.index, self.stores.records),
             search.limit,
             _find_walk_limit(manifest, search, self.walked_max),
-            _find_last_position(manifest, left),
+            _find_last_position(manifest, remaining),
         )
-        became = ResultComparison(under_embargo=0 if self.unfiltered_records is not None else None)
+        comparison = ResultComparison(
+            under_embargo=0 if self.unfiltered_records is not None else None
+        )
         for chunk in iter_chunks(walk.iter_documents()):
-            if is_named:
-                self._compare_found(chunk, left, became)
-        for rest in iter_chunks(iter(left.values())):
-            self._classify_missing(rest, walk.last, became)
+            if has_documents:
+                self._compare_found(chunk, remaining, comparison)
+        for chunk_missing in iter_chunks(iter(remaining.values())):
+            self._classify_missing(chunk_missing, walk.last, comparison)
         is_same = walk.contents.sha256hex == manifest.documents_sha256
         return VerificationResult(
             file, file_is_whole, None if walk.is_broken_off and walk.contents.count <= then else is_same,
-            then, walk.contents.count, walk.is_broken_off, became if is_named else None,
+            then, walk.contents.count, walk.is_broken_off, comparison if has_documents else None,
             manifest.generation, confirm_generation(self.stores.index, generation),
         )  # fmt: skip
 
@@ -214,20 +233,25 @@ class ManifestVerifier:
         remaining: dict[str, ManifestMember],
         became: ResultComparison,
     ) -> None:
-        known = [document for document in documents if document.id in remaining]
-        read = build_members(self.stores.records, known)
-        for one in documents:
-            then, title = remaining.pop(one.id, None), one.article_title or one.url
-            if then is None:
-                became.count_document(ChangedDocument("added", one.id, one.sha1hex, title, ""))
-            elif then.sha1hex != one.sha1hex:
-                why = f"then the file {then.sha1hex}"
+        listed_documents = [document for document in documents if document.id in remaining]
+        current_members = build_members(self.stores.records, listed_documents)
+        for document in documents:
+            member, title = (
+                remaining.pop(document.id, None),
+                document.article_title or document.url,
+            )
+            if member is None:
                 became.count_document(
-                    ChangedDocument("other_version", one.id, one.sha1hex, title, why)
+                    ChangedDocument("added", document.id, document.sha1hex, title, "")
                 )
-            elif why := _describe_rereading(then, read[one.id]):
+            elif member.sha1hex != document.sha1hex:
+                why = f"then the file {member.sha1hex}"
                 became.count_document(
-                    ChangedDocument("read_again", one.id, one.sha1hex, title, why)
+                    ChangedDocument("other_version", document.id, document.sha1hex, title, why)
+                )
+            elif why := _describe_rereading(member, current_members[document.id]):
+                became.count_document(
+                    ChangedDocument("read_again", document.id, document.sha1hex, title, why)
                 )
             else:
                 became.unchanged += 1
@@ -235,30 +259,38 @@ class ManifestVerifier:
     def _classify_missing(
         self, remaining: Sequence[ManifestMember], last: int, became: ResultComparison
     ) -> None:
-        compared = [one for one in remaining if compute_order_key(one.id) <= last]
+        compared = [member for member in remaining if compute_order_key(member.id) <= last]
         became.not_compared += len(remaining) - len(compared)
         records = self.unfiltered_records or self.stores.records
-        keys = sorted({one.sha1hex for one in compared})
-        down = find_takedowns(records, keys)
-        hidden = find_active_embargoes(records, keys) if self.unfiltered_records is not None else {}
-        here = {row.sha1hex for row in records.get(FileMetaRow, keys)}
-        for one in compared:
-            what, why = "gone", ""
-            if one.sha1hex in down:
-                row = down[one.sha1hex]
-                what, why = "taken_down", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
-            elif one.sha1hex in hidden:
-                until = hidden[one.sha1hex]
-                what, why = "under_embargo", f"{until.reason_class}, until {until.until:%Y-%m-%d}"
-            elif one.sha1hex in here:
-                what = "unfound"
-            became.count_document(ChangedDocument(what, one.id, one.sha1hex, "", why))
+        keys = sorted({member.sha1hex for member in compared})
+        takedowns = find_takedowns(records, keys)
+        embargoes = (
+            find_active_embargoes(records, keys) if self.unfiltered_records is not None else {}
+        )
+        stored = {row.sha1hex for row in records.get(FileMetaRow, keys)}
+        for member in compared:
+            outcome, why = "gone", ""
+            if member.sha1hex in takedowns:
+                row = takedowns[member.sha1hex]
+                outcome, why = "taken_down", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
+            elif member.sha1hex in embargoes:
+                until = embargoes[member.sha1hex]
+                outcome, why = (
+                    "under_embargo",
+                    f"{until.reason_class}, until {until.until:%Y-%m-%d}",
+                )
+            elif member.sha1hex in stored:
+                outcome = "unfound"
+            became.count_document(ChangedDocument(outcome, member.id, member.sha1hex, "", why))
 
 
 @dataclass(slots=True)
 class ResultWalk:
-    """What a search finds now, at most `documents_max` documents, up to the place `last` in the order by
-    id; behind it, `last` is how far it got."""
+    """Documents that a search finds now: at most `documents_max`, up to position `last` in the
+    order by id.
+
+    If it stopped at `documents_max`, `last` becomes the position it reached.
+    """
 
     verifier: ManifestVerifier
     query: SearchQuery
@@ -269,23 +301,27 @@ class ResultWalk:
     contents: ResultContents = field(default_factory=ResultContents)
 
     def iter_documents(self) -> Iterator[IndexDocument]:
-        """Each once, without texts. Raises ValueError with a sentence for people."""
+        """Yield each document once, without text. Raises ValueError with a sentence for people."""
         last = self.last
         documents = iter_documents(self.verifier.stores.index, self.query, self.documents_max)
-        within = takewhile(lambda one: compute_order_key(one.id) <= last, documents)
-        key = 0
-        for number, one in enumerate(self.contents.collect(within), 1):
-            key = compute_order_key(one.id)
+        documents_before_last = takewhile(
+            lambda document: compute_order_key(document.id) <= last, documents
+        )
+        position = 0
+        for number, document in enumerate(self.contents.collect(documents_before_last), 1):
+            position = compute_order_key(document.id)
             if number % PROGRESS == 0:
                 self.verifier.progress(number)
-            yield one
+            yield document
         self.is_broken_off = self.contents.count == self.documents_max != self.limit
         if self.is_broken_off:
-            self.last = key
+            self.last = position
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
-    """Where the result ends that was written: nowhere, unless only its first documents were."""
+    """Return the position of the last exported document if the export was limited, otherwise
+    `LAST`.
+    """
     search = manifest.search
     is_cut = (
         search is not None
@@ -296,16 +332,27 @@ def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMemb
 
 
 def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int) -> int:
-    """Without a list of documents there is nothing to be learned behind one more than there were."""
+    """Return the maximum documents to read.
+
+    Without a list of documents, one more than were exported shows whether the result changed.
+    """
     if manifest.documents is not None:
         return walked_max
     return min(search.limit or manifest.rows + 1, walked_max)
 
 
 def _describe_rereading(previous_member: ManifestMember, now: ManifestMember) -> str:
-    """In words what another reading changed; "" where nothing did, or what was then is not known."""
-    by = f"{previous_member.extractor} then, {now.extractor or 'unknown'} now"
-    is_other = bool(previous_member.extractor) and previous_member.extractor != now.extractor
+    """Describe what another reading changed; "" if nothing did, or if the previous reading is
+    unknown.
+    """
+    extractors = f"{previous_member.extractor} then, {now.extractor or 'unknown'} now"
+    is_other_extractor = (
+        bool(previous_member.extractor) and previous_member.extractor != now.extractor
+    )
     if previous_member.text and previous_member.text != now.text:
-        return f"another text; read by {by}" if is_other else "another text, by the same extractor"
-    return f"the same text; read by {by}" if is_other else ""
+        return (
+            f"another text; read by {extractors}"
+            if is_other_extractor
+            else "another text, by the same extractor"
+        )
+    return f"the same text; read by {extractors}" if is_other_extractor else ""

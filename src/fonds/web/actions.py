@@ -38,7 +38,10 @@ class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class InvalidParameterError(Exception):
-    """A parameter with an impossible value. The message is a sentence for the person who sent it."""
+    """A parameter with an impossible value.
+
+    The message is a sentence for the person who sent it.
+    """
 
     def __init__(self, message: str, parameter: str) -> None:
         super().__init__(message)
@@ -88,8 +91,8 @@ class JsonRoute:
 class Action(Generic[P, A]):
     """One change. `perform` takes what FastAPI injects, and the parameters as `sent`.
 
-    `parameters` is None where `perform` parses the body itself. `describe` returns what the log says beside
-    method and path.
+    `parameters` is None if `perform` parses the body itself. `describe` returns what the log says
+    in addition to method and path.
     """
 
     name: str
@@ -135,7 +138,10 @@ class JsonBody:
     kind: type[Any]
 
     async def __call__(self, body: SentJson) -> Any:
-        """Return the struct; an empty body is `{}` where no field is required. Raises RefusedError 400."""
+        """Return the struct.
+
+        An empty body is `{}` if no field is required. Raises RefusedError 400.
+        """
         fields = msgspec.structs.fields(self.kind)
         if not fields and body.strip() not in (b"", b"{}"):
             raise RefusedError(400, "This takes no body.", pointer="")
@@ -146,9 +152,13 @@ class JsonBody:
 
 def find_action(route: Any) -> Action[Any, Any] | None:
     """Return the action of a route; None for a route that was not built from one."""
-    declared = [one.dependency for one in getattr(route, "dependencies", ())]
-    found = [one.action for one in declared if isinstance(one, ActionDeclaration)]
-    return found[-1] if found else None
+    dependencies = [dependency.dependency for dependency in getattr(route, "dependencies", ())]
+    actions = [
+        dependency.action
+        for dependency in dependencies
+        if isinstance(dependency, ActionDeclaration)
+    ]
+    return actions[-1] if actions else None
 
 
 def add_actions(router: APIRouter, *actions: Action[Any, Any]) -> None:
@@ -173,7 +183,7 @@ def _add_json_routes(
 ) -> None:
     endpoint, annotation = _build_json_endpoint(action)
     answer = route.answer or annotation
-    # FastAPI takes no model for a body-less answer, only its class.
+    # FastAPI accepts no model for a response without a body, only its class.
     model = {"response_class": Response} if answer is Response else {"response_model": answer}
     for path in (*route.path_aliases, route.path):
         router.add_api_route(
@@ -207,8 +217,8 @@ def _build_form_endpoint(
             answer = _perform(action, arguments)
         except InvalidParameterError as error:
             raise RefusedError(400, str(error), parameter=error.parameter) from error
-        responded = route.respond(FormResult(request, arguments.get("sent"), answer))
-        return responded if isinstance(responded, Response) else RedirectResponse(responded, 303)
+        response = route.respond(FormResult(request, arguments.get("sent"), answer))
+        return response if isinstance(response, Response) else RedirectResponse(response, 303)
 
     kind = action.parameters
     _sign(endpoint, action.perform, FormBody(kind) if kind else None)
@@ -229,15 +239,20 @@ def _build_json_endpoint(action: Action[Any, Any]) -> tuple[Callable[..., Any], 
 
 
 def _perform(action: Action[Any, Any], arguments: dict[str, Any]) -> Any:
-    """Describe the action in the log, then perform it. Raises RefusedError 409 for a ConfigurationError."""
+    """Describe the action in the log, then perform it.
+
+    Raises RefusedError 409 for a ConfigurationError.
+    """
     if action.describe is not None:
         describe_act(arguments["request"], action.describe(arguments["sent"]))
-    known = inspect.signature(action.perform).parameters
+    accepted = inspect.signature(action.perform).parameters
     try:
-        return action.perform(**{name: one for name, one in arguments.items() if name in known})
+        return action.perform(
+            **{name: value for name, value in arguments.items() if name in accepted}
+        )
     except ConfigurationError as error:
-        said = str(error)
-        raise RefusedError(409, f"{said[:1].upper()}{said[1:]}") from error
+        message = str(error)
+        raise RefusedError(409, f"{message[:1].upper()}{message[1:]}") from error
 
 
 def _sign(endpoint: Any, perform: Callable[..., Any], body: FormBody | JsonBody | None) -> Any:
@@ -269,30 +284,30 @@ def _sign(endpoint: Any, perform: Callable[..., Any], body: FormBody | JsonBody 
     return signature.return_annotation
 
 
-# The parser of forms.
-
-
 def parse_form(body: bytes, kind: type[P]) -> P:
-    """Return a URL-encoded form as a struct. A checkbox that is sent is true; an empty field of any type but
-    text counts as left out. Raises RefusedError 400."""
+    """Parse a URL-encoded form into a struct.
+
+    A checkbox that is sent is true. An empty field counts as missing unless its type is text.
+    Raises RefusedError 400.
+    """
     inspected = msgspec.inspect.type_info(kind)
-    named = inspected.fields if isinstance(inspected, msgspec.inspect.StructType) else ()
-    fields = {field.encode_name: _list_types(field.type) for field in named}
+    struct_fields = inspected.fields if isinstance(inspected, msgspec.inspect.StructType) else ()
+    fields = {field.encode_name: _list_types(field.type) for field in struct_fields}
     values: dict[str, Any] = {}
     for name, text in _split_form(body, len(fields)):
         if name not in fields:
             raise RefusedError(400, FOREIGN_FORM_MESSAGE)
         types = fields[name]
-        is_list = any(isinstance(one, msgspec.inspect.ListType) for one in types)
+        is_list = any(isinstance(field_type, msgspec.inspect.ListType) for field_type in types)
         if name in values and not is_list:
             raise RefusedError(400, FOREIGN_FORM_MESSAGE)
-        if any(isinstance(one, msgspec.inspect.StrType) for one in types):
+        if any(isinstance(field_type, msgspec.inspect.StrType) for field_type in types):
             values[name] = text
         elif not text.strip():
             continue
         elif is_list:
             values[name] = [*values.get(name, ()), text]
-        elif any(isinstance(one, msgspec.inspect.BoolType) for one in types):
+        elif any(isinstance(field_type, msgspec.inspect.BoolType) for field_type in types):
             values[name] = True
         else:
             values[name] = text.strip()
@@ -311,7 +326,7 @@ def _list_types(field_type: msgspec.inspect.Type) -> Sequence[msgspec.inspect.Ty
 
 def _split_form(body: bytes, n_fields: int) -> list[tuple[str, str]]:
     try:
-        # A browser encodes whatever is not ASCII.
+        # A browser encodes everything that is not ASCII.
         text = body.decode("ascii")
         return parse_qsl(text, max_num_fields=max(n_fields, 1), keep_blank_values=True)
     except ValueError:
@@ -321,22 +336,22 @@ def _split_form(body: bytes, n_fields: int) -> list[tuple[str, str]]:
 def _explain_fault(
     message: str, values: dict[str, Any], fields: Mapping[str, Sequence[msgspec.inspect.Type]]
 ) -> RefusedError:
-    """Explain a field that is missing or has an impossible value, in a sentence for a person."""
+    """Explain a missing or invalid field in a sentence for the user."""
     name = next(
         (field for field in fields if f"`{field}`" in message or f"`$.{field}" in message), ""
     )
     if name not in values:
         return RefusedError(400, f"Fill in “{name}”.", parameter=name)
     text = str(values[name])
-    said = f"“{text[:EXCERPT_CHARS]}” is not a value of “{name}”."
-    for one in fields[name]:
-        if isinstance(one, msgspec.inspect.DateType):
-            said = f"“{text[:EXCERPT_CHARS]}” is not a day; write it as 2027-12-31."
-        elif isinstance(one, msgspec.inspect.EnumType):
-            said = f"Choose a {name}: {', '.join(one.cls)}."
-        elif isinstance(one, msgspec.inspect.StrType):
-            if one.max_length is not None and len(text) > one.max_length:
-                said = f"The {name} has at most {one.max_length:,} characters."
+    explanation = f"“{text[:EXCERPT_CHARS]}” is not a value of “{name}”."
+    for field_type in fields[name]:
+        if isinstance(field_type, msgspec.inspect.DateType):
+            explanation = f"“{text[:EXCERPT_CHARS]}” is not a day; write it as 2027-12-31."
+        elif isinstance(field_type, msgspec.inspect.EnumType):
+            explanation = f"Choose a {name}: {', '.join(field_type.cls)}."
+        elif isinstance(field_type, msgspec.inspect.StrType):
+            if field_type.max_length is not None and len(text) > field_type.max_length:
+                explanation = f"The {name} has at most {field_type.max_length:,} characters."
             elif not text.strip():
-                said = f"Fill in “{name}”."
-    return RefusedError(400, said, parameter=name)
+                explanation = f"Fill in “{name}”."
+    return RefusedError(400, explanation, parameter=name)

@@ -1,4 +1,4 @@
-"""The application: pages, API, static files and what is said when something goes wrong."""
+"""The web application: pages, API, static files and error responses."""
 
 from __future__ import annotations
 
@@ -71,8 +71,13 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What happened and what to do next, in a sentence; the parameter at fault, the name probably meant, and
-    from where to where in a query the fault stands, in characters, where these are known."""
+    """An error: what happened and what to do next, in a sentence.
+
+    `parameter`: the invalid parameter.
+    `nearest`: the known name closest to an unknown one.
+    `start`, `end`: position of the error in the query, in characters.
+    All are null if unknown.
+    """
 
     error: str
     parameter: str | None = None
@@ -83,7 +88,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The stores answer; `documents` can be searched."""
+    """Health of the stores. `documents` is the number of searchable documents."""
 
     status: str
     documents: int
@@ -101,11 +106,15 @@ def create_app(
     gate: AccessGate | None = None,
     home: Path | None = None,
 ) -> FastAPI:
-    """The pages and the service of grouping over `stores`, as readers are shown them. `host` is what the
-    server binds: it answers to that and to the loopback. `replay` is where captures are replayed. `service`:
-    None, one of its own; `settings`: None, those of a new home. `views` draws pages of PDFs; without it their
-    text alone is shown. `gate` knows who asks; None: one of its own. `home` is the folder of the
-    stores; None: nobody else works on it.
+    """Create the application over `stores`. Pages and API see only what readers may see.
+
+    `host`: address the server binds to. Only requests for it and for the loopback are answered.
+    `replay`: origin on which captures are replayed.
+    `service`: collections; None creates a service.
+    `views`: renders pages of PDFs; without it only their text is shown.
+    `settings`: None means those of a new home.
+    `gate`: identifies the sender of a request; None creates a gate.
+    `home`: folder of the stores; None if no other process works on them.
     """
     app = FastAPI(
         title=title,
@@ -144,12 +153,15 @@ def create_app(
 
 
 def _accepts_programs(path: str) -> bool:
-    """Return whether a path takes requests of programs. All other paths take forms of our own pages only."""
+    """Return whether a path takes requests of programs.
+
+    All other paths take forms of our own pages only.
+    """
     return is_rest(path) or path.startswith(API_PREFIX)
 
 
 def describe(app: FastAPI) -> None:
-    """Add all routes, and what the description says of keys."""
+    """Add all routes, and the OpenAPI description with its access keys."""
     app.openapi = partial(describe_api, app)  # type: ignore[method-assign]
     for router in ROUTERS:
         app.include_router(router)
@@ -166,23 +178,23 @@ def describe(app: FastAPI) -> None:
 
 
 def check_health(stores: OpenStores) -> Health:
-    """200 when records and index answer; 503 when one does not."""
+    """200 if records and index answer, 503 if one does not."""
     find_newest_input(stores.records)
     return Health("ok", stores.index.count())
 
 
 def show_schema(request: Request) -> JSONResponse:
-    """The API as OpenAPI describes it."""
+    """Return the OpenAPI description."""
     return JSONResponse(request.app.openapi())
 
 
 def show_robots() -> PlainTextResponse:
-    """Nothing here is for crawlers: it is other people's pages, and each page of ours is counted anew."""
+    """Disallow all crawlers: the content belongs to others, and each page is computed on request."""
     return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 
 def show_docs(request: Request) -> HTMLResponse:
-    """The API in words, from its own schema."""
+    """Show the API documentation, built from its OpenAPI description."""
     schema = request.app.openapi()
     operations = [
         (method.upper(), path, operation)
@@ -217,7 +229,7 @@ def _render_problem(
 
 
 async def handle_invalid(request: Request, error: Any) -> Response:
-    """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
+    """Answer 400 for an invalid parameter, with its name, its value and what is wrong."""
     fault = build_value_error(error.errors()[0])
     if request.url.path == "/search":
         return search.search_refused(request, str(fault))
@@ -226,23 +238,23 @@ async def handle_invalid(request: Request, error: Any) -> Response:
 
 
 async def handle_refused(request: Request, error: Any) -> Response:
-    """What a page refused, or a path nobody serves."""
-    said = error.detail
-    if said == "Not Found":
-        said = f"No page has the address {shorten(request.url.path, 200)}."
-    at = getattr(error, "at", None)
-    return _render_problem(request, error.status_code, said, dict(error.headers or {}), at)
+    """Answer with what a page refused, or 404 for an unknown path."""
+    message = error.detail
+    if message == "Not Found":
+        message = f"No page has the address {shorten(request.url.path, 200)}."
+    members = getattr(error, "at", None)
+    return _render_problem(request, error.status_code, message, dict(error.headers or {}), members)
 
 
 async def unknown(request: Request, error: Any) -> Response:
     """Answer 404 for a name that no collection or configuration has, with the nearest known one."""
-    at = {"parameter": error.field} | ({"nearest": error.nearest} if error.nearest else {})
-    said = str(error)
-    return _render_problem(request, 404, f"{said[:1].upper()}{said[1:]}.", {}, at)
+    members = {"parameter": error.field} | ({"nearest": error.nearest} if error.nearest else {})
+    message = str(error)
+    return _render_problem(request, 404, f"{message[:1].upper()}{message[1:]}.", {}, members)
 
 
 async def handle_trouble(request: Request, error: Any) -> Response:
-    """A store that does not answer may do so later; anything else needs a person."""
+    """Answer 503 for a store that may answer later, otherwise 500."""
     if isinstance(error, TransientError):
         headers = {"Retry-After": str(RETRY_AFTER_S)}
         return _render_problem(request, 503, redact_secrets(str(error)), headers)
@@ -250,6 +262,11 @@ async def handle_trouble(request: Request, error: Any) -> Response:
 
 
 async def handle_crash(request: Request, error: Exception) -> Response:
-    """A fault of ours: the log has it whole. This answer passes no middleware, so it brings the headers."""
-    said = f"A fault in Fonds itself ({type(error).__name__}); its log says more. Please report it."
-    return _render_problem(request, 500, said, SECURITY_HEADERS)
+    """Answer 500 for a bug in Fonds; the log has the traceback.
+
+    This response bypasses the middleware, so it sets the security headers itself.
+    """
+    message = (
+        f"A fault in Fonds itself ({type(error).__name__}); its log says more. Please report it."
+    )
+    return _render_problem(request, 500, message, SECURITY_HEADERS)

@@ -1,4 +1,4 @@
-"""The routers of all pages and of the API, in order: where two routes match a path, the first answers."""
+"""Routers of all pages and the API, in order. If two routes match a path, the first one answers."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from fonds.web.pages import (
     theme_curation,
     theme_documents,
     theme_timelines,
+    unclustered,
     verification,
 )
-from fonds.web.pages import unclustered as apart
 
 ROUTERS: tuple[APIRouter, ...] = (
     overview.router,
@@ -76,7 +76,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     collections.router,
     collection.router,
     assignment.router,
-    apart.router,
+    unclustered.router,
     theme_curation.router,
     theme_curation.action_router,
     theme_timelines.router,

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AuditNoteRecords:
-    """Implements the port Records: row types in `NOTES` are kept in `note_records`, all others in
+    """Implements the port Records. Row types in `NOTES` are stored in `note_records`, all others in
     `records`.
     """
 
@@ -54,7 +54,7 @@ class AuditNoteRecords:
         return self._choose_records(kind).change(kind, keys, values, where)
 
     def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
-        """As the port says."""
+        """See the port."""
         return self._choose_records(kind).change_each(kind, changes)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:

@@ -81,8 +81,10 @@ class CollectionService:
 
     def has_theme(self, name: CollectionName, conf: str, theme_id: str) -> bool:
         """Return whether the served clustering of a collection has a theme with this id."""
-        at = find_served_timestamp(self.tables, name, conf)
-        return at is not None and theme_id in list_theme_ids(self.tables, name, conf, at)
+        timestamp = find_served_timestamp(self.tables, name, conf)
+        return timestamp is not None and theme_id in list_theme_ids(
+            self.tables, name, conf, timestamp
+        )
 
     def every(
         self, namespace: str | None = None, after: CollectionName | None = None
@@ -92,12 +94,12 @@ class CollectionService:
 
     def collection(self, name: CollectionName) -> CollectionView:
         """Return a collection. Raises UnknownNameError (field "key")."""
-        found = find_collection(self.tables, name) if self.are_there() else None
-        if found is None:
-            keys = [one.name.key for one in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
-            what = f"collection in the namespace {name.namespace!r} with the key"
-            raise UnknownNameError("key", what, name.key, keys)
-        return found
+        collection_view = find_collection(self.tables, name) if self.are_there() else None
+        if collection_view is None:
+            keys = [view.name.key for view in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
+            description = f"collection in the namespace {name.namespace!r} with the key"
+            raise UnknownNameError("key", description, name.key, keys)
+        return collection_view
 
     def configuration(self, namespace: str, conf: str) -> Configuration:
         """Return a configuration. Raises UnknownNameError (field "conf")."""
@@ -166,7 +168,9 @@ def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick)
 def create_collector(
     stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
 ) -> RuleCollector:
-    """Return what fills collections by their rules; it stops when `stop_event` is set."""
+    """Return the collector that fills collections by their rules; it stops when `stop_event` is
+    set.
+    """
     is_stopped = stop_event.is_set if stop_event is not None else lambda: False
     return RuleCollector(
         changes, stores.records, stores.blobs, stores.index, get_utc_now, is_stopped
@@ -190,34 +194,42 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     They are separate because a rebuild takes long and documents arrive meanwhile. Of several
     processes, one does each task.
     """
-    changes, stopped = open_changes(stores, settings), Event()
-    filling = create_collector(stores, changes, stopped)
+    changes, stop_event = open_changes(stores, settings), Event()
+    collector = create_collector(stores, changes, stop_event)
 
     def collect() -> str:
-        done = filling.run()
-        return f"{done.put} documents added, {done.removed} removed" if done.examined else ""
+        outcome = collector.run()
+        return (
+            f"{outcome.put} documents added, {outcome.removed} removed" if outcome.examined else ""
+        )
 
     def group() -> str:
         from fonds.grouping.rebuild.maintenance import maintain
 
         finish_removals(changes)
         threads = count_rebuild_threads(settings, is_shared_machine=True)
-        told = []
-        for name, conf in [] if stopped.is_set() else list(iter_pending_requests(changes.tables)):
+        messages = []
+        for name, conf in (
+            [] if stop_event.is_set() else list(iter_pending_requests(changes.tables))
+        ):
             if run_request(changes, name, conf, threads=threads):
-                told.append(f"{name} by {conf} built on request")
+                messages.append(f"{name} by {conf} built on request")
         for collection in iter_collections(changes.tables):
-            for done in (
-                () if stopped.is_set() else maintain(changes, collection.name, threads=threads)
+            for outcome in (
+                () if stop_event.is_set() else maintain(changes, collection.name, threads=threads)
             ):
-                if done.reason:
-                    told.append(f"{done.name} by {done.conf} rebuilt because of {done.reason}")
-                if done.refused:
-                    told.append(f"{done.name} by {done.conf} not built: {done.refused}")
-        return "; ".join(told)
+                if outcome.reason:
+                    messages.append(
+                        f"{outcome.name} by {outcome.conf} rebuilt because of {outcome.reason}"
+                    )
+                if outcome.refused:
+                    messages.append(
+                        f"{outcome.name} by {outcome.conf} not built: {outcome.refused}"
+                    )
+        return "; ".join(messages)
 
     def lift() -> str:
-        lifted = EmbargoService(stores, changes, get_utc_now).lift_due(stopped.is_set)
+        lifted = EmbargoService(stores, changes, get_utc_now).lift_due(stop_event.is_set)
         return f"{lifted} embargoes lifted" if lifted else ""
 
     every_s = settings.collections.every_s
@@ -229,7 +241,7 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
         try:
             yield
         finally:
-            stopped.set()
+            stop_event.set()
 
 
 def _create_runner(stores: Stores, name: str, every_s: int, action: Action) -> Runner:
@@ -238,7 +250,7 @@ def _create_runner(stores: Stores, name: str, every_s: int, action: Action) -> R
     return Runner(timetable, {name: action})
 
 
-# What takes files down in a home, for commands and pages alike.
+# Takedowns, for commands and pages.
 
 
 def create_takedown(

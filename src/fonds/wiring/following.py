@@ -74,8 +74,8 @@ logger = logging.getLogger("fonds.ingest.sources")
 
 def build_bounds(settings: Settings) -> PollIntervals:
     """Return the configured polling intervals: minimum, maximum, and that of APIs, in seconds."""
-    told = settings.sources
-    return PollIntervals(told.poll_shortest_s, told.poll_longest_s, told.poll_api_s)
+    sources = settings.sources
+    return PollIntervals(sources.poll_shortest_s, sources.poll_longest_s, sources.poll_api_s)
 
 
 def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
@@ -84,7 +84,7 @@ def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
 
     def get(url: str, headers: Mapping[str, str], tls: TlsCheck) -> PollResponse:
         request_url = parse_request_url(url)
-        wanted = FetchRequest(
+        request = FetchRequest(
             f"{url} {secrets.token_hex(8)}",
             request_url,
             BODY_MAX_BYTES,
@@ -96,29 +96,29 @@ def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
             logins,
             is_urgent=True,
         )
-        return build_poll_response(_wait_for_response(fetcher, wanted))
+        return build_poll_response(_wait_for_response(fetcher, request))
 
     return get
 
 
 def _wait_for_response(fetcher: Fetcher, request: FetchRequest) -> FetchResponse:
     """Return the response. Raises PostponedError, TransientError and PermanentError."""
-    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-    fetcher.submit(request, ends.put)
+    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+    fetcher.submit(request, outcomes.put)
     try:
-        end = ends.get(timeout=ANSWER_MAX_S)
+        outcome = outcomes.get(timeout=ANSWER_MAX_S)
     except Empty:
         fetcher.forget([request.key])
         raise TransientError(f"no response within {ANSWER_MAX_S:.0f} s") from None
-    if isinstance(end, Exception):
-        raise end
-    if isinstance(end, FetchResponse):
-        return end
-    if end.verdict is Verdict.DEFERRED:
-        raise PostponedError(end.detail, end.after_s)
-    if end.verdict is Verdict.RETRIED or end.reason is None:
-        raise TransientError(end.detail)
-    raise PermanentError(end.reason, end.detail)
+    if isinstance(outcome, Exception):
+        raise outcome
+    if isinstance(outcome, FetchResponse):
+        return outcome
+    if outcome.verdict is Verdict.DEFERRED:
+        raise PostponedError(outcome.detail, outcome.after_s)
+    if outcome.verdict is Verdict.RETRIED or outcome.reason is None:
+        raise TransientError(outcome.detail)
+    raise PermanentError(outcome.reason, outcome.detail)
 
 
 def build_poll_response(end: FetchResponse) -> PollResponse:
@@ -145,10 +145,12 @@ def _find_permanent_target(hops: Sequence[Hop]) -> str:
 
 def create_listing_reader(pool: ChildPool) -> Read:
     """Return a function that parses a listing in a process with limits."""
-    limited = pool.with_limits(ChildLimits(wall_s=READ_S, memory_bytes=pool.limits.memory_bytes))
+    limited_pool = pool.with_limits(
+        ChildLimits(wall_s=READ_S, memory_bytes=pool.limits.memory_bytes)
+    )
 
     def read(body: bytes, url: str, charset: str | None) -> Listing:
-        return limited(read_listing, body, url, charset)
+        return limited_pool(read_listing, body, url, charset)
 
     return read
 
@@ -183,59 +185,59 @@ def create_poller(
 
 @contextmanager
 def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[None]:
-    """Polls the sources of a pipeline as they become due, in threads, while the context lasts.
+    """Poll the sources of a pipeline as they become due, in threads, while the context lasts.
 
-    Of several processes one looks what is due; each source has a lease of its own besides.
+    Of several processes, one looks for due sources. Each source also has a lease of its own.
     """
     stopping = threading.Event()
-    asker = get_fetcher(stores.records, settings).retain()
-    polling = create_poller(stores, pool, settings, asker, stopping.is_set)
+    fetcher = get_fetcher(stores.records, settings).retain()
+    poller = create_poller(stores, pool, settings, fetcher, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", CHECK_EVERY_S, pipeline=settings.pipeline)
     clocks = (get_utc_now, time.monotonic)
-    timetable = Timetable(stores.records, [task], polling.leases.holder_name, *clocks, LOOK_LEASE_S)
+    timetable = Timetable(stores.records, [task], poller.leases.holder_name, *clocks, LOOK_LEASE_S)
 
     def act() -> str:
-        return poll_due(polling, settings.sources.poll_threads, stopping.is_set)
+        return poll_due(poller, settings.sources.poll_threads, stopping.is_set)
 
     with Runner(timetable, {task.name: act}):
         try:
             yield
         finally:
             stopping.set()
-            asker.close()
+            fetcher.close()
 
 
 def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> str:
     """Poll all due sources until none is left; sources of one host are polled in turn. Returns a
     summary.
     """
-    polls = new = failed = 0
+    polls = new_links = failed = 0
     with ThreadPoolExecutor(threads, thread_name_prefix="poll") as pool:
         while not should_stop() and (due := polling.list_due(DUE_MAX)):
             hosts: dict[str, list[SourceRow]] = defaultdict(list)
             for row in due:
                 hosts[split_address(row.url).host.lower()].append(row)
-            for done in pool.map(
+            for counts in pool.map(
                 lambda rows: _poll_rows(polling, rows, should_stop), hosts.values()
             ):
-                polls += done[0]
-                new += done[1]
-                failed += done[2]
-    return f"{polls} sources polled, {new} new links, {failed} failed" if polls else ""
+                polls += counts[0]
+                new_links += counts[1]
+                failed += counts[2]
+    return f"{polls} sources polled, {new_links} new links, {failed} failed" if polls else ""
 
 
 def _poll_rows(
     polling: Poller, rows: list[SourceRow], should_stop: Callable[[], bool]
 ) -> tuple[int, int, int]:
-    polls = new = failed = 0
-    for done in poll_in_turn(polling, rows):
-        polls, new, failed = polls + 1, new + done.new, failed + bool(done.error)
-        counts = {"source": done.row.url, "new": done.new, "error": done.error}
-        log_fields = {**counts, **encode_stored(done.notes)}
+    polls = new_links = failed = 0
+    for poll in poll_in_turn(polling, rows):
+        polls, new_links, failed = polls + 1, new_links + poll.new, failed + bool(poll.error)
+        counts = {"source": poll.row.url, "new": poll.new, "error": poll.error}
+        log_fields = {**counts, **encode_stored(poll.notes)}
         logger.info("polled", extra={"poll": log_fields})
         if should_stop():
             break
-    return polls, new, failed
+    return polls, new_links, failed
 
 
 @contextmanager
@@ -255,35 +257,38 @@ def check_source(
     """Return what a source lists now, without entering it. Raises TransientError and
     PermanentError.
     """
-    asker = get_fetcher(records, settings).retain()
-    asked = replace(row, etag=None, last_modified=None, digest=None)
+    fetcher = get_fetcher(records, settings).retain()
+    unconditional_row = replace(row, etag=None, last_modified=None, digest=None)
     try:
-        seen = request_listing(
-            asked, create_sender(asker, settings), create_listing_reader(pool), get_utc_now
+        poll = request_listing(
+            unconditional_row,
+            create_sender(fetcher, settings),
+            create_listing_reader(pool),
+            get_utc_now,
         )
     finally:
-        asker.close()
-    if seen.listing is None:
-        raise TransientError(f"the server responded with {seen.answer.status}")
+        fetcher.close()
+    if poll.listing is None:
+        raise TransientError(f"the server responded with {poll.answer.status}")
     rules = build_link_rules(settings)
-    refused = [rules.find_refusal(entry.link) for entry in seen.listing.entries]
-    hints = {name: value for name, value in asdict(seen.listing.hints).items() if value}
+    refusals = [rules.find_refusal(entry.link) for entry in poll.listing.entries]
+    hints = {name: value for name, value in asdict(poll.listing.hints).items() if value}
     return {
         "source": row.url,
-        "url": seen.answer.url,
-        "moved_to": seen.answer.permanent_url,
-        "kind": seen.listing.kind,
-        "title": seen.listing.title,
-        "listed": len(seen.listing.entries),
-        "cut": seen.listing.cut,
-        "refused": dict(Counter(str(one[0]) for one in refused if one)),
+        "url": poll.answer.url,
+        "moved_to": poll.answer.permanent_url,
+        "kind": poll.listing.kind,
+        "title": poll.listing.title,
+        "listed": len(poll.listing.entries),
+        "cut": poll.listing.cut,
+        "refused": dict(Counter(str(refusal[0]) for refusal in refusals if refusal)),
         "links": [
-            {"link": one.link, "title": one.title, "pub_date": one.pub_date}
-            for one, why in zip(seen.listing.entries, refused, strict=True)
-            if why is None
+            {"link": entry.link, "title": entry.title, "pub_date": entry.pub_date}
+            for entry, refusal in zip(poll.listing.entries, refusals, strict=True)
+            if refusal is None
         ],
-        "problem": seen.listing.problem,
+        "problem": poll.listing.problem,
         "hints": hints,
-        "older": seen.listing.older or None,
-        "sitemaps": seen.children,
+        "older": poll.listing.older or None,
+        "sitemaps": poll.children,
     }

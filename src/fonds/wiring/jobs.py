@@ -74,16 +74,16 @@ def find_indexes(paths: Sequence[Path], home: Path) -> IndexInputs:
     The main index of a ZipNum cluster is skipped; its parts are indexes themselves. Raises
     ConfigurationError for an unreadable file.
     """
-    found, prints, others = [], [], []
+    index_paths, fingerprints, other_paths = [], [], []
     for row in PathSource(paths, home, "", "").iter_inputs():
         if row.kind in ("missing", "unreadable"):
             raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
         if row.kind == "index":
-            found.append(Path(row.path))
-            prints.append(f"{row.path}:{row.fingerprint}")
+            index_paths.append(Path(row.path))
+            fingerprints.append(f"{row.path}:{row.fingerprint}")
         elif row.kind != "zipnum":
-            others.append(row.path)
-    return IndexInputs(tuple(found), "\n".join(prints), tuple(others))
+            other_paths.append(row.path)
+    return IndexInputs(tuple(index_paths), "\n".join(fingerprints), tuple(other_paths))
 
 
 def open_engine(
@@ -125,8 +125,8 @@ def build_table_counting_job(
     """Build the job that computes statistics of one table; `fingerprint` must be new each time, as
     tables change.
     """
-    opens = partial(open_backend, "table", settings.table, home)
-    return build_counting_job(opens, table, schema, large=large, fingerprint=fingerprint)
+    open_table = partial(open_backend, "table", settings.table, home)
+    return build_counting_job(open_table, table, schema, large=large, fingerprint=fingerprint)
 
 
 def build_match_job(subject: str, home: Path, settings: Settings, now: datetime) -> Job:
@@ -160,7 +160,7 @@ def build_captures_job(
     return build_backfill_job(parts, capture_filter, ranges, stores, now, where)
 
 
-# Extraction in bulk over the settings of a home: its WARCs, its steps, its job.
+# Bulk extraction with the settings of a home.
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,21 +186,21 @@ def find_warcs(
     `create_named_source`. Raises ConfigurationError for a file that cannot be read.
     """
     source = create_named_source(names, home, settings, keeps_files=keeps_files)
-    found: dict[str, InputRow] = {}
+    warc_rows: dict[str, InputRow] = {}
     urls: dict[str, str] = {}
-    others = []
+    other_paths = []
     for row in source.iter_inputs():
         if row.kind in ("missing", "unreadable"):
             raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
         path = get_input_file(source, row)
         if row.kind == "warc" or (row.kind == REMOTE and detect_kind(path) == "warc"):
-            found.setdefault(row.input_id, row)
+            warc_rows.setdefault(row.input_id, row)
             if str(path) != row.path:
                 urls[str(path)] = row.path
         else:
-            others.append(row.path)
+            other_paths.append(row.path)
             discard_file(source, row.path, path)
-    return WarcInputs(tuple(found.values()), tuple(others), source, urls)
+    return WarcInputs(tuple(warc_rows.values()), tuple(other_paths), source, urls)
 
 
 def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Settings) -> Job:
@@ -233,28 +233,28 @@ def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers:
     With the same WARCs, extractors and stores, it resumes where the last run stopped.
     """
     names = [getattr(settings, port) for port in PORTS]
-    told = repr(([row.input_id for row in warcs.rows], _list_readers(settings), names))
-    each = settings.replace_values(
+    inputs = repr(([row.input_id for row in warcs.rows], _list_readers(settings), names))
+    worker_settings = settings.replace_values(
         work_children=max(1, (settings.work.children or count_cores()) // workers)
     )
     return build_ingest_job(
         warcs.rows,
         warcs.source,
-        partial(open_pipeline, home, each),
-        sha256(f"{told}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
+        partial(open_pipeline, home, worker_settings),
+        sha256(f"{inputs}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
     )
 
 
 def open_reading(home: Path, settings: Settings) -> ReadingSteps:
-    """Open the reading steps in the process that runs them; meanwhile bodies are in the home's
-    `tmp`.
+    """Open the reading steps in the process that runs them. Bodies are in the home's `tmp`
+    meanwhile.
     """
     readers = open_readers(home / "tmp", settings)
     steps = build_reading_steps(open_archive(home, settings), readers, settings)
     return ReadingSteps(steps, readers.close)
 
 
-# Collections read and written by an engine, over the stores of a home: rebuilds, document frequencies.
+# Rebuilds and document frequencies of collections with an engine.
 
 
 GROUPING_STORES = ("table",)
@@ -268,7 +268,7 @@ def build_rebuild_passes(
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     digest = _hash_name(name, conf)
-    by = BulkPasses(
+    bulk_passes = BulkPasses(
         engine,
         partial(open_tables_in_worker, home, settings),
         lambda: f"{digest}-{uuid.uuid4().hex[:16]}",
@@ -282,12 +282,12 @@ def build_rebuild_passes(
         progress: Callable[[int], None],
         keep: StoreEncoded,
     ) -> Corpus:
-        # The builder has the lease: what is there was left by one that died.
-        for left in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        return by.read(tables, one, until, configuration, progress, keep)
+        # The builder has the lease, so existing folders were left by a builder that died.
+        for leftover in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        return bulk_passes.read(tables, one, until, configuration, progress, keep)
 
-    return RebuildPasses(read, by.put)
+    return RebuildPasses(read, bulk_passes.put)
 
 
 def count_document_frequencies(
@@ -300,15 +300,15 @@ def count_document_frequencies(
     *,
     workers: int = 0,
 ) -> tuple[int, Iterator[tuple[str, int]]]:
-    """Return how many documents of a collection a configuration groups, and each term with its
-    document frequency, in order.
+    """Return the number of documents that a configuration groups, and the terms with their document
+    frequencies, in order.
 
-    Nothing is encoded. Raises ConfigurationError as `open_engine` does, ValueError for an unknown
-    configuration.
+    Nothing is encoded. Raises ConfigurationError as `open_engine` does, and ValueError for an
+    unknown configuration.
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     until = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
-    read = DocumentReader(
+    document_reader = DocumentReader(
         partial(open_tables_in_worker, home, settings),
         StoredClustering(name, conf, 0, 1, {}),
         until,
@@ -318,7 +318,7 @@ def count_document_frequencies(
     )
     fingerprint = f"{_hash_name(name, conf)}-{uuid.uuid4().hex[:16]}"
     return collect_frequencies(
-        engine.run(build_reading_job(read, split_key_ranges(tables, name), fingerprint))
+        engine.run(build_reading_job(document_reader, split_key_ranges(tables, name), fingerprint))
     )
 
 

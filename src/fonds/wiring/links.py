@@ -1,4 +1,6 @@
-"""What fetching is made of: connections, names, paces and leases, with the settings of a home."""
+"""Create fetching for a home: connections, name resolution, rate limits, leases, and lists of
+links.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ from fonds.ports import ConcurrentStep, Records, Stores
 from fonds.wiring.identification import create_identify
 from fonds.wiring.stores import create_s3_opener, get_configured_pipeline, get_utc_now, open_web
 
-# What the flavours that begin with links take in: which form their files have, and how they are read.
+# Pipelines that begin with links: the format of their input files, and how they are read.
 
 
 FORMS: Mapping[str, str] = {
@@ -128,26 +130,35 @@ def _open_lists(
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4
 _ASKERS: dict[int, Fetcher] = {}
-"""By the identity of their records."""
+"""Fetchers of this process, by the identity of their records."""
 
 
 def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
     """Create the step `fetch` of a home."""
-    told = settings.fetch
-    rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
+    fetch_settings = settings.fetch
+    rules = FetchRules(
+        fetch_settings.max_bytes,
+        fetch_settings.redirects_max,
+        fetch_settings.in_hand_max,
+        fetch_settings.again_s,
+    )
     spool = Spool(stores.blobs, stores.records, stores.archive)
-    asker = get_fetcher(stores.records, settings)
+    fetcher = get_fetcher(stores.records, settings)
     refusals = (
         build_link_rules(settings).find_refusal,
         build_named_link_rules(settings).find_refusal,
     )
     keep = _create_host_file_keeper(stores, settings, spool)
-    tdmrep = TdmrepRequests(asker, stores.records, keep.save, get_utc_now) if told.tdmrep else None
-    return FetchStep(rules, asker, spool, *refusals, keep, tdmrep)
+    tdmrep = (
+        TdmrepRequests(fetcher, stores.records, keep.save, get_utc_now)
+        if fetch_settings.tdmrep
+        else None
+    )
+    return FetchStep(rules, fetcher, spool, *refusals, keep, tdmrep)
 
 
 def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
-    """Create what stores hosts' files for crawlers, using the same steps as for every capture."""
+    """Create the keeper of hosts' files for crawlers. It uses the same steps as every capture."""
     return HostFileKeeper(
         spool,
         stores.records,
@@ -159,7 +170,7 @@ def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -
 
 
 def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
-    """The step `archive_body` of a home."""
+    """Create the step `archive_body` of a home."""
     cells, name = LeaseTable(stores.records), create_worker_name()
     return ArchiveBodyStep(
         stores.archive,
@@ -184,17 +195,23 @@ def get_fetcher(records: Records, settings: Settings) -> Fetcher:
 
 def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
     """Create the scheduler of requests with the configured rate limits, size limits and user agent."""
-    told = settings.fetch
-    allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
-    frontier = Frontier(build_frontier_rules(told))
-    agent, who = told.user_agent, create_worker_name()
+    fetch_settings = settings.fetch
+    is_allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
+    frontier = Frontier(build_frontier_rules(fetch_settings))
+    agent, worker_name = fetch_settings.user_agent, create_worker_name()
     return FetchScheduler(
-        FetchSchedulerRules(agent, parse_product_token(agent), told.at_once, told.again_s),
-        Transfers(RequestLimits(told.connect_s, told.total_s), allowed, told.ca_file or None),
-        Resolver(addresses.resolve, allowed),
+        FetchSchedulerRules(
+            agent, parse_product_token(agent), fetch_settings.at_once, fetch_settings.again_s
+        ),
+        Transfers(
+            RequestLimits(fetch_settings.connect_s, fetch_settings.total_s),
+            is_allowed,
+            fetch_settings.ca_file or None,
+        ),
+        Resolver(addresses.resolve, is_allowed),
         frontier,
-        DomainLeases(records, frontier, who, get_utc_now, is_process_gone),
-        AddressShares(records, who, get_utc_now, is_process_gone),
+        DomainLeases(records, frontier, worker_name, get_utc_now, is_process_gone),
+        AddressShares(records, worker_name, get_utc_now, is_process_gone),
         create_steady_clock(),
     )
 
@@ -216,8 +233,8 @@ def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
 
 def create_steady_clock() -> Callable[[], float]:
     """Return a clock of Unix seconds that is not affected by changes of the system time."""
-    began_s = time.time() - time.monotonic()
-    return lambda: began_s + time.monotonic()
+    offset_s = time.time() - time.monotonic()
+    return lambda: offset_s + time.monotonic()
 
 
 def _allow_any_address(address: str) -> bool:

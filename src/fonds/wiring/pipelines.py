@@ -366,13 +366,13 @@ def open_pipeline(home: Path, settings: Settings) -> LocalPipelineRun:
 
 
 def check_names(records: Records, *, pipeline: str | None = None, step: str | None = None) -> None:
-    """Raises ValueError, with the nearest name, for an unknown pipeline or step; None and '' are
+    """Raise ValueError, with the nearest name, for an unknown pipeline or step. None and '' are
     accepted.
     """
-    if pipeline and pipeline not in (known := list_pipelines(records)):
-        raise ValueError(format_unknown_name("pipeline", pipeline, known))
-    if step and step not in (known := list_steps(records)):
-        raise ValueError(format_unknown_name("step", step, known))
+    if pipeline and pipeline not in (known_names := list_pipelines(records)):
+        raise ValueError(format_unknown_name("pipeline", pipeline, known_names))
+    if step and step not in (known_names := list_steps(records)):
+        raise ValueError(format_unknown_name("step", step, known_names))
 
 
 def has_flavour(name: str) -> bool:

@@ -40,9 +40,9 @@ MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Native parsers in isolated processes; `close` ends those.
+    """Native parsers in isolated processes; `close` ends the processes.
 
-    `pdf_extractor` and `page_extractor` name program, versions and limits of the parsers.
+    `pdf_extractor` and `page_extractor` name the program, versions and limits of the parsers.
     """
 
     pool: ChildPool
@@ -60,9 +60,9 @@ class Readers:
 
 
 def open_readers(spool: Path, settings: Settings) -> Readers:
-    """Create the readers; bodies are passed to them in files below `spool`.
+    """Create the readers. Bodies are passed to them in files below `spool`.
 
-    Raises ConfigurationError when full isolation is required and not possible.
+    Raises ConfigurationError if full isolation is required but not possible.
     """
     from fonds.extract.page import EXTRACTOR, parse_page
     from fonds.extract.pdf.extraction import extract_pdf
@@ -96,7 +96,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
 
 def open_page_views(spool: Path, settings: Settings) -> PageViews:
-    """Create what renders PDF pages for display, in separate isolated processes.
+    """Create the renderer of PDF pages for display, in separate isolated processes.
 
     Bodies are passed in files below `spool`. Raises ConfigurationError as `open_readers` does.
     """

@@ -63,7 +63,8 @@ def create_intake_step(
     work: Callable[[Capture, FileMeta], Work],
     remember: Callable[[Any], Disposition | None],
 ) -> Callable[[Task | Work], Result]:
-    """Create what records other programs' tasks like captures; `work` builds the requested work.
+    """Create the intake that records other programs' tasks like captures. `work` builds the
+    requested work.
 
     `remember` returns the disposition of work that needs no reading.
     """
@@ -74,11 +75,11 @@ def create_intake_step(
     base, folder = strip_credentials(settings.warc.base), settings.elsewhere.task_folder
     places = TaskPlaces(base, folder, settings.follow_links)
     copy_bodies = should_copy_bodies(settings)
-    named = create_warc_names(stores).name_place
-    persist = PersistFileStep(
-        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, named
+    name_location = create_warc_names(stores).name_place
+    persist_file = PersistFileStep(
+        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, name_location
     )
-    read = create_identify(stores.archive, settings)
+    identify = create_identify(stores.archive, settings)
 
     def file_of(sha1hex: str) -> FileMeta | None:
         key = build_row_key(sha1hex)
@@ -99,11 +100,11 @@ def create_intake_step(
     return TaskIntake(
         stores.records,
         places,
-        read,
-        persist,
+        identify,
+        persist_file,
         work,
         get_utc_now,
-        named,
+        name_location,
         file_of,
         scan,
         needs_reading,
@@ -111,8 +112,9 @@ def create_intake_step(
 
 
 def pass_known_work(item: Task | Work) -> Result:
-    """Return known work unchanged, where there are no stores to look it up. Raises
-    ConfigurationError for a task.
+    """Return known work unchanged, if there are no stores to look it up in.
+
+    Raises ConfigurationError for a task.
     """
     if isinstance(item, Task):
         raise ConfigurationError(
@@ -162,9 +164,9 @@ def _build_identify(stores: Stores, readers: Readers, settings: Settings) -> Ste
 def _build_persist_file(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.ingest.steps.persist_file import PersistFileStep
 
-    named = create_warc_names(stores).name_place
-    kept = (stores.table, stores.records, stores.journal)
-    return PersistFileStep(*kept, should_copy_bodies(settings), get_utc_now, named)
+    name_location = create_warc_names(stores).name_place
+    target_stores = (stores.table, stores.records, stores.journal)
+    return PersistFileStep(*target_stores, should_copy_bodies(settings), get_utc_now, name_location)
 
 
 def _build_index_rights(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -196,9 +198,12 @@ def _build_archive_body(stores: Stores, readers: Readers, settings: Settings) ->
 def _build_extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.derivatives.pdf import KnownPdfs
 
-    known = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
+    known_pdfs = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
     return extract_pdf(
-        stores.archive, readers, known, create_intake_step(stores, settings, UnextractedPdf, known)
+        stores.archive,
+        readers,
+        known_pdfs,
+        create_intake_step(stores, settings, UnextractedPdf, known_pdfs),
     )
 
 
@@ -241,12 +246,23 @@ def _build_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepO
     from fonds.papers.grobid_client import GrobidClient
     from fonds.papers.grobid_step import GrobidStep
 
-    chosen = settings.grobid
-    ask = GrobidClient(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
-    known = KnownGrobid(stores.records, GROBID_EXTRACTOR)
-    intake_step = create_intake_step(stores, settings, UngrobidedPdf, known)
+    grobid_settings = settings.grobid
+    grobid_client = GrobidClient(
+        grobid_settings.url,
+        grobid_settings.at_once,
+        grobid_settings.timeout_s,
+        grobid_settings.tei_max_bytes,
+    )
+    known_results = KnownGrobid(stores.records, GROBID_EXTRACTOR)
+    intake_step = create_intake_step(stores, settings, UngrobidedPdf, known_results)
     return GrobidStep(
-        stores.archive, ask, GROBID_EXTRACTOR, known, intake_step, _wait, readers.read_tei
+        stores.archive,
+        grobid_client,
+        GROBID_EXTRACTOR,
+        known_results,
+        intake_step,
+        _wait,
+        readers.read_tei,
     )
 
 
@@ -259,15 +275,15 @@ def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Sett
 def _build_persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.papers.grobid_step import PersistGrobidStep
 
-    kept = (stores.table, stores.records, stores.blobs, stores.journal)
-    return PersistGrobidStep(*kept, readers.read_tei, get_utc_now)
+    target_stores = (stores.table, stores.records, stores.blobs, stores.journal)
+    return PersistGrobidStep(*target_stores, readers.read_tei, get_utc_now)
 
 
 def _build_import_jats(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.papers.jats_step import ImportJatsStep
 
-    kept = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
-    return ImportJatsStep(*kept, stores.journal, readers.read_jats, get_utc_now)
+    target_stores = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
+    return ImportJatsStep(*target_stores, stores.journal, readers.read_jats, get_utc_now)
 
 
 def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -276,9 +292,9 @@ def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOr
 
     @cache
     def catalog() -> Catalog:
-        found = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
-        found.declare()
-        return found
+        opened_catalog = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
+        opened_catalog.declare()
+        return opened_catalog
 
     return MatchPapersStep(stores.table, stores.records, stores.journal, catalog, get_utc_now)
 
@@ -318,7 +334,7 @@ def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) 
     return STEPS[name](stores, readers, settings)
 
 
-# What fetching an old system's downloads is made of: its bucket, and the spool.
+# Fetching of an older system's downloads from its bucket to the spool.
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,13 +347,13 @@ class S3Downloads:
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
         """See DownloadStore."""
-        found: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
-        return found
+        dated_object: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
+        return dated_object
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
         """See DownloadStore."""
-        found: list[tuple[str, datetime]] = self.objects().list_versions(url)
-        return found
+        versions: list[tuple[str, datetime]] = self.objects().list_versions(url)
+        return versions
 
 
 def create_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:

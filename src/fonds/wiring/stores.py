@@ -124,9 +124,9 @@ def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
     backend = _find_backend(port, url)
     module, _, name = backend.opener.partition(":")
     try:
-        opens: Callable[..., Any] = getattr(import_module(module), name)
+        opener: Callable[..., Any] = getattr(import_module(module), name)
         # Some modules import their library only when they are opened.
-        return opens(home / url.partition(":")[2] if backend.is_below_home else url, *options)
+        return opener(home / url.partition(":")[2] if backend.is_below_home else url, *options)
     except ModuleNotFoundError as error:
         if not backend.extra:
             raise
@@ -136,12 +136,12 @@ def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
 
 
 def _find_backend(port: str, url: str) -> BackendSpec:
-    scheme, known = url.partition(":")[0], BACKENDS[port]
-    if scheme not in known:
+    scheme, backends = url.partition(":")[0], BACKENDS[port]
+    if scheme not in backends:
         raise ConfigurationError(
-            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(known))}"
+            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(backends))}"
         )
-    return known[scheme]
+    return backends[scheme]
 
 
 def are_stores_shared(settings: Settings) -> bool:
@@ -181,8 +181,10 @@ def get_pipeline(name: str, settings: Settings) -> Pipeline:
     """
     if name not in PIPELINES:
         raise ConfigurationError(format_unknown_name("pipeline", name, PIPELINES))
-    asked = settings.grobid.at_once if settings.grobid.url else 0
-    return add_papers(PIPELINES[name](list_extra_thumbnails(settings)), asked, match=settings.match)
+    concurrent_requests = settings.grobid.at_once if settings.grobid.url else 0
+    return add_papers(
+        PIPELINES[name](list_extra_thumbnails(settings)), concurrent_requests, match=settings.match
+    )
 
 
 def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
@@ -192,8 +194,8 @@ def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
 
 def list_readers(settings: Settings, pipeline: str = "") -> list[Subscription]:
     """Return the subscriptions of a pipeline, by default the configured one, in stage order."""
-    chosen = get_pipeline(pipeline or settings.pipeline, settings)
-    return build_subscriptions(chosen, build_topic_prefix(settings))
+    pipeline_flavour = get_pipeline(pipeline or settings.pipeline, settings)
+    return build_subscriptions(pipeline_flavour, build_topic_prefix(settings))
 
 
 def open_queue(home: Path, settings: Settings) -> LargeBodies:
@@ -204,9 +206,9 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     pipeline, prefix = get_configured_pipeline(settings), build_topic_prefix(settings)
     public = list_public_topics(pipeline, prefix)
     limits = BodyLimits(settings.message_max_bytes, settings.topic_message_max_bytes)
-    whole = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
-    whole.declare(list_readers(settings), public)
-    return whole
+    large_bodies = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
+    large_bodies.declare(list_readers(settings), public)
+    return large_bodies
 
 
 def _open_blobs(home: Path, settings: Settings) -> Blobs:
@@ -221,24 +223,28 @@ def _open_blobs(home: Path, settings: Settings) -> Blobs:
 def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
     """Return the large field of each public topic that has one, by topic name."""
     topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
-    contracts = {name_topic(pipeline, one, prefix): CONTRACTS[one.payload] for one in topics}
-    return {name: one.large_field for name, one in contracts.items() if one.large_field}
+    contracts = {name_topic(pipeline, topic, prefix): CONTRACTS[topic.payload] for topic in topics}
+    return {
+        name: contract.large_field for name, contract in contracts.items() if contract.large_field
+    }
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
-    """Open only the index, for searching. Themes are looked up in `table`, or in one opened for it."""
+    """Open only the index, for searching. Themes are looked up in `table`, or in one opened for
+    each lookup.
+    """
     from fonds.search.index.wrappers import ThemedIndex
 
     def themes(asked: str) -> list[str]:
         from fonds.grouping.tables import Tables
         from fonds.grouping.views.themes import list_theme_documents
 
-        opened = table or open_backend("table", settings.table, home)
+        opened_table = table or open_backend("table", settings.table, home)
         try:
-            return list_theme_documents(Tables(opened, settings.collections.prefix), asked)
+            return list_theme_documents(Tables(opened_table, settings.collections.prefix), asked)
         finally:
             if table is None:
-                close(opened)
+                close(opened_table)
 
     return ThemedIndex(open_backend("index", settings.index, home), themes)
 
@@ -272,7 +278,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 
 def create_warc_names(stores: Stores) -> WarcNames:
-    """Return what names WARCs and remembers their locations."""
+    """Return the naming of WARCs, which also remembers their locations."""
     return WarcNames(stores.records, stores.archive, get_utc_now)
 
 
@@ -293,19 +299,21 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
         )
     folder = home / settings.index.partition(":")[2]
     names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
-    aside = next(path for path in names if not os.path.lexists(path))
+    new_path = next(path for path in names if not os.path.lexists(path))
     with suppress(FondsError):
-        # Closing a damaged index may fail; its lock is released all the same.
+        # Closing a damaged index may fail, but its lock is released anyway.
         close(stores.index)
     try:
-        folder.rename(aside)
+        folder.rename(new_path)
     except OSError as error:
         raise ConfigurationError(
-            f"Cannot move {folder} to {aside} ({error.strerror}). Move it yourself, "
+            f"Cannot move {folder} to {new_path} ({error.strerror}). Move it yourself, "
             "then run `fonds reindex` again."
         ) from error
-    fresh = open_index(home, settings, stores.table)
-    return replace(stores, index=_build_visible_index(fresh, stores.records, stores.blobs)), aside
+    empty_index = open_index(home, settings, stores.table)
+    return replace(
+        stores, index=_build_visible_index(empty_index, stores.records, stores.blobs)
+    ), new_path
 
 
 def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
@@ -330,13 +338,13 @@ def _open_bare_archive(
 
     def paths(name: str) -> Iterator[str]:
         try:
-            found, several = list_paths(records(), name), None
+            recorded_paths, ambiguity = list_paths(records(), name), None
         except PermanentError as error:
-            found, several = (), error
-        yield from found
+            recorded_paths, ambiguity = (), error
+        yield from recorded_paths
         yield from list_paths_below(base, name)
-        if several is not None:
-            raise several
+        if ambiguity is not None:
+            raise ambiguity
 
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
@@ -391,10 +399,10 @@ def create_s3_opener(home: Path, settings: Settings) -> Callable[[], Any]:
     With `elsewhere.s3_url` set, it is opened at once. The function can be sent to other processes.
     Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
-    opened = partial(_open_s3_objects, settings.elsewhere.s3_url or "s3:", home)
+    opener = partial(_open_s3_objects, settings.elsewhere.s3_url or "s3:", home)
     if settings.elsewhere.s3_url:
-        opened()
-    return opened
+        opener()
+    return opener
 
 
 @cache
@@ -437,7 +445,7 @@ def get_utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-# The table store alone, for those who need no other.
+# The table store alone.
 
 
 def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:

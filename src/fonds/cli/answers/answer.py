@@ -6,8 +6,11 @@ from fonds.cli.json_answers import JSON_TYPES, AnswerDescription, FieldDescripti
 
 
 def build_answer(condition: str, *fields: tuple[str, str, str]) -> AnswerDescription:
-    """An answer of (name, type, meaning); `?` behind a type says it may be null, `*` behind a name that it
-    is left out at times. Raises ValueError for a type there is not."""
+    """Describe an answer by (name, type, meaning) of each field.
+
+    A `?` after a type means that the value may be null. A `*` after a name means that the field may
+    be missing. Raises ValueError for an unknown type.
+    """
     return AnswerDescription(condition, tuple(_build_field(*field) for field in fields))
 
 

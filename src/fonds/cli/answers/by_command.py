@@ -1,4 +1,4 @@
-"""Every command's answers by its words, and those that have none."""
+"""JSON answers of all commands, by command name, and commands that have none."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ OTHERWISE: Mapping[str, str] = MappingProxyType(
         "work": "log lines as JSON on standard error",
     }
 )
-"""What commands write whose answer is no object of fixed fields."""
+"""Output of commands that write no JSON object with fixed fields."""

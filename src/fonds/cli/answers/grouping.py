@@ -1,4 +1,4 @@
-"""Answers of the commands of collections, clusters, sources, catalogue and matching."""
+"""JSON answers of the commands for collections, clusters, sources, catalogue and matching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the commands that find, show and account for what is here."""
+"""JSON answers of the commands that search, show, check and restrict documents."""
 
 from __future__ import annotations
 

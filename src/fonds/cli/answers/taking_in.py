@@ -1,4 +1,4 @@
-"""Answers of the commands that take something in, work it off and read it again."""
+"""JSON answers of the commands that ingest, fetch, extract and reprocess documents."""
 
 from __future__ import annotations
 

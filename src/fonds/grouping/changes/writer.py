@@ -1,11 +1,11 @@
-"""Documents put into a collection and taken out of it, each change whole, in every clustering there is.
+"""Put documents into a collection or delete them, atomically and in all its clusterings.
 
     changes = CollectionWriter(tables, leases, now)
     changes.put(Name("news", "2026-11"), [Document("a", "…")])
     changes.delete(name, ["a"])
 
-A document put is placed in every clustering that is served before `put` returns, by the model it was built
-with. One deleted is in none any more, served or kept.
+`put` assigns documents in every served clustering before it returns, with the clustering's model.
+`delete` removes documents from all clusterings, served or not.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class PutCounts:
 
 @dataclass(frozen=True, slots=True)
 class LeasedCollection:
-    """A collection whose lease this process has; `cells` are those of its row, of the family `main`."""
+    """Collection whose lease this process has. `cells` are those of its row, of the family `main`."""
 
     name: CollectionName
     cells: Mapping[str, bytes]
@@ -123,10 +123,10 @@ class CollectionWriter:
         Raises LeaseConflictError if others change the collection for two minutes without a break.
         """
         validate_name(name)
-        wanted = {document.id: validate_document(document) for document in documents}
+        by_id = {document.id: validate_document(document) for document in documents}
         counts: Counter[PutOutcome] = Counter()
-        for batch in _iter_batches(list(wanted.values())):
-            size = sum(_measure_document(one) for one in batch)
+        for batch in _iter_batches(list(by_id.values())):
+            size = sum(_measure_document(item) for item in batch)
             counts.update(self.batcher.put(name, batch, size, self._put_batch).values())
         return PutCounts(
             counts[PutOutcome.ADDED], counts[PutOutcome.REPLACED], counts[PutOutcome.UNCHANGED]
@@ -139,9 +139,9 @@ class CollectionWriter:
         """
         count = 0
         distinct = list(dict.fromkeys(ids))
-        for at in range(0, len(distinct), DOCUMENT_BATCH):
-            with self.lease(name) as held:
-                count += self._delete_leased(held, distinct[at : at + DOCUMENT_BATCH])
+        for start in range(0, len(distinct), DOCUMENT_BATCH):
+            with self.lease(name) as collection:
+                count += self._delete_leased(collection, distinct[start : start + DOCUMENT_BATCH])
         return count
 
     def _read_models(self, name: CollectionName) -> None:
@@ -168,8 +168,8 @@ class CollectionWriter:
 
     def _put_batch(self, name: CollectionName, batch: Sequence[Document]) -> dict[str, PutOutcome]:
         self._read_models(name)
-        with self.lease(name) as held:
-            return self._put_leased(held, batch)
+        with self.lease(name) as collection:
+            return self._put_leased(collection, batch)
 
     def _put_leased(
         self, collection: LeasedCollection, batch: Sequence[Document]
@@ -181,33 +181,39 @@ class CollectionWriter:
         name, sequence = collection.name, decode_int(collection.cells, SEQUENCE) + 1
         if "main:namespace" not in collection.cells:
             clear_collection(self.tables, name)
-        rows = {name.build_document_row(one.id): one for one in batch}
-        there = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
-        encoded = collect_encoded_cells(there)
+        rows = {name.build_document_row(document.id): document for document in batch}
+        stored_rows = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
+        encoded = collect_encoded_cells(stored_rows)
         writes, changed = PendingWrites(), []
         outcomes = {}
-        for row, one in rows.items():
-            wanted = build_cells(name, one, sequence)
-            if row in there and is_same(
-                there[row] | {"processing:id": encode_utf8(one.id)}, wanted
+        for row, document in rows.items():
+            new_cells = build_cells(name, document, sequence)
+            if row in stored_rows and is_same(
+                stored_rows[row] | {"processing:id": encode_utf8(document.id)}, new_cells
             ):
-                outcomes[one.id] = PutOutcome.UNCHANGED
+                outcomes[document.id] = PutOutcome.UNCHANGED
                 continue
-            outcomes[one.id] = PutOutcome.REPLACED if row in there else PutOutcome.ADDED
-            writes.put(DOCUMENTS, row, wanted | build_outdated_cells(there.get(row, {}), wanted))
-            changed.append(one)
+            outcomes[document.id] = PutOutcome.REPLACED if row in stored_rows else PutOutcome.ADDED
+            writes.put(
+                DOCUMENTS,
+                row,
+                new_cells | build_outdated_cells(stored_rows.get(row, {}), new_cells),
+            )
+            changed.append(document)
         new = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
         if not changed and collection.cells:
             return outcomes
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        served = [each for each in clusterings if is_served(each, collection.cells)]
+        served = [candidate for candidate in clusterings if is_served(candidate, collection.cells)]
         finder = self.finders.get(name) if served else None
         alike = finder.find(self.tables, collection.cells, changed) if finder else {}
         for clustering in served:
             self._assign(clustering, changed, new, alike, encoded, writes)
-        moment = encode_utf8(self.clock())
-        cells = {MODIFIED: moment} | {processed_column(each.conf): moment for each in served}
-        ids = [one.id for one in changed]
+        time_cell = encode_utf8(self.clock())
+        cells = {MODIFIED: time_cell} | {
+            processed_column(candidate.conf): time_cell for candidate in served
+        }
+        ids = [document.id for document in changed]
         self._apply(
             collection, ids, decode_int(collection.cells, COLLECTION_SIZE) + len(new), cells, writes
         )
@@ -226,29 +232,31 @@ class CollectionWriter:
     ) -> None:
         from fonds.grouping.changes.placement_rules import place_documents
 
-        served = self.models.get(self.tables, clustering)
-        if served is None or not documents:
+        model = self.models.get(self.tables, clustering)
+        if model is None or not documents:
             return
         ids = [document.id for document in documents]
-        barred = find_excluded_labels(self.tables, clustering, ids)
-        placed = place_documents(served, documents, encoded, barred)
-        own = dict(zip(ids, placed.placements, strict=True))
+        excluded_labels = find_excluded_labels(self.tables, clustering, ids)
+        assignment = place_documents(model, documents, encoded, excluded_labels)
+        own = dict(zip(ids, assignment.placements, strict=True))
         old = [id_ for id_ in ids if id_ not in new]
-        before, after = relink_duplicates(self.tables, clustering, old, own, duplicates, barred)
-        apart = add_moves(self.tables, clustering, before, after, writes)
-        for id_, cells in placed.encoded.items():
+        before, after = relink_duplicates(
+            self.tables, clustering, old, own, duplicates, excluded_labels
+        )
+        count_changes = add_moves(self.tables, clustering, before, after, writes)
+        for id_, cells in assignment.encoded.items():
             encoded.setdefault(id_, {}).update(cells)
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-        for id_, vectors in zip(ids, placed.vectors, strict=True):
+        for id_, vectors in zip(ids, assignment.vectors, strict=True):
             row = clustering.name.build_document_row(id_)
             label = next((p.label for p in after[id_] if p.conf == clustering.conf), "")
             writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
             writes.put(DOCUMENTS, row, _build_vector_cells(vectors))
         added = {
             "later": len(new),
-            "later_outliers": max(apart["outlier"], 0),
-            "later_terms": placed.terms,
-            "later_unknown": placed.unknown,
+            "later_outliers": max(count_changes["outlier"], 0),
+            "later_terms": assignment.terms,
+            "later_unknown": assignment.unknown,
         }
         writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, added))
 
@@ -257,25 +265,25 @@ class CollectionWriter:
         rows = self.tables.get_rows(
             DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
         )
-        gone = [id_ for id_ in ids if name.build_document_row(id_) in rows]
-        if not gone:
+        existing_ids = [id_ for id_ in ids if name.build_document_row(id_) in rows]
+        if not existing_ids:
             return 0
         writes = PendingWrites()
-        for id_ in gone:
+        for id_ in existing_ids:
             writes.remove(DOCUMENTS, name.build_document_row(id_))
-        for id_ in load_exclusions(self.tables, name, gone):
+        for id_ in load_exclusions(self.tables, name, existing_ids):
             writes.remove(EXCLUSIONS, name.build_document_row(id_))
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
         for clustering in clusterings:
             add_moves(
                 self.tables,
                 clustering,
-                *relink_duplicates(self.tables, clustering, gone, {}, {}),
+                *relink_duplicates(self.tables, clustering, existing_ids, {}, {}),
                 writes,
             )
-        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(gone), 0)
-        self._apply(collection, gone, size, {}, writes)
-        return len(gone)
+        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(existing_ids), 0)
+        self._apply(collection, existing_ids, size, {}, writes)
+        return len(existing_ids)
 
     def _apply(
         self,

@@ -195,9 +195,9 @@ def iter_unchanged_documents(
 ) -> Iterator[Document]:
     """Iterate over the documents of some rows that were last changed by `last_change` or before."""
     for _, cells in page:
-        stored = parse_document(cells)
-        if "main:id" in cells and stored.sequence <= last_change:
-            yield stored.document
+        parsed = parse_document(cells)
+        if "main:id" in cells and parsed.sequence <= last_change:
+            yield parsed.document
 
 
 def detect_usual_language(tables: Tables, name: CollectionName) -> str:

@@ -140,36 +140,36 @@ def rebuild(
     check_encoder(configuration)
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as lease:
         drop_leavings(changes, name, conf)
-        made = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
-        until = made.begin()
-        read = made.read(until)
+        run = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
+        last_change = run.begin()
+        corpus = run.read(last_change)
         with threadpool_limits(threads):
-            built = made.build(read)
-        served = made.write(read, built)
-        made.apply_exclusions(served)
-        caught_up = made.catch_up(served, until)
+            clustering = run.build(corpus)
+        model = run.write(corpus, clustering)
+        run.apply_exclusions(model)
+        caught_up = run.catch_up(model, last_change)
         if lease.lost.is_set():
             raise LeaseConflictError(f"{name} by {conf}: another process is rebuilding it now")
         try:
-            caught_up += made.publish(served)
+            caught_up += run.publish(model)
         except LeaseConflictError:
             drop_leavings(changes, name, conf)
             raise
         settle_documents(
             changes,
-            made.stored,
-            build_grouped_vectors(read, built, made.timestamp),
-            until,
-            made.report,
+            run.stored,
+            build_grouped_vectors(corpus, clustering, run.timestamp),
+            last_change,
+            run.report,
         )
-    clusters = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
+    clusters = load_clusters(changes.tables, name, conf, run.timestamp, top=0)
     if clusters is None:
         raise LeaseConflictError(f"{name} was removed right after the rebuild")
-    grouped, apart = (
+    n_grouped, n_unclustered = (
         sum(cluster.size for cluster in clusters.clusters),
         sum(clusters.apart.values()),
     )
-    return RebuildResult(made.timestamp, grouped, len(clusters.clusters), apart, caught_up)
+    return RebuildResult(run.timestamp, n_grouped, len(clusters.clusters), n_unclustered, caught_up)
 
 
 class _Rebuild:
@@ -204,18 +204,20 @@ class _Rebuild:
 
         Return the number of the last change before.
         """
-        with self.changes.lease(self.name) as held:
-            if not held.cells or "main:removed" in held.cells:
+        with self.changes.lease(self.name) as collection:
+            if not collection.cells or "main:removed" in collection.cells:
                 raise ConfigurationError(f"no collection named {self.name}")
-            there = [
+            clusterings = [
                 stored_clustering
                 for stored_clustering in list_stored_clusterings(self.tables, self.name)
                 if stored_clustering.conf == self.conf
             ]
-            last = max((one.timestamp for one in there), default=0)
+            last = max((clustering.timestamp for clustering in clusterings), default=0)
             self.timestamp = max(self.changes.clock(), last + 1)
-            serving = decode_int(held.cells, served_column(self.conf), -1)
-            self._previous = next((one for one in there if one.timestamp == serving), None)
+            serving = decode_int(collection.cells, served_column(self.conf), -1)
+            self._previous = next(
+                (clustering for clustering in clusterings if clustering.timestamp == serving), None
+            )
             cells = {
                 "main:namespace": encode_utf8(self.name.namespace),
                 "main:collection_key": encode_utf8(self.name.key),
@@ -227,7 +229,7 @@ class _Rebuild:
             self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
             mark = {building_column(self.conf): encode_utf8(self.timestamp)}
             self.tables.put(COLLECTIONS, [(self.name.row, mark)])
-            return decode_int(held.cells, SEQUENCE)
+            return decode_int(collection.cells, SEQUENCE)
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report the progress to the caller and in the clustering's row."""
@@ -288,18 +290,18 @@ class _Rebuild:
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
         grouped = sum(int((level.members >= 0).sum()) for level in clustering.levels)
         total = grouped + outliers + len(read.unclustered)
-        placed = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
+        placements = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
         self._passes.put(
-            self.tables, self.stored, placed, lambda done: self.report("write", done, total)
+            self.tables, self.stored, placements, lambda done: self.report("write", done, total)
         )
         write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
-        served = read_model(self.tables, self.name, self.conf, self.timestamp)
-        if served is None:
+        model = read_model(self.tables, self.name, self.conf, self.timestamp)
+        if model is None:
             raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed in the meantime")
-        known_terms, unknown = _count_known_terms(served, read)
-        told = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
-        self.tables.put(CLUSTERINGS, [(self.stored.row, told)])
-        return served
+        known_terms, unknown = _count_known_terms(model, read)
+        term_cells = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
+        self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
+        return model
 
     def apply_exclusions(self, model: ClusteringModel) -> None:
         """Move documents out of themes that people excluded them from.
@@ -325,38 +327,42 @@ class _Rebuild:
 
         One cell in one row makes it visible.
         """
-        with self.changes.lease(self.name) as held:
+        with self.changes.lease(self.name) as collection:
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
             count = self._apply_changes(
                 model, ids, lambda made: store_cells(self.tables, self.name, made)
             )
-            moment = encode_utf8(self.changes.clock())
-            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": moment})])
-            self.changes.leases.check(held.lease)
-            if decode_int(held.cells, building_column(self.conf), -1) != self.timestamp:
+            time_cell = encode_utf8(self.changes.clock())
+            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": time_cell})])
+            self.changes.leases.check(collection.lease)
+            if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
                 raise LeaseConflictError(f"{self.name} was removed during the rebuild")
             cells = {
                 served_column(self.conf): encode_utf8(self.timestamp),
-                processed_column(self.conf): moment,
+                processed_column(self.conf): time_cell,
                 building_column(self.conf): b"",
             }
             self.tables.put(COLLECTIONS, [(self.name.row, cells)])
-            _remove_followed_changes(self.changes, held, self.conf, last)
+            _remove_followed_changes(self.changes, collection, self.conf, last)
         return count
 
     def _apply_changes(
         self, model: ClusteringModel, ids: Sequence[str], store_encoded: StoreEncoded
     ) -> int:
-        for done, some in enumerate(iter_chunks(ids, 500)):
-            self.report("catch up", 500 * done, len(ids))
-            documents, encoded = load_current_documents(self.changes, self.name, some)
-            barred = find_excluded_labels(self.tables, self.stored, some)
-            placed = place_documents(model, documents, encoded, barred)
-            store_encoded(placed.encoded)
+        for batch_number, batch_ids in enumerate(iter_chunks(ids, 500)):
+            self.report("catch up", 500 * batch_number, len(ids))
+            documents, encoded = load_current_documents(self.changes, self.name, batch_ids)
+            excluded_labels = find_excluded_labels(self.tables, self.stored, batch_ids)
+            assignment = place_documents(model, documents, encoded, excluded_labels)
+            store_encoded(assignment.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, ["main:"]) or {}
             alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
-            own = dict(zip([document.id for document in documents], placed.placements, strict=True))
-            before, after = relink_duplicates(self.tables, self.stored, some, own, alike, barred)
+            own = dict(
+                zip([document.id for document in documents], assignment.placements, strict=True)
+            )
+            before, after = relink_duplicates(
+                self.tables, self.stored, batch_ids, own, alike, excluded_labels
+            )
             writes = PendingWrites()
             add_moves(self.tables, self.stored, before, after, writes)
             writes.apply(self.tables)
@@ -385,8 +391,8 @@ def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
     """Count the terms of some grouped documents, and those missing from the dictionary."""
     step = max(1, len(read.ids) // 500)
     ids, languages = read.ids[::step], read.languages[::step]
-    some = [
+    sample = [
         Document(id_, text, language=language)
         for id_, text, language in zip(ids, read.texts(ids), languages, strict=True)
     ]
-    return count_known_terms(model, some)
+    return count_known_terms(model, sample)

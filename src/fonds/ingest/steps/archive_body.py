@@ -1,4 +1,7 @@
-"""archive_body: write bodies that are in no WARC yet to our WARC files, and record their locations."""
+"""archive_body: write bodies that are in no WARC yet to our WARC files, and record their locations.
+
+archive_unparsed: send pages to the archive in pipelines that do not parse them.
+"""
 
 from __future__ import annotations
 
@@ -51,12 +54,14 @@ def name_lease(capture_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBodyStep:
-    """Writes each capture once: what `cdx` already names is not written again, and of several processes that
-    have the same capture in hand, as two pipelines may, one has its lease and the others come again.
+    """Step that writes each capture once.
 
-    `leases` are in the table `lease`, of `LEASE_S`.
+    A capture that `cdx` already lists is not written again. If several processes have the
+    same capture, as two pipelines may, one acquires its lease and the others retry later.
 
-    `prefix` begins the files' names, "" for the archive's own; `{YYYY}` in it is the year of the capture.
+    `leases` are in the table `lease`, with the duration `LEASE_S`.
+    `prefix` begins the file names, "" for the archive's own. `{YYYY}` in it is the year of
+    the capture.
     """
 
     archive: Archive
@@ -75,27 +80,31 @@ class ArchiveBodyStep:
         the spool, and all precede the completion of the message.
         """
         ids = [item.capture.id for item in items]
-        with self.leases.acquire_free({name_lease(one) for one in ids}) as leases:
-            # The holder before wrote its row of `cdx` before it released the lease.
-            there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
-            leased = {one for one in ids if name_lease(one) in leases}
+        with self.leases.acquire_free({name_lease(capture_id) for capture_id in ids}) as leases:
+            # Read after acquiring: the last holder wrote its `cdx` row before the release.
+            recorded_ids = {
+                row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})
+            }
+            leased = {capture_id for capture_id in ids if name_lease(capture_id) in leases}
             # A message may occur twice in one batch.
-            fresh = {item.capture.id: item for item in items if item.capture.id in leased - there}
-            for some in _batch_by_size(list(fresh.values())):
-                self._archive(some, [leases[name_lease(item.capture.id)] for item in some])
-        archived = leased | there
+            fresh = {
+                item.capture.id: item for item in items if item.capture.id in leased - recorded_ids
+            }
+            for batch in _batch_by_size(list(fresh.values())):
+                self._archive(batch, [leases[name_lease(item.capture.id)] for item in batch])
+        archived = leased | recorded_ids
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
         return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
 
     def _archive(self, items: Sequence[UnarchivedBody], leases: Sequence[Lease]) -> None:
-        first = self._find_originals(items)
-        entries = [self._build_entry(item, first) for item in items]
+        originals = self._find_originals(items)
+        entries = [self._build_entry(item, originals) for item in items]
         self.leases.check_renewed(leases)
         archived = self.archive.write(entries)
         self.leases.check_renewed(leases)
         self._record_places(items, entries, archived)
-        met = [item.file.sha1 for item in items]
-        update_capture_counts(self.table, self.records, self.journal, met)
+        sha1s = [item.file.sha1 for item in items]
+        update_capture_counts(self.table, self.records, self.journal, sha1s)
 
     def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
         """Return the primary captures of these bytes, by id.
@@ -103,37 +112,44 @@ class ArchiveBodyStep:
         They come from the file's `f:c`; a page we fetched has its final URL. For files not in the
         table yet, the ledger is searched, in all pipelines.
         """
-        owners = {item.repeat_of: build_row_key(item.file.sha1) for item in items if item.repeat_of}
-        if not owners:
+        primary_keys = {
+            item.repeat_of: build_row_key(item.file.sha1) for item in items if item.repeat_of
+        }
+        if not primary_keys:
             return {}
-        cells = self.table.get(self.journal, list(owners.values()), [F_C])
-        said = {one: parse_first_archived(cells.get(key, {})) for one, key in owners.items()}
-        found = {one: known for one, known in said.items() if known is not None}
-        absent = [owner for owner in owners if owner not in found]
+        cells = self.table.get(self.journal, list(primary_keys.values()), [F_C])
+        parsed = {
+            capture_id: parse_first_archived(cells.get(key, {}))
+            for capture_id, key in primary_keys.items()
+        }
+        originals = {
+            capture_id: original for capture_id, original in parsed.items() if original is not None
+        }
+        absent = [primary_id for primary_id in primary_keys if primary_id not in originals]
         entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
-        found |= {
+        originals |= {
             row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
             for row in entered
             if row.seen
         }
-        fetched = self.records.get(FetchedPageRow, list(owners))
-        return found | {
-            row.capture_id: _build_original(row, found.get(row.capture_id)) for row in fetched
+        fetched = self.records.get(FetchedPageRow, list(primary_keys))
+        return originals | {
+            row.capture_id: _build_original(row, originals.get(row.capture_id)) for row in fetched
         }
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
         """Delete archived bodies from the spool."""
         spooled = [capture for capture in captures if capture.place.kind is PlaceKind.SPOOL]
         if spooled:
-            self.blobs.delete([one.place.path for one in spooled])
-            self.records.change(FetchedPageRow, [one.id for one in spooled], {"in_spool": False})
+            self.blobs.delete([item.place.path for item in spooled])
+            self.records.change(FetchedPageRow, [item.id for item in spooled], {"in_spool": False})
 
     def _build_entry(self, item: UnarchivedBody, first: dict[str, OriginalCapture]) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
-        told = item.story
-        if told is None and payload.exchange is not None:
-            told = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
+        story = item.story
+        if story is None and payload.exchange is not None:
+            story = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
         return ArchiveEntry(
             capture_id=capture.id,
             url=capture.url,
@@ -141,7 +157,7 @@ class ArchiveBodyStep:
             mime=item.file.mime,
             body=payload.body,
             http=payload.http,
-            metadata_json=msgspec.json.encode(encode_story(told)) if told else None,
+            metadata_json=msgspec.json.encode(encode_story(story)) if story else None,
             original=first.get(item.repeat_of or ""),
             exchange=payload.exchange,
             prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
@@ -155,8 +171,8 @@ class ArchiveBodyStep:
     ) -> None:
         now, rows, cells = self.clock(), [], []
         crawlers = find_crawler_files(self.records, [item.file.sha1 for item in items])
-        for item, entry, there in zip(items, entries, archived, strict=True):
-            place = there.place
+        for item, entry, record in zip(items, entries, archived, strict=True):
+            place = record.place
             row = replace(
                 build_cdx_row(item.capture, item.file, place, now), status=get_status(entry.http)
             )
@@ -165,7 +181,7 @@ class ArchiveBodyStep:
                 if item.file.sha1 in crawlers:
                     first = build_later_cells(item.capture, place)
                 else:
-                    first = build_first_cells(item.capture, place, there.record_id)
+                    first = build_first_cells(item.capture, place, record.record_id)
                 cells.append((build_row_key(item.file.sha1), first))
             else:
                 key = build_alternate_key(item.file.sha1, item.capture.id)
@@ -179,10 +195,13 @@ def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> Or
 
     It has the record's id if `f:c` is of the same capture.
     """
-    there = (row.final_url, format_datetime14(row.fetched))
-    same = recorded is not None and (recorded.url, format_datetime14(recorded.captured_at)) == there
+    fetched_capture = (row.final_url, format_datetime14(row.fetched))
+    is_same = (
+        recorded is not None
+        and (recorded.url, format_datetime14(recorded.captured_at)) == fetched_capture
+    )
     return OriginalCapture(
-        row.final_url, row.fetched, recorded.record_id if recorded and same else None
+        row.final_url, row.fetched, recorded.record_id if recorded and is_same else None
     )
 
 
@@ -200,15 +219,15 @@ def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedB
         yield group
 
 
-# archive_unparsed: a page goes to the archive as it is, in pipelines that parse nothing.
-
-
 ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUnparsedStep:
-    """Sends pages to the archive. Bodies in a WARC stay there unless they are to be copied."""
+    """Step that sends pages to the archive.
+
+    Bodies in a WARC stay there unless `copies_bodies` is set.
+    """
 
     copies_bodies: bool
 

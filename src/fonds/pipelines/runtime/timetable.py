@@ -1,4 +1,7 @@
-"""The timetable: recurring tasks as rows that any number of processes share, each run by one of them."""
+"""Timetable of recurring tasks, stored as rows that processes share. One process runs each task.
+
+A `Runner` runs due tasks in a thread of the process.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ ERROR_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """A task this process runs now, alone. `row` is the row as it was when the lease was acquired."""
+    """Task that only this process runs now. `row` is its row when the lease was acquired."""
 
     task: RecurringTask
     row: TimetableRow
@@ -38,7 +41,7 @@ class TaskLease:
 
 
 class Timetable:
-    """The tasks of one process over rows it shares with others. Safe for several threads.
+    """Recurring tasks of one process, with rows shared with other processes. Thread-safe.
 
     A task's row has its lease. A result is written only while the lease is held.
     """
@@ -52,8 +55,10 @@ class Timetable:
         seconds: Callable[[], float],
         lease_s: float = LEASE_S,
     ) -> None:
-        """`holder_name` names this process and no other, ever. Raises ConfigurationError for a task
-        without times."""
+        """Check the tasks. `holder_name` must never be used by another process.
+
+        Raises ConfigurationError for a task without times.
+        """
         self.tasks = {task.name: task for task in tasks}
         for task in self.tasks.values():
             check_times(task)
@@ -62,7 +67,7 @@ class Timetable:
         self._clock = clock
 
     def enter(self) -> None:
-        """Write down tasks that are new, and the times of those that have others now."""
+        """Create rows for new tasks, and update the times of changed ones."""
         now = self._clock()
         fresh = [_build_row(task, now) for task in self.tasks.values()]
         self._records.put(fresh, replace=False)
@@ -74,25 +79,25 @@ class Timetable:
                 self._records.change(TimetableRow, [row.name], changed, {"next_due": row.next_due})
 
     def get_next_s(self) -> float:
-        """Seconds until something may have to be done here, 0 when it has to be now."""
+        """Return the seconds until a task may be due, at most one lease; 0 if one is due now."""
         now = self._clock()
-        left_s = [(row.next_due - now).total_seconds() for row in self._load_rows()]
-        return max(0.0, min([*left_s, self.leases.lease_s]))
+        waits_s = [(row.next_due - now).total_seconds() for row in self._load_rows()]
+        return max(0.0, min([*waits_s, self.leases.lease_s]))
 
     def list_due(self) -> list[str]:
-        """The names of tasks that are due now and that nobody runs, the longest due first."""
+        """Return the names of tasks that are due and not running, the longest due first."""
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)
         for row in rows:
             if is_astray(self.tasks[row.name], row, now):
-                put_right = {"next_due": find_next_time(self.tasks[row.name], now)}
+                correction = {"next_due": find_next_time(self.tasks[row.name], now)}
                 self._records.change(
-                    TimetableRow, [row.name], put_right, {"next_due": row.next_due}
+                    TimetableRow, [row.name], correction, {"next_due": row.next_due}
                 )
         return [row.name for row in rows if self._is_due(row, now)]
 
     def acquire(self, name: str) -> TaskLease | None:
-        """Acquire the lease of a task that is due; None if it is not due, or another process runs it."""
+        """Acquire the lease of a due task; None if it is not due or another process runs it."""
         row = next(iter(self._records.get(TimetableRow, [name])), None)
         now = self._clock()
         if row is None or not self._is_due(row, now):
@@ -107,7 +112,10 @@ class Timetable:
         return TaskLease(self.tasks[name], replace(row, **columns), lease)  # type: ignore[arg-type]
 
     def finish(self, task_lease: TaskLease, error: str | None = None) -> bool:
-        """Write how a task ended and release its lease. False, with nothing written, if the lease is lost."""
+        """Record the result of a task and release its lease.
+
+        Return False, with nothing written, if the lease is lost.
+        """
         now, row = self._clock(), task_lease.row
         failures = row.failures + 1 if error is not None else 0
         columns = {
@@ -123,7 +131,7 @@ class Timetable:
         return self._records.get(TimetableRow, sorted(self.tasks))
 
     def _is_due(self, row: TimetableRow, now: datetime) -> bool:
-        """Whether the task is due and its lease can be acquired."""
+        """Return whether the task is due and its lease can be acquired."""
         cell = get_cell(row)
         unchanged_s = self.leases.observe(row.name, cell)
         is_free = self.leases.is_acquirable(row.name, cell)
@@ -147,30 +155,27 @@ def _build_row(task: RecurringTask, now: datetime) -> TimetableRow:
     )
 
 
-# Does what the timetable says, in a thread, while something else goes on in the process.
-
-
 LEAVE_OFF_S = 5.0
 FINISH_RETRY_S = 2.0
 
 logger = logging.getLogger("fonds.pipelines.runtime")
 
 Action = Callable[[], str]
-"""What a task does; the value says in a few words what came of it, '' when there is nothing to say."""
+"""Action of a task. It returns a short result for the log, '' for none."""
 
 
 class Runner:
-    """Runs `actions` by the names of the timetable's tasks, one after the other.
+    """Runs the actions of due tasks one after the other, in a thread.
 
         with Runner(timetable, actions):
             ...
 
-    A context manager; `stop` may be called from any thread. What an action raises is kept as the task's
-    error, and the task comes again. A store that is away is waited for.
+    `actions` is by task name. `stop` may be called from any thread. An error of an action is stored
+    as the task's error, and the task is retried. If a store is unavailable, the runner waits.
     """
 
     def __init__(self, timetable: Timetable, actions: Mapping[str, Action]) -> None:
-        """Raises ValueError when a task has no action."""
+        """Prepare the thread. Raises ValueError if a task has no action."""
         missing = sorted(timetable.tasks.keys() - actions.keys())
         if missing:
             raise ValueError(f"no action for the task {missing[0]!r}")
@@ -192,22 +197,28 @@ class Runner:
         self.stop()
 
     def stop(self) -> None:
-        """Begin nothing more; what is being done is left to itself after a few seconds, and done again."""
+        """Start no more tasks, and wait a few seconds for a running one.
+
+        If it does not end by then, it is abandoned and runs again later.
+        """
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(LEAVE_OFF_S)
 
     def run_due(self) -> list[str]:
-        """Do what is due now and nobody else's; the names of what was done. Raises what the stores raise."""
-        done = []
+        """Run the due tasks that no other process runs. Return their names.
+
+        Raises the errors of the stores.
+        """
+        names_run = []
         for name in self._timetable.list_due():
             if self._stopping.is_set():
                 break
             task_lease = self._timetable.acquire(name)
             if task_lease is not None:
                 self._run_task(task_lease)
-                done.append(name)
-        return done
+                names_run.append(name)
+        return names_run
 
     def _run_task(self, task_lease: TaskLease) -> None:
         name = task_lease.task.name
@@ -225,11 +236,11 @@ class Runner:
 
     def _run_action(self, name: str) -> str | None:
         try:
-            told = self._actions[name]()
+            result = self._actions[name]()
         except Exception as error:
             logger.warning("task %s failed: %s", name, error, exc_info=_is_fault(error))
             return f"{type(error).__name__}: {error}"
-        logger.info("did %s", name, extra={"task": name, "told": told})
+        logger.info("did %s", name, extra={"task": name, "told": result})
         return None
 
     def _run(self) -> None:
@@ -248,5 +259,5 @@ class Runner:
 
 
 def _is_fault(error: Exception) -> bool:
-    """Whether the log needs to say where it came from."""
+    """Return whether the log needs a traceback."""
     return not isinstance(error, FondsError)

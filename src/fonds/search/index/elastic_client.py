@@ -1,4 +1,7 @@
-"""The two clients behind one way of asking: method, path, parameters and body in, JSON out."""
+"""HTTP clients for Elasticsearch and OpenSearch behind one interface.
+
+A request has a method, path, parameters and body. The response is JSON.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ JSON, LINES = "application/json", "application/x-ndjson"
 
 
 class RequestRefusedError(Exception):
-    """The server answered with a status that is no success; `message` is what it said."""
+    """Error response of the server. `message` is its body."""
 
     def __init__(self, status: int, reason_value: object) -> None:
         super().__init__(f"{status}: {str(reason_value)[:500]}")
@@ -26,7 +29,7 @@ class RequestRefusedError(Exception):
 
 
 def find_reason(reason_value: object) -> str:
-    """The innermost of the reasons a server gives, with the outermost before it."""
+    """Return the outermost and the innermost reason in an error response, joined by ": "."""
     reasons = []
     while isinstance(reason_value, Mapping):
         if isinstance(reason_value.get("reason"), str):
@@ -38,19 +41,23 @@ def find_reason(reason_value: object) -> str:
 
 
 class ElasticClient(Protocol):
-    """One client."""
+    """Client of one server."""
 
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """The answer as JSON. Raises Refused, and StoreUnavailableError when there is none."""
+        """Send a request and return the response as JSON.
+
+        Raises RequestRefusedError for an error response, and StoreUnavailableError without a
+        response.
+        """
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
 
 
 class ElasticsearchClient:
-    """By elasticsearch-py."""
+    """Client that uses elasticsearch-py."""
 
     def __init__(self, address: str, user: str | None, password: str | None) -> None:
         from elasticsearch import Elasticsearch
@@ -67,16 +74,16 @@ class ElasticsearchClient:
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """As Asking says."""
+        """See ElasticClient."""
         from elasticsearch import ApiError, TransportError
 
-        # The client's own media types carry its version; they are sent with the plain ones' meaning.
+        # The library's own media types carry its version; they mean the same as the plain ones.
         versioned = kind.replace("application/", "application/vnd.elasticsearch+")
         headers = {"accept": "application/vnd.elasticsearch+json; compatible-with=9"}
         if body is not None:
             headers["content-type"] = f"{versioned}; compatible-with=9"
         try:
-            answer = self._client.perform_request(
+            response = self._client.perform_request(
                 method, path, params=parameters, headers=headers, body=_encode_body(body)
             )
         except ApiError as error:
@@ -85,15 +92,15 @@ class ElasticsearchClient:
             raise StoreUnavailableError(
                 f"{self._server_name} does not answer: {error.message}"
             ) from error
-        return answer.body if hasattr(answer, "body") else answer
+        return response.body if hasattr(response, "body") else response
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._client.close()
 
 
 class OpensearchClient:
-    """By opensearch-py."""
+    """Client that uses opensearch-py."""
 
     def __init__(self, address: str, user: str | None, password: str | None) -> None:
         from opensearchpy import OpenSearch
@@ -110,7 +117,7 @@ class OpensearchClient:
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """As Asking says."""
+        """See ElasticClient."""
         from opensearchpy import ConnectionError as NoConnectionError
         from opensearchpy import TransportError
 
@@ -120,16 +127,16 @@ class OpensearchClient:
                 method, path, params=dict(parameters), headers=headers, body=_encode_body(body)
             )
         except NoConnectionError as error:
-            told = f"{self._server_name} does not answer: {type(error).__name__}"
-            raise StoreUnavailableError(told) from error
+            message = f"{self._server_name} does not answer: {type(error).__name__}"
+            raise StoreUnavailableError(message) from error
         except TransportError as error:
             if not isinstance(error.status_code, int):
-                told = f"{self._server_name} does not answer: {error.error}"
-                raise StoreUnavailableError(told) from error
+                message = f"{self._server_name} does not answer: {error.error}"
+                raise StoreUnavailableError(message) from error
             raise RequestRefusedError(error.status_code, error.info) from error
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._client.close()
 
 
@@ -137,12 +144,11 @@ def _encode_body(body: str | None) -> bytes | None:
     return None if body is None else body.encode("utf-8", "ignore")
 
 
-# The generation of what stands behind an alias: the indices, and how far their shards were written.
+# Generation of the indices of an alias: their ids, and the last write to each of their shards.
 #
-# The server is asked at most once a second, so that searches cost nothing by it. What another process
-# wrote in the second before may have been found already by a search that tells the generation of before;
-# what this process wrote makes another at once. What is written counts before a refresh makes it
-# searchable.
+# The server is asked at most once a second, so that searches do not get slower. So a search may
+# find what another process wrote in the last second, but name the generation before it. Writes of
+# this process change the generation at once. A write counts before a refresh makes it searchable.
 
 
 REQUEST_EVERY_S = 1.0
@@ -152,7 +158,7 @@ _FILTER_PATH = (
 
 
 class GenerationReader:
-    """That of the indices behind `alias`; `call` asks the server."""
+    """Reads the generation of the indices of `alias`; `call` sends a request to the server."""
 
     def __init__(
         self,
@@ -167,34 +173,42 @@ class GenerationReader:
         self._writes = 0
 
     def get_current(self) -> str | None:
-        """At most a second old; None where the server does not say it, as to who may only search."""
+        """Return the generation, at most a second old.
+
+        None if the server does not provide it, for example to a user who may only search.
+        """
         with self._lock:
             at_s, writes = self._clock(), self._writes
             if self._read_at_s is not None and at_s - self._read_at_s < REQUEST_EVERY_S:
                 return self._current
-        said = self._request()
+        generation = self._request()
         with self._lock:
             if writes == self._writes:
-                self._current, self._read_at_s = said, at_s
-        return said
+                self._current, self._read_at_s = generation, at_s
+        return generation
 
     def invalidate(self) -> None:
-        """Something was written: who asks next asks the server."""
+        """Note a write, so that the next reader asks the server."""
         with self._lock:
             self._read_at_s = None
             self._writes += 1
 
     def _request(self) -> str | None:
-        path, asked = f"/{self._alias}/_stats", {"level": "shards", "filter_path": _FILTER_PATH}
+        path, parameters = (
+            f"/{self._alias}/_stats",
+            {"level": "shards", "filter_path": _FILTER_PATH},
+        )
         try:
-            answer = self._call("GET", path, asked)
-            return _compute_generation(answer)
+            response = self._call("GET", path, parameters)
+            return _compute_generation(response)
         except (FondsError, KeyError, TypeError, AttributeError):
             return None
 
 
 def _compute_generation(answer: Mapping[str, Any]) -> str:
-    """Of what the server tells of each shard; a shard that was not written to yet has the number -1."""
+    """Compute the generation from the statistics of shards. A shard without writes has the number
+    -1.
+    """
     parts, count = [], 0
     for index in answer["indices"].values():
         for number, copies in index["shards"].items():
@@ -208,19 +222,19 @@ def _is_primary(copy: Mapping[str, Any]) -> bool:
     return bool(copy["routing"]["primary"])
 
 
-# The lines of a bulk request, and how many go together.
+# Bulk requests.
 
 
 REQUEST_MAX_BYTES = 8 * 1024 * 1024
 
 
 def format_action(action: str, index: str, key: str) -> str:
-    """What is to be done with one document; the document itself is the next line."""
+    """Return the line that states the action for a document; the document itself is the next line."""
     return json.dumps({action: {"_index": index, "_id": key}}) + "\n"
 
 
 def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Lines together in requests that are not too large."""
+    """Yield chunks of lines of at most `REQUEST_MAX_BYTES` characters, or of one longer line."""
     chunk: list[str] = []
     size_bytes = 0
     for line in lines:

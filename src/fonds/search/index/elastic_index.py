@@ -1,7 +1,7 @@
-"""The port Index over an alias of Elasticsearch or OpenSearch.
+"""Port Index on an alias of Elasticsearch or OpenSearch.
 
-Behind the alias stand indices `ALIAS-000001` and on; a new one begins when the last has grown large.
-A document stays in the index that has it: before writing, older indices are asked.
+The alias has the indices `ALIAS-000001` and up. A new one is created when the newest is large.
+A document stays in the index that contains it, so older indices are searched before each write.
 """
 
 from __future__ import annotations
@@ -62,23 +62,31 @@ NOT_FOUND = 404
 
 
 def open_elasticsearch(url: str) -> ElasticIndex:
-    """The index at `elasticsearch://[user:password@]host:port/alias`; options as ElasticIndex says."""
+    """Return the index at `elasticsearch://[user:password@]host:port/alias`.
+
+    See ElasticIndex for the options.
+    """
     return ElasticIndex(url, ElasticsearchClient)
 
 
 def open_opensearch(url: str) -> ElasticIndex:
-    """The index at `opensearch://[user:password@]host:port/alias`."""
+    """Return the index at `opensearch://[user:password@]host:port/alias`."""
     return ElasticIndex(url, OpensearchClient)
 
 
 class ElasticIndex:
-    """Implements the port Index. Options in the URL: `scheme` (http), `shards` (1), `replicas` (0),
-    `refresh` (false; `true` makes what is put searchable at once), `max_docs` and
-    `max_size`, at which a new index begins.
+    """Implements the port Index.
+
+    Options in the URL, with defaults:
+    - `scheme` (http)
+    - `shards` (1)
+    - `replicas` (0)
+    - `refresh` (false): `true` makes documents searchable as soon as they are put.
+    - `max_docs` and `max_size` (200 million and 50gb): limits at which a new index is created.
     """
 
     def __init__(self, url: str, client: type[ElasticsearchClient | OpensearchClient]) -> None:
-        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        """Connect on first use. Raises ConfigurationError for an invalid URL."""
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         self._alias = parts.path.strip("/") or "fonds"
@@ -103,17 +111,18 @@ class ElasticIndex:
         self._generation = GenerationReader(self._request, self._alias)
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Written to the translog of every copy; of several documents with one id the last wins.
+        """Write documents to the translog of every copy. Of several with the same id, the last
+        wins.
 
-        Raises PermanentError for a document the server cannot take.
+        Raises PermanentError for a document that the server rejects.
         """
         newest = {document.id: document for document in documents}
         if not newest:
             return
         self._prepare()
-        places = self._find_places(list(newest))
+        indices = self._find_places(list(newest))
         lines = [
-            format_action("index", places.get(key, self._alias), key)
+            format_action("index", indices.get(key, self._alias), key)
             + json.dumps(encode_document(document), ensure_ascii=False)
             + "\n"
             for key, document in newest.items()
@@ -123,66 +132,70 @@ class ElasticIndex:
         self._roll_over()
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove documents."""
+        """Delete documents."""
         self._prepare()
-        found = {one["_id"]: one for one in self._fetch(ids, source=False)}
-        lines = [format_action("delete", one["_index"], key) for key, one in found.items()]
+        matches = {match["_id"]: match for match in self._fetch(ids, source=False)}
+        lines = [format_action("delete", match["_index"], key) for key, match in matches.items()]
         for chunk in iter_chunks(lines):
             self._send_bulk(chunk)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Whole documents by id, those that exist, as they are at this moment."""
+        """Return the existing documents by id, complete, without waiting for a refresh."""
         self._prepare()
-        found = self._fetch(ids, source=True)
-        return {one["_id"]: decode_document(one["_source"]) for one in found}
+        matches = self._fetch(ids, source=True)
+        return {match["_id"]: decode_document(match["_source"]) for match in matches}
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Raises ValueError with a sentence for people."""
+        """Search the index. Raises ValueError with a sentence for people."""
         query = normalize_query(query)
         tree = parse_query(query)
         self._prepare()
-        answer = self._request("POST", f"/{self._alias}/_search", {}, build_body(query, tree))
+        response = self._request("POST", f"/{self._alias}/_search", {}, build_body(query, tree))
         hits = []
-        for one in answer["hits"]["hits"]:
-            text = one["_source"].pop("text_content", "")
-            score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
-            document = decode_document(one["_source"])
+        for match in response["hits"]["hits"]:
+            text = match["_source"].pop("text_content", "")
+            score = float(match["_score"] or 0.0) if query.sort == "score" else 0.0
+            document = decode_document(match["_source"])
             hits.append(build_hit(document, text, score, tree, with_snippets=query.with_snippets))
-        found = SearchResults(
-            answer["hits"]["total"]["value"],
+        results = SearchResults(
+            response["hits"]["total"]["value"],
             tuple(hits),
             generation=self._generation.get_current(),
             match=query.match,
         )
         if not query.facet_values_max:
-            return add_notes(found, self, query, tree)
-        counts = answer["aggregations"]
-        found = replace(
-            found,
+            return add_notes(results, self, query, tree)
+        counts = response["aggregations"]
+        results = replace(
+            results,
             facets={name: _parse_buckets(counts[name]) for name in FACET_FIELDS},
             beyond={name: counts[name]["sum_other_doc_count"] for name in FACET_FIELDS},
             dates=_parse_buckets(counts["dates"]),
             undated=counts["undated"]["doc_count"],
         )
-        return add_notes(found, self, query, tree)
+        return add_notes(results, self, query, tree)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """As the server's term suggester finds them, in all texts."""
+        """Return words from the server's term suggester, over all documents."""
         if not get_max_edits(word):
             return []
         self._prepare()
-        answer = self._request("POST", f"/{self._alias}/_search", {}, build_suggestions(word))
-        options = (one for told in answer["suggest"].values() for one in told[0]["options"])
+        response = self._request("POST", f"/{self._alias}/_search", {}, build_suggestions(word))
+        options = (
+            option
+            for suggestions in response["suggest"].values()
+            for option in suggestions[0]["options"]
+        )
         return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
-        """Exact: what was put before counts, also when it cannot be found yet."""
+        """Return the exact number of documents, including those not yet searchable."""
         self._prepare()
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])
 
     def remove(self) -> None:
-        """Remove the indices behind the alias, and their template, for good."""
+        """Permanently remove the alias's indices and their template."""
         self._prepare()
         for index in self._list_indices():
             self._request("DELETE", f"/{index}", {})
@@ -190,11 +203,11 @@ class ElasticIndex:
         self._ready = False
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._client.close()
 
     def _prepare(self) -> None:
-        """Make template, first index and alias, once; another process may be faster."""
+        """Create the template, the first index and the alias, once. Another process may be first."""
         with self._lock:
             if self._ready:
                 return
@@ -217,19 +230,19 @@ class ElasticIndex:
         return True
 
     def _check_fields(self) -> None:
-        """Raises ConfigurationError for indices that were made without fields that are asked for now."""
-        for index, told in self._request("GET", f"/{self._alias}/_mapping", {}).items():
-            lacking = sorted(FIELDS - told["mappings"].get("properties", {}).keys())
-            if lacking:
+        """Raise ConfigurationError for indices that lack fields of this version."""
+        for index, mapping in self._request("GET", f"/{self._alias}/_mapping", {}).items():
+            missing = sorted(FIELDS - mapping["mappings"].get("properties", {}).keys())
+            if missing:
                 raise ConfigurationError(
                     f"{index} at {self._server_name} was made by another version of"
                     " Fonds: it lacks the fields"
-                    f" {', '.join(lacking)}. Name another alias, and run `fonds reindex` to fill it from the"
+                    f" {', '.join(missing)}. Name another alias, and run `fonds reindex` to fill it from the"
                     " stored texts"
                 )
 
     def _make_template(self) -> None:
-        """With the type `wildcard` for URLs where the server has it."""
+        """Create the template, with the type `wildcard` for URLs if the server supports it."""
         path = f"/_index_template/{self._alias}"
         for wildcard in (True, False):
             template = build_template(self._alias, self._shards, self._replicas, wildcard=wildcard)
@@ -242,34 +255,37 @@ class ElasticIndex:
                 return
 
     def _list_indices(self) -> list[str]:
-        """The indices behind the alias, the newest first."""
+        """Return the indices of the alias, the newest first."""
         return sorted(self._request("GET", f"/_alias/{self._alias}", {}), reverse=True)
 
     def _find_places(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """In which older index each of `keys` is; those in none are absent."""
+        """Return the index of each key, so that a write replaces the document where it is.
+
+        Empty if the alias has only one index. Unknown keys are omitted.
+        """
         _, *older = self._list_indices()
         if not older:
             return {}
-        return {one["_id"]: one["_index"] for one in self._fetch(keys, source=False)}
+        return {match["_id"]: match["_index"] for match in self._fetch(keys, source=False)}
 
     def _fetch(self, keys: Sequence[str], *, source: bool) -> list[dict[str, Any]]:
-        """What each index has of `keys`, in real time; only what exists."""
-        wanted = list(dict.fromkeys(key for key in keys if key))
-        found: list[dict[str, Any]] = []
-        indices = self._list_indices() if wanted else []
-        for start in range(0, len(wanted), IDS_A_REQUEST):
-            chunk = wanted[start : start + IDS_A_REQUEST]
-            asked = [
+        """Return the documents with these ids in every index, without waiting for a refresh."""
+        distinct_keys = list(dict.fromkeys(key for key in keys if key))
+        matches: list[dict[str, Any]] = []
+        indices = self._list_indices() if distinct_keys else []
+        for start in range(0, len(distinct_keys), IDS_A_REQUEST):
+            chunk = distinct_keys[start : start + IDS_A_REQUEST]
+            lookups = [
                 {"_index": index, "_id": key, "_source": source}
                 for index in indices
                 for key in chunk
             ]
-            answer = self._request("POST", "/_mget", {}, {"docs": asked})
-            found += [one for one in answer["docs"] if one.get("found")]
-        return found
+            response = self._request("POST", "/_mget", {}, {"docs": lookups})
+            matches += [match for match in response["docs"] if match.get("found")]
+        return matches
 
     def _roll_over(self) -> None:
-        """Begin a new index when the last has grown large; asked for now and then."""
+        """Create a new index if the newest is large. Checked every `ROLLOVER_EVERY_S` seconds."""
         with self._lock:
             if time.monotonic() - self._rolled_at_s < ROLLOVER_EVERY_S:
                 return
@@ -277,43 +293,53 @@ class ElasticIndex:
         self.roll_over()
 
     def roll_over(self) -> bool:
-        """Begin a new index if the last is as large as the options say; whether one was begun."""
+        """Create a new index if the newest exceeds the limits. Return whether one was created."""
         self._prepare()
-        wanted = {"conditions": self._rollover}
-        answer = self._request("POST", f"/{self._alias}/_rollover", {}, wanted)
-        return bool(answer["rolled_over"])
+        body = {"conditions": self._rollover}
+        response = self._request("POST", f"/{self._alias}/_rollover", {}, body)
+        return bool(response["rolled_over"])
 
     def _send_bulk(self, lines: Sequence[str]) -> None:
-        """Send lines, and those again that the server was too busy for."""
-        left = list(lines)
+        """Send lines, and resend those that the server was too busy for."""
+        pending = list(lines)
         for attempt in range(TRIES):
-            answer = self._send("POST", "/_bulk", {"refresh": self._refresh}, "".join(left), LINES)
+            response = self._send(
+                "POST", "/_bulk", {"refresh": self._refresh}, "".join(pending), LINES
+            )
             self._generation.invalidate()
-            ended = [next(iter(item.values())) for item in answer["items"]]
-            again = [line for line, one in zip(left, ended, strict=True) if one["status"] in BUSY]
-            for one in ended:
-                self._check(one)
-            if not again:
+            outcomes = [next(iter(item.values())) for item in response["items"]]
+            rejected = [
+                line
+                for line, outcome in zip(pending, outcomes, strict=True)
+                if outcome["status"] in BUSY
+            ]
+            for outcome in outcomes:
+                self._check(outcome)
+            if not rejected:
                 return
-            left = again
+            pending = rejected
             time.sleep(PAUSE_S * 2**attempt)
-        busy = next(find_reason(one.get("error")) for one in ended if one["status"] in BUSY)
+        busy = next(
+            find_reason(outcome.get("error")) for outcome in outcomes if outcome["status"] in BUSY
+        )
         raise StoreUnavailableError(
-            f"{self._server_name} is too busy for {len(left)} documents: {busy}"
+            f"{self._server_name} is too busy for {len(pending)} documents: {busy}"
         )
 
     def _check(self, response: Mapping[str, Any]) -> None:
-        """Raises for one document that was refused; one that was to be removed may be gone already."""
+        """Raise an error for a rejected document. A missing document, or a busy server, is no
+        error.
+        """
         status = response["status"]
         if status < 300 or status in (*BUSY, NOT_FOUND):
             return
-        told = response.get("error")
-        fault = self._explain_error(RequestRefusedError(status, told))
-        if isinstance(fault, StorageFullError):
-            raise fault
+        error = response.get("error")
+        explained = self._explain_error(RequestRefusedError(status, error))
+        if isinstance(explained, StorageFullError):
+            raise explained
         raise PermanentError(
             Reason.INTERNAL_ERROR,
-            f"{self._server_name} cannot take {response['_id']}: {find_reason(told)}",
+            f"{self._server_name} cannot take {response['_id']}: {find_reason(error)}",
         )
 
     def _request(
@@ -347,11 +373,12 @@ class ElasticIndex:
 
 
 class _MissingError(StoreUnavailableError):
-    """An alias or index is not there (any more); it is made anew by the next call."""
+    """Missing alias or index. The next call creates it."""
 
 
 def _parse_buckets(aggregation: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Values, days in their written form, with their counts."""
+    """Return values with their counts; days in their written form."""
     return tuple(
-        (one.get("key_as_string", one["key"]), one["doc_count"]) for one in aggregation["buckets"]
+        (bucket.get("key_as_string", bucket["key"]), bucket["doc_count"])
+        for bucket in aggregation["buckets"]
     )

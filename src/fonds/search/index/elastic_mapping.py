@@ -1,11 +1,14 @@
-"""How a document lies in Elasticsearch or OpenSearch: template, fields, and the way there and back.
+"""Mapping of documents to Elasticsearch and OpenSearch: template, fields, encoding and decoding.
 
-The first seven fields are those of seed 004 with the types story-indexer gives them, so that existing
-clients find what they know; the rest are ours. `*_words` hold the words as `words.py` folds them: both
-servers then find exactly what the embedded index finds, without plugins, at the cost of a second
-inverted index of each text. `*_stems` hold what the forms of words have in common (`word_forms.py`),
-without positions, and `earlier_*` are those of earlier versions of a story. All of these are searched and not
-shown.
+The first seven fields are those of seed 004 with the types of story-indexer, so that existing
+clients work. The other fields are ours:
+
+- `*_words`: words folded as in `words.py`. Both servers then match exactly what the embedded index
+  matches, without plugins, at the cost of a second inverted index of each text.
+- `*_stems`: stems of words (`fonds.text.stems`), without positions.
+- `earlier_*`: the same fields for earlier versions of a story.
+
+These three are searched but not returned.
 """
 
 from __future__ import annotations
@@ -28,19 +31,21 @@ LIST_FIELDS = tuple(
 DERIVED_FIELDS = {
     field.name: field.get_values for field in INDEXED_EXACT_FIELDS if field.get_values is not None
 }
-"""Exact fields that are no attributes of a document."""
+"""Exact fields that are not attributes of a document, with the functions that compute them."""
 ORDER = "order_key"
 DAYS = {
     DateOf.PUBLISHED: "publication_date",
     DateOf.CAPTURED: "captured",
     DateOf.ADDED: "added_day",
 }
-"""The field with the days of each kind; that of `indexed_date` is of its own, as its limits are narrower."""
-MONTHS = {one: f"{one}_month" for one in DateOf}
+"""Field with the days of each kind of date. `indexed_date` has narrower limits, so its days have a
+field of their own.
+"""
+MONTHS = {kind: f"{kind}_month" for kind in DateOf}
 UNSHOWN = (
     *WORD_FIELDS.values(), *STEM_FIELDS.values(), *DERIVED_FIELDS, "added_day", *MONTHS.values(), ORDER
 )  # fmt: skip
-"""What is made of a document for searching it, and not given back."""
+"""Fields computed for searching, which are not returned."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_MAX_CHARS}
 _WORDS = {"type": "text", "analyzer": "whitespace"}
@@ -49,7 +54,7 @@ _STORED_KEYWORD = {"type": "keyword", "index": False, "doc_values": False}
 
 
 def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[str, Any]:
-    """The index template of all indices behind `alias`; without `wildcard` the URL is a keyword."""
+    """Return the template for all indices of `alias`. Without `wildcard`, the URL is a keyword."""
     url = {**_KEYWORD, "type": "wildcard"} if wildcard else _KEYWORD
     properties = {
         "url": url,
@@ -89,11 +94,11 @@ def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) ->
 
 
 FIELDS = frozenset(build_template("", 1, 0, wildcard=False)["template"]["mappings"]["properties"])
-"""What an index must have to be asked by this version."""
+"""Fields that an index needs for this version."""
 
 
 def encode_document(document: IndexDocument) -> dict[str, Any]:
-    """One document as it is sent."""
+    """Encode a document for the server."""
     source: dict[str, Any] = {
         field.name: _to_plain(getattr(document, field.name))
         for field in fields(document)
@@ -101,26 +106,26 @@ def encode_document(document: IndexDocument) -> dict[str, Any]:
     }
     if document.earlier:
         source["earlier"] = [
-            {"sha1hex": one.sha1hex, "captured": one.captured, "title": one.title}
-            for one in document.earlier
+            {"sha1hex": version.sha1hex, "captured": version.captured, "title": version.title}
+            for version in document.earlier
         ]
         source[CUT_VERSIONS] = document.earlier_left_out or None
-    days = {one: day for one in DateOf if (day := document.get_day(one))}
+    days_by_kind = {kind: day for kind in DateOf if (day := document.get_day(kind))}
     return {name: value for name, value in source.items() if value is not None} | {
         **build_words(document),
         **build_earlier_words(document),
         **{name: get_values(document) for name, get_values in DERIVED_FIELDS.items()},
         ORDER: compute_order_key(document.id),
         "added_day": _to_plain(document.get_day(DateOf.ADDED)),
-        **{MONTHS[one]: f"{day.year:04d}-{day.month:02d}" for one, day in days.items()},
+        **{MONTHS[kind]: f"{day.year:04d}-{day.month:02d}" for kind, day in days_by_kind.items()},
     }
 
 
 def decode_document(source: dict[str, Any]) -> IndexDocument:
-    """A document as it was put; `text_content` is empty where it was not asked for."""
+    """Decode a document. `text_content` is empty if it was not requested."""
     day = source.get("publication_date")
-    known = {field.name for field in fields(IndexDocument)}
-    values = {name: value for name, value in source.items() if name in known}
+    field_names = {field.name for field in fields(IndexDocument)}
+    values = {name: value for name, value in source.items() if name in field_names}
     return IndexDocument(
         **{
             "publication_date": None,
@@ -133,8 +138,10 @@ def decode_document(source: dict[str, Any]) -> IndexDocument:
             **({"publication_date": date.fromisoformat(day)} if day else {}),
             **{name: tuple(source.get(name, ())) for name in LIST_FIELDS},
             "date_kind": DateKind(kind) if (kind := source.get("date_kind")) else None,
-            "captured": date.fromisoformat(seen) if (seen := source.get("captured")) else None,
-            "earlier": tuple(EarlierVersion(**one) for one in source.get("earlier", ())),
+            "captured": date.fromisoformat(captured)
+            if (captured := source.get("captured"))
+            else None,
+            "earlier": tuple(EarlierVersion(**version) for version in source.get("earlier", ())),
         }
     )
 

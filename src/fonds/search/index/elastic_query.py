@@ -1,4 +1,4 @@
-"""Turns the tree of a query, and the filters beside it, into the query language of Elasticsearch."""
+"""Translate a query tree and its filters into the query language of Elasticsearch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from fonds.text.stems import Stem, list_search_stems
 from fonds.text.words import is_spaceless, split_words
 
 TITLE_WEIGHT = 5.0
-# What the weaker of title and text adds to the score of the stronger.
+# Share of the weaker of title and text that is added to the score of the stronger.
 TIE_BREAKER = 0.2
 SHARD_VALUES_MAX = 2_000
 MONTHS_MAX = 12_000
@@ -54,7 +54,7 @@ SORTS: dict[str, list[Clause]] = {
 
 
 RISING = {"newest": "desc", "oldest": "asc"}
-DATE_FIELDS = {one.field_name: DAYS[one] for one in DateOf}
+DATE_FIELDS = {kind.field_name: DAYS[kind] for kind in DateOf}
 
 
 def _build_sort(query: SearchQuery) -> list[Clause]:
@@ -64,7 +64,10 @@ def _build_sort(query: SearchQuery) -> list[Clause]:
 
 
 def build_body(query: SearchQuery, tree: Node) -> Clause:
-    """The whole request: hits of one page, counts over all matches. Filters do not change the score."""
+    """Build the request: the hits of one page, and counts over all matches.
+
+    Filters do not change the score.
+    """
     return {
         "query": {"bool": {"must": [_build_clause(tree)], "filter": _build_filters(query)}},
         "from": query.offset,
@@ -85,7 +88,7 @@ def build_body(query: SearchQuery, tree: Node) -> Clause:
 
 
 def _build_counts(values_max: int, query: SearchQuery) -> Clause:
-    """Counts over all matches, by value and by month or day."""
+    """Build the counts over all matches, by value and by month or day."""
     month = MONTHS[query.dates]
     dates = (
         {"field": DAYS[query.dates], "format": "yyyy-MM-dd"}
@@ -111,13 +114,13 @@ def _build_counts(values_max: int, query: SearchQuery) -> Clause:
 
 
 def build_suggestions(word: str) -> Clause:
-    """A request for words of titles and texts like this one, of two faults at most."""
-    asked = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
+    """Build a request for words of titles and texts within two edits of this one."""
+    options = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
     return {
         "size": 0,
         "suggest": {
-            field: {"text": word, "term": {"field": field, "min_word_length": 4, **asked}}
+            field: {"text": word, "term": {"field": field, "min_word_length": 4, **options}}
             for field in fields
         },
     }
@@ -131,8 +134,8 @@ def _build_clause(node: Node) -> Clause:
     if isinstance(node, NumberRange):
         return _make_constant(_build_range(node))
     if isinstance(node, ExactValue):
-        begins = {"prefix": {node.field: {"value": node.value}}}
-        return _make_constant(begins if node.is_prefix else _build_any_of(node.field, [node.value]))
+        prefix = {"prefix": {node.field: {"value": node.value}}}
+        return _make_constant(prefix if node.is_prefix else _build_any_of(node.field, [node.value]))
     if isinstance(node, IdSet):
         return _make_constant(_build_any_of("id", [_clean(id_) for id_ in node.ids]))
     if isinstance(node, OrNode):
@@ -140,9 +143,9 @@ def _build_clause(node: Node) -> Clause:
         return {"bool": {"should": alternatives, "minimum_should_match": 1}}
     if isinstance(node, NotNode):
         return {"bool": {"must": [MATCH_ALL], "must_not": [_build_clause(node.node)]}}
-    wanted = [_build_clause(child) for child in node.nodes if not isinstance(child, NotNode)]
+    required = [_build_clause(child) for child in node.nodes if not isinstance(child, NotNode)]
     excluded = [_build_clause(child.node) for child in node.nodes if isinstance(child, NotNode)]
-    return {"bool": {"must": wanted or [MATCH_ALL], "must_not": excluded}}
+    return {"bool": {"must": required or [MATCH_ALL], "must_not": excluded}}
 
 
 def _make_constant(clause: Clause) -> Clause:
@@ -154,16 +157,16 @@ def _build_term(term: Term) -> Clause:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str, float], Clause]) -> Clause:
-    """The query in the field of a node, or in title and text, where a match in the title weighs more."""
+    """Build the query in the field of a node, or in title and text, where the title weighs more."""
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )
     if node.in_versions:
-        weights |= {EARLIER[field]: EARLIER_WEIGHT * of for field, of in weights.items()}
-    built = [build_in(field, of) for field, of in weights.items()]
-    if len(built) == 1:
-        return built[0]
-    return {"dis_max": {"queries": built, "tie_breaker": TIE_BREAKER}}
+        weights |= {EARLIER[field]: EARLIER_WEIGHT * weight for field, weight in weights.items()}
+    clauses = [build_in(field, weight) for field, weight in weights.items()]
+    if len(clauses) == 1:
+        return clauses[0]
+    return {"dis_max": {"queries": clauses, "tie_breaker": TIE_BREAKER}}
 
 
 def _build_in_field(field: str, term: Term, boost: float) -> Clause:
@@ -172,8 +175,10 @@ def _build_in_field(field: str, term: Term, boost: float) -> Clause:
         return {"prefix": {WORD_FIELDS[field]: {"value": parts[0], "boost": boost}}}
     if len(parts) > 1 or term.is_exact or field not in STEM_FIELDS or is_spaceless(parts[0][0]):
         return _build_phrase(WORD_FIELDS[field], parts, 0, boost)
-    found = [_build_stem(STEM_FIELDS[field], stem, boost) for stem in list_search_stems(term.text)]
-    return {"bool": {"should": found, "minimum_should_match": 1}}
+    clauses = [
+        _build_stem(STEM_FIELDS[field], stem, boost) for stem in list_search_stems(term.text)
+    ]
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
 
 
 def _build_phrase(field: str, parts: Sequence[str], slop: int, boost: float) -> Clause:
@@ -181,12 +186,12 @@ def _build_phrase(field: str, parts: Sequence[str], slop: int, boost: float) -> 
 
 
 def _build_stem(field: str, stem: Stem, boost: float) -> Clause:
-    """Documents with this stem, of the languages it counts in."""
-    having: Clause = {"term": {field: {"value": stem.text, "boost": boost}}}
+    """Match documents with this stem, in the languages where it applies."""
+    with_stem: Clause = {"term": {field: {"value": stem.text, "boost": boost}}}
     if stem.languages is not None:
-        return {"bool": {"must": [having], "filter": [{"terms": {"language": stem.languages}}]}}
-    others = [{"terms": {"language": stem.other_languages}}] if stem.other_languages else []
-    return {"bool": {"must": [having], "must_not": others}}
+        return {"bool": {"must": [with_stem], "filter": [{"terms": {"language": stem.languages}}]}}
+    excluded = [{"terms": {"language": stem.other_languages}}] if stem.other_languages else []
+    return {"bool": {"must": [with_stem], "must_not": excluded}}
 
 
 def _build_near(near: NearWords) -> Clause:
@@ -202,7 +207,7 @@ def _build_near(near: NearWords) -> Clause:
 
 
 def _build_pair(field: str, first: str, other: str, between: int, boost: float) -> Clause:
-    """Both orders by themselves: the servers take an exchange of words for two steps."""
+    """Match both orders separately: the servers count a swap of words as two steps."""
     orders = [
         _build_phrase(field, order, between, boost) for order in ((first, other), (other, first))
     ]
@@ -219,7 +224,7 @@ def _build_range(node: NumberRange) -> Clause:
             name: _format_day(date.fromordinal(max(day, 1))) if day is not None else None
             for name, day in limits.items()
         }
-    return {"range": {field: {name: one for name, one in limits.items() if one is not None}}}
+    return {"range": {field: {name: limit for name, limit in limits.items() if limit is not None}}}
 
 
 def _build_filters(query: SearchQuery) -> list[Clause]:
@@ -241,12 +246,14 @@ def _build_filters(query: SearchQuery) -> list[Clause]:
 
 
 def _build_any_of(field: str, values: list[str]) -> Clause:
-    """Documents with one of these values; of a field some documents do not have, '' asks for those."""
-    having: Clause = {"terms": {field: values}}
+    """Match documents with one of these values. In an optional field, '' matches those without a
+    value.
+    """
+    with_value: Clause = {"terms": {field: values}}
     if field not in OPTIONAL_FIELDS or "" not in values:
-        return having
-    without = {"bool": {"must_not": [{"exists": {"field": field}}]}}
-    return {"bool": {"should": [having, without], "minimum_should_match": 1}}
+        return with_value
+    without_value = {"bool": {"must_not": [{"exists": {"field": field}}]}}
+    return {"bool": {"should": [with_value, without_value], "minimum_should_match": 1}}
 
 
 def _format_day(day: Any) -> str:

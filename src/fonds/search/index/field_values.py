@@ -1,8 +1,9 @@
-"""The values of a field of searches that documents here have, with how many have each.
+"""Find the values of a search field for completion, with the number of documents that have each.
 
-Asked of the index as a search is, so that no value is told which no search finds. Limit: 1,000 values of each
-field, 2,000 themes, a hundred documents for authors and what is stated of rights; a dozen searches that ask
-for no hits.
+Values come from searches of the index, so only values that a search can find are returned.
+
+Limits: 1,000 values per field, 2,000 themes, and 100 documents for authors and for statements of
+rights. Costs up to a dozen searches without hits.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ _VERSIONS = {
     "current": "the newest version",
 }
 Names = Callable[[str, str], str]
-"""How people call a value of a field: itself where they have no other name for it."""
+"""Returns the display name of a field's value; the value itself if it has no other name."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """A value of a field, '' for documents without one; `count` documents have it, None where that was not
-    counted."""
+    """Value of a field; '' means documents without a value.
+
+    `count` documents have it. None means that they were not counted.
+    """
 
     value: str
     name: str
@@ -53,7 +56,7 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueLibrary:
-    """What values are asked of: the index, and all themes; `names` are those people have for values."""
+    """Sources of values: the index, all themes, and display names of values."""
 
     index: Index
     themes: Callable[[], Iterator[NamedTheme]]
@@ -61,8 +64,11 @@ class ValueLibrary:
 
 
 def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """The values of a field of which one may begin with what was `prefix`, in no order; and whether there may
-    be others. None of a field whose values are free."""
+    """Return the values of a field that may begin with `prefix`, unordered, and whether there may
+    be more.
+
+    A field with free values has none.
+    """
     index = library.index
     name = get_field(field).query_name
     match get_field(field).values:
@@ -71,8 +77,8 @@ def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[Kn
         case ValueSource.DOMAINS:
             return _list_domains(index, prefix)
         case ValueSource.SITES:
-            known, is_cut = _list_domains(index, prefix)
-            return [*known, *_find_host_value(index, prefix, known)], is_cut
+            domains, is_cut = _list_domains(index, prefix)
+            return [*domains, *_find_host_value(index, prefix, domains)], is_cut
         case ValueSource.YEARS:
             return _list_years(index), False
         case ValueSource.STATUSES:
@@ -89,25 +95,33 @@ def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[Kn
 
 
 def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValue]:
-    """The values that begin with what was typed, or whose name does, then those with a word in them that
-    does, case and accents aside; of each the values most documents have come first."""
+    """Return the values that match what was typed, ignoring case and accents.
+
+    First come those whose value or name begins with it, then those that contain a word that does.
+    Within each group, the values of the most documents come first.
+    """
     ranked = [(_rank_value(value, prefix.strip()), value) for value in values]
-    found = [(rank, one) for rank, one in ranked if rank is not None]
-    found.sort(key=lambda each: (each[0], -(each[1].count or 0), not each[1].value, each[1].value))
-    return [one for _, one in found]
+    matches = [(rank, match) for rank, match in ranked if rank is not None]
+    matches.sort(
+        key=lambda each: (each[0], -(each[1].count or 0), not each[1].value, each[1].value)
+    )
+    return [match for _, match in matches]
 
 
 def _rank_value(value: KnownValue, prefix: str) -> int | None:
-    """0, 1, or None for one that is not meant; accents and words count where nothing but words is said."""
+    """Return 0 for a match at the beginning, 1 for a match in a word, or None.
+
+    Accents and words are compared only if `prefix` has nothing but words.
+    """
     texts = [value.value or "none", value.name]
     if any(text.casefold().startswith(prefix.casefold()) for text in texts):
         return 0
     if not _WORDS.fullmatch(prefix):
         return None
     folded, parts = " ".join(split_words(prefix)), [split_words(text) for text in texts]
-    if any(" ".join(some).startswith(folded) for some in parts):
+    if any(" ".join(words).startswith(folded) for words in parts):
         return 0
-    return 1 if any(part.startswith(folded) for some in parts for part in some) else None
+    return 1 if any(part.startswith(folded) for words in parts for part in words) else None
 
 
 def _search_all(index: Index, text: str = "") -> SearchResults:
@@ -121,38 +135,43 @@ def _count_total(index: Index, text: str) -> int:
 def _list_facet_values(
     library: ValueLibrary, name: str, prefix: str
 ) -> tuple[list[KnownValue], bool]:
-    """Those documents have; of kinds the others too, of languages those that begin with what was typed."""
-    found = _search_all(library.index)
-    counts = dict(found.facets.get(EXACT_FIELDS[name], ()))
+    """Return the values of documents.
+
+    Kinds without documents are included, and languages if something was typed.
+    """
+    results = _search_all(library.index)
+    counts = dict(results.facets.get(EXACT_FIELDS[name], ()))
     if name == "kind":
         counts = {**dict.fromkeys(map(str, SEARCHED_KINDS), 0), **counts}
     if name == "language" and prefix.strip():
-        named = [code for code in sorted(ISO_639_1) if library.names(name, code) != code]
-        counts = {**dict.fromkeys(named, 0), **counts}
-    known = [
+        codes = [code for code in sorted(ISO_639_1) if library.names(name, code) != code]
+        counts = {**dict.fromkeys(codes, 0), **counts}
+    values = [
         KnownValue(value, library.names(name, value), count) for value, count in counts.items()
     ]
-    return known, found.beyond.get(EXACT_FIELDS[name], 0) > 0
+    return values, results.beyond.get(EXACT_FIELDS[name], 0) > 0
 
 
 def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Where there are more than can be counted at once, those in whose addresses stands what was typed."""
-    every = _search_all(index)
-    counts, is_cut = dict(every.facets.get(DOMAIN, ())), every.beyond.get(DOMAIN, 0) > 0
-    begins, narrowed = prefix.strip().casefold(), _build_url_query(prefix)
+    """Return the domains. If there are too many to count at once, add those whose addresses contain
+    what was typed.
+    """
+    results = _search_all(index)
+    counts, is_cut = dict(results.facets.get(DOMAIN, ())), results.beyond.get(DOMAIN, 0) > 0
+    folded, narrowed = prefix.strip().casefold(), _build_url_query(prefix)
     if is_cut and narrowed:
-        found = _search_all(index, narrowed)
-        some = {
+        matches = _search_all(index, narrowed)
+        added = {
             domain: count
-            for domain, count in found.facets.get(DOMAIN, ())
-            if domain.startswith(begins)
+            for domain, count in matches.facets.get(DOMAIN, ())
+            if domain.startswith(folded)
         }
-        counts, is_cut = {**some, **counts}, found.beyond.get(DOMAIN, 0) > 0
+        counts, is_cut = {**added, **counts}, matches.beyond.get(DOMAIN, 0) > 0
     return [KnownValue(value, value or "none", count) for value, count in counts.items()], is_cut
 
 
 def _build_url_query(prefix: str) -> str:
-    """A search for the addresses with what was typed in them; '' where it is too short for one."""
+    """Return a query for addresses that contain what was typed; '' if it is too short."""
     parts = split_words(prefix)
     if len(parts) > 1:
         return f'url:"{parts[0]}"'
@@ -161,48 +180,55 @@ def _build_url_query(prefix: str) -> str:
 
 
 def _find_host_value(index: Index, prefix: str, values: Iterable[KnownValue]) -> list[KnownValue]:
-    """What was typed, where it is a host documents lie under: hosts within a domain are not counted."""
+    """Return what was typed if it is a host with documents, because hosts within a domain are not
+    counted.
+    """
     host = prefix.strip().casefold()
-    put = format_value("site", host) if host else None
-    if put is None or any(value.value == host for value in values):
+    query_value = format_value("site", host) if host else None
+    if query_value is None or any(value.value == host for value in values):
         return []
-    count = _count_total(index, f"site:{put}")
+    count = _count_total(index, f"site:{query_value}")
     return [KnownValue(host, host, count)] if count else []
 
 
 def _list_years(index: Index) -> list[KnownValue]:
-    found = _search_all(index)
+    results = _search_all(index)
     counts: Counter[str] = Counter()
-    for month, count in found.dates:
+    for month, count in results.dates:
         counts[month[:4]] += count
-    counts[""] = found.undated
+    counts[""] = results.undated
     return [KnownValue(year, year or "none", count) for year, count in counts.items() if count]
 
 
 def _list_statuses(index: Index) -> list[KnownValue]:
-    """Those of files of which something was kept: nothing else is in the index."""
-    kept = [one for one in PdfStatus if one.reason is None]
-    return [KnownValue(one, one.explanation, _count_total(index, f"status:{one}")) for one in kept]
+    """Return the statuses of files that were kept; others are not in the index."""
+    statuses = [status for status in PdfStatus if status.reason is None]
+    return [
+        KnownValue(status, status.explanation, _count_total(index, f"status:{status}"))
+        for status in statuses
+    ]
 
 
 def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
-    """Themes by their labels; with the collection before it where another theme may have the same."""
-    read = list(islice(library.themes(), THEMES_MAX + 1))
-    is_cut = len(read) > THEMES_MAX
+    """Return themes by label, with the collection in front if another theme may have the same
+    label.
+    """
+    first_themes = list(islice(library.themes(), THEMES_MAX + 1))
+    is_cut = len(first_themes) > THEMES_MAX
     themes: dict[tuple[str, str], NamedTheme] = {}
-    for one in read[:THEMES_MAX]:
-        themes.setdefault((one.collection, one.label.casefold()), one)
+    for theme in first_themes[:THEMES_MAX]:
+        themes.setdefault((theme.collection, theme.label.casefold()), theme)
     labels = Counter(label for _, label in themes)
-    found = []
-    for (collection, label), one in themes.items():
+    values = []
+    for (collection, label), theme in themes.items():
         is_alone = labels[label] == 1 and not is_cut
-        value = one.label if is_alone else f"{collection}/{one.label}"
-        found.append(KnownValue(value, f"{one.label} in {collection}", one.size))
-    return found, is_cut
+        value = theme.label if is_alone else f"{collection}/{theme.label}"
+        values.append(KnownValue(value, f"{theme.label} in {collection}", theme.size))
+    return values, is_cut
 
 
 def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Authors or holders of the documents that are found first by what was typed of a name."""
+    """Return the authors or holders of the first documents that match the typed part of a name."""
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:
         return [], False
@@ -210,29 +236,33 @@ def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue]
 
 
 def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Values that begin with what was typed, of the documents that are found first by it; and that there
-    are documents without."""
+    """Return values that begin with what was typed, from the first documents that match, and
+    "none".
+    """
     start = "".join(prefix.split()).strip('"*').lower()
     is_plain = len(start) >= VALUE_PREFIX_MIN_CHARS and _BARE.fullmatch(start)
     text = f"{field}:{start}*" if is_plain else f"-{field}:none"
-    known, is_cut = _count_first_values(index, text, field)
-    return [*known, KnownValue("", "none", None)], is_cut
+    values, is_cut = _count_first_values(index, text, field)
+    return [*values, KnownValue("", "none", None)], is_cut
 
 
 def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownValue], bool]:
-    """The values in this field of the documents found first, with how many of these have each; and whether
-    there are more documents."""
+    """Return the values in this field of the first documents found, with the number of these
+    documents.
+
+    Also returns whether there are more documents.
+    """
     query = SearchQuery(
         text, count_max=DOCUMENTS_SEARCHED_MAX, facet_values_max=0, with_snippets=False
     )
-    found = index.search(query)
+    results = index.search(query)
     counts: Counter[str] = Counter()
-    for hit in found.hits:
+    for hit in results.hits:
         counts.update(set(get_field(name).read(hit.document)))
-    is_cut = found.total > len(found.hits)
+    is_cut = results.total > len(results.hits)
     return [KnownValue(value, value, count) for value, count in counts.items()], is_cut
 
 
 def count_value(index: Index, field: str, value: KnownValue, put: str) -> KnownValue:
-    """The same with how many of all documents have this value."""
+    """Return the value with the number of all documents that have it."""
     return replace(value, count=_count_total(index, f"{field}:{put}"))

@@ -1,4 +1,4 @@
-"""Picks the passage of a text to show under a hit, and marks in it what was looked for."""
+"""Choose the passages of a text to show for a hit, and mark the matches in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fonds.text.words import (
 PASSAGE_CHARACTERS = 240
 LEAD_CHARACTERS = 60
 STRETCH_CHARACTERS = 60
-"""So much further a passage goes at either end for the sake of a whole sentence."""
+"""Maximum characters that a passage is extended at either end to complete a sentence."""
 WINDOW_CHARACTERS = 20_000
 MARKS_MAX = 500
 PASSAGES_MAX, EXTRA_WINDOWS = 3, 1
@@ -37,7 +37,7 @@ _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 def build_hit(
     document: IndexDocument, text: str, score: float, tree: Node, *, with_snippets: bool
 ) -> Hit:
-    """A found document with what is shown of it."""
+    """Return the hit for a document, with snippets if requested."""
     if not with_snippets:
         return Hit(document, score)
     language = document.language
@@ -54,40 +54,44 @@ def build_hit(
 def find_passages(
     text: str, terms: Sequence[Term], language: str | None = None
 ) -> tuple[Snippet, ...]:
-    """Up to three stretches of `text` where most of `terms` stand together, the densest first; or its
-    beginning without marks. Words are found in the forms they have in `language`.
+    """Return up to three passages of `text` with the most different `terms`, the densest first.
 
-    Runs of blanks and control characters become one space. Only the first 2,000,000 characters are
-    looked through, and no further than 20,000 behind the first match.
+    Without matches, the beginning of the text is returned without marks. Words match in the forms
+    they have in `language`. Whitespace and control characters are collapsed to one space. Only the
+    first 2,000,000 characters are searched, and at most 20,000 more after the window with the first
+    match.
     """
-    wanted = _WordMatcher(terms, language)
-    shown: list[tuple[int, Snippet]] = []
-    at = more = 0
-    whole = compose_text(text[:SCANNED_MAX_CHARS])
-    for window in _iter_windows(whole) if terms else ():
-        found = wanted.find_matches(window)
-        while found and len(shown) < PASSAGES_MAX:
-            start, end, marked, snippet = _cut_passage(window, found)
-            shown.append((at + marked, snippet))
-            found = [one for one in found if one[1] <= start or one[0] >= end]
-        more += bool(shown)
-        if more > EXTRA_WINDOWS or len(shown) == PASSAGES_MAX:
+    matcher = _WordMatcher(terms, language)
+    passages: list[tuple[int, Snippet]] = []
+    offset = windows_after = 0
+    composed = compose_text(text[:SCANNED_MAX_CHARS])
+    for window in _iter_windows(composed) if terms else ():
+        matches = matcher.find_matches(window)
+        while matches and len(passages) < PASSAGES_MAX:
+            start, end, marked, snippet = _cut_passage(window, matches)
+            passages.append((offset + marked, snippet))
+            matches = [match for match in matches if match[1] <= start or match[0] >= end]
+        windows_after += bool(passages)
+        if windows_after > EXTRA_WINDOWS or len(passages) == PASSAGES_MAX:
             break
-        at += len(window)
-    if not shown:
+        offset += len(window)
+    if not passages:
         return (_build_beginning(text),)
-    return tuple(_set_page(whole, place, one) for place, one in shown)
+    return tuple(_set_page(composed, place, match) for place, match in passages)
 
 
 def find_passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
-    """The first of the passages."""
+    """Return the best passage. See `find_passages`."""
     return find_passages(text, terms, language)[0]
 
 
 def find_title_marks(
     title: str, terms: Sequence[Term], language: str | None
 ) -> tuple[tuple[int, int], ...]:
-    """(start, end) of the words of `terms` in a title as it is kept; none where accents stand apart in it."""
+    """Return (start, end) of the words of `terms` in a stored title.
+
+    Empty if the title has decomposed accents.
+    """
     if not terms or compose_text(title) != title:
         return ()
     return tuple(
@@ -96,33 +100,39 @@ def find_title_marks(
 
 
 def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
-    """What gives (start, end) of all that a query looks for in a text whose accents are composed, as words of
-    it in `language`; of every 20,000 characters the first 500, and none behind the first 2,000,000.
+    """Return a function that finds all matches of a query in a text, as (start, end).
 
-    Raises QueryError for a query that cannot be understood.
+    Accents in the text must be composed. Words match in the forms they have in `language`. Up to
+    500 matches per 20,000 characters are found, and none after the first 2,000,000.
+
+    Raises QueryError for a query that cannot be parsed.
     """
     terms = list_wanted_terms(parse(query))
 
     def marks(text: str) -> list[tuple[int, int]]:
-        wanted, found, at = _WordMatcher(terms, language), [], 0
+        matcher, matches, offset = _WordMatcher(terms, language), [], 0
         for window in _iter_windows(text[:SCANNED_MAX_CHARS]) if terms else ():
-            found += [(at + start, at + end) for start, end, _ in wanted.find_matches(window)]
-            at += len(window)
-        return found
+            matches += [
+                (offset + start, offset + end) for start, end, _ in matcher.find_matches(window)
+            ]
+            offset += len(window)
+        return matches
 
     return marks
 
 
 def count_terms(terms: Sequence[Term], title: str, text: str, language: str | None) -> int:
-    """How many of the first 20 `terms` stand in a title or text, in the forms they have in `language`; of the
-    text the first 2,000,000 characters are looked through."""
-    left = [_WordMatcher([term], language) for term in terms[:TERMS_MAX]]
-    count = len(left)
+    """Return how many of the first 20 `terms` occur in a title or text.
+
+    Words match in the forms they have in `language`. The first 2,000,000 characters are searched.
+    """
+    missing = [_WordMatcher([term], language) for term in terms[:TERMS_MAX]]
+    count = len(missing)
     for window in (title, *_iter_windows(compose_text(text[:SCANNED_MAX_CHARS]))):
-        left = [one for one in left if not one.find_matches(window)]
-        if not left:
+        missing = [matcher for matcher in missing if not matcher.find_matches(window)]
+        if not missing:
             break
-    return count - len(left)
+    return count - len(missing)
 
 
 def _set_page(text: str, start: int, snippet: Snippet) -> Snippet:
@@ -132,7 +142,7 @@ def _set_page(text: str, start: int, snippet: Snippet) -> Snippet:
 
 
 class _WordMatcher:
-    """What is looked for: words as they are written, and the stems of those that may have any form."""
+    """Matches words as they are written, and the stems of words that may have any form."""
 
     def __init__(self, terms: Sequence[Term], language: str | None) -> None:
         self._written = {(tuple(split_words(term.text)), term.is_prefix) for term in terms}
@@ -143,7 +153,7 @@ class _WordMatcher:
         self._any_beginning = self._language in CHANGE_BEGINNINGS
 
     def find_matches(self, window: str) -> list[tuple[int, int, str]]:
-        """(start, end, folded words) of what was found, in characters of the window."""
+        """Return (start, end, folded words) of the matches, in characters of the window."""
         pattern = _build_pattern(
             self._written | {((form,), False) for form in self._find_forms(window)}
         )
@@ -161,7 +171,7 @@ class _WordMatcher:
 
 
 def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
-    """Matches any of these words in folded text between spaces; the longest first."""
+    """Build a pattern for any of these words in folded text between spaces, the longest first."""
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
         for parts, prefix in sorted(words, key=lambda item: (-len(item[0]), item))
@@ -171,7 +181,7 @@ def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] 
 
 
 def _iter_windows(text: str) -> Iterator[str]:
-    """Pieces of the text that do not cut a word, unless it is very long."""
+    """Yield pieces of the text without cutting a word, unless it is very long."""
     start = 0
     while start < len(text):
         end = min(start + WINDOW_CHARACTERS, len(text))
@@ -183,7 +193,7 @@ def _iter_windows(text: str) -> Iterator[str]:
 
 
 def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int, str]]:
-    """(start, end, folded words) of what was found, in characters of the window."""
+    """Return (start, end, folded words) of the matches, in characters of the window."""
     folded = f" {fold_text(window)} "
     spans = []
     for match in pattern.finditer(folded):
@@ -196,9 +206,9 @@ def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int,
 
 
 def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """The same spans in characters of the window, from those of the folded window.
+    """Convert spans in the folded window to characters of the window.
 
-    One character may fold to several words (as ㍿ does): it is marked once.
+    One character may fold to several words, as ㍿ does. It is marked once.
     """
     origin = [
         position
@@ -206,80 +216,95 @@ def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tu
         for _ in range(measure_folded_length(character))
     ]
     unfolded: list[tuple[int, int, str]] = []
-    for start, end, found in spans:
+    for start, end, words in spans:
         if not unfolded or origin[start] >= unfolded[-1][1]:
-            unfolded.append((origin[start], origin[end - 1] + 1, found))
+            unfolded.append((origin[start], origin[end - 1] + 1, words))
     return unfolded
 
 
 def _cut_passage(
     window: str, matches: Sequence[tuple[int, int, str]]
 ) -> tuple[int, int, int, Snippet]:
-    """The passage around the densest place, its blanks tidied and the marks moved with them; and from where
-    to where in the window it lies, and where its densest place begins.
+    """Return the passage around the densest match, with its whitespace collapsed and its marks
+    adjusted.
+
+    The numbers are start and end of the passage and the start of the densest match, in the window.
     """
     best_start, best_end, _ = matches[
         max(range(len(matches)), key=lambda n: _count_distinct(matches, n))
     ]
-    wanted = max(0, min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS))
-    start, begins = _begin(window, wanted, best_start)
-    dense = wanted + PASSAGE_CHARACTERS
-    held = max(
-        (right for left, right, _ in matches if left >= best_start and right <= dense), default=0
+    target_start = max(0, min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS))
+    start, at_sentence_start = _begin(window, target_start, best_start)
+    target_end = target_start + PASSAGE_CHARACTERS
+    last_match_end = max(
+        (right for left, right, _ in matches if left >= best_start and right <= target_end),
+        default=0,
     )
-    end, ends = _find_passage_end(window, start, max(best_end, held))
-    inside = [
+    end, at_sentence_end = _find_passage_end(window, start, max(best_end, last_match_end))
+    edges_in_window = [
         edge
         for left, right, _ in matches
         if start <= left and right <= end
         for edge in (left, right)
     ]
-    pieces = [_clean(window[left:right]) for left, right in pairwise([start, *inside, end])]
+    pieces = [
+        _clean(window[left:right]) for left, right in pairwise([start, *edges_in_window, end])
+    ]
     pieces[0], pieces[-1] = pieces[0].lstrip(), pieces[-1].rstrip()
     edges = [0, *accumulate(map(len, pieces))]
     marks = tuple((edges[n], edges[n + 1]) for n in range(1, len(pieces), 2))
-    snippet = Snippet("".join(pieces), marks, begins_within=not begins, ends_within=not ends)
+    snippet = Snippet(
+        "".join(pieces), marks, begins_within=not at_sentence_start, ends_within=not at_sentence_end
+    )
     return start, end, best_start, snippet
 
 
 def _begin(window: str, target_position: int, latest: int) -> tuple[int, bool]:
-    """Where a passage begins, and whether a sentence begins there: one that does so near
-    `target_position`, else the first word behind it, at `latest` at the latest."""
+    """Return the start of a passage, and whether a sentence starts there.
+
+    Prefers a sentence start near `target_position`, else takes the next word start. Never later
+    than `latest`.
+    """
     if target_position <= 0:
         return 0, True
     near = iter_sentence_ends(window, max(0, target_position - STRETCH_CHARACTERS), latest)
-    begins = [begin for _, begin in near if begin <= latest]
+    starts = [begin for _, begin in near if begin <= latest]
     if target_position <= STRETCH_CHARACTERS:
-        begins.append(0)
-    if begins:
-        return min(begins, key=lambda begin: abs(begin - target_position)), True
+        starts.append(0)
+    if starts:
+        return min(starts, key=lambda begin: abs(begin - target_position)), True
     return _find_word_start(window, target_position, latest), False
 
 
 def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool]:
-    """Where a passage ends that began at `start`, and whether a sentence ends there; `earliest` at least."""
-    wanted = max(start + PASSAGE_CHARACTERS, earliest)
-    if wanted >= len(window):
+    """Return the end of a passage that starts at `start`, and whether a sentence ends there.
+
+    Never earlier than `earliest`.
+    """
+    target_end = max(start + PASSAGE_CHARACTERS, earliest)
+    if target_end >= len(window):
         return len(window), True
-    latest = wanted + STRETCH_CHARACTERS
+    latest = target_end + STRETCH_CHARACTERS
     least = max(earliest, start + PASSAGE_CHARACTERS // 2)
     near = iter_sentence_ends(window, least, min(latest, len(window)))
     ends = [end for end, _ in near if end >= least]
     if len(window) <= latest:
         ends.append(len(window))
     if ends:
-        return min(ends, key=lambda end: abs(end - wanted)), True
-    return _find_word_end(window, wanted, earliest), False
+        return min(ends, key=lambda end: abs(end - target_end)), True
+    return _find_word_end(window, target_end, earliest), False
 
 
 def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
-    """How many different things lie in a passage that begins shortly before the one at `first`."""
+    """Count the distinct matches in a passage that starts shortly before the match at `first`."""
     limit = matches[first][0] + PASSAGE_CHARACTERS - LEAD_CHARACTERS
-    return len({what for _, end, what in takewhile(lambda span: span[1] <= limit, matches[first:])})
+    return len(
+        {words for _, end, words in takewhile(lambda span: span[1] <= limit, matches[first:])}
+    )
 
 
 def _find_word_start(window: str, target_position: int, latest: int) -> int:
-    """The start of the first word that begins behind `target_position`, at `latest` at the latest."""
+    """Return the start of the first word after `target_position`, at most `latest`."""
     if target_position <= 0:
         return 0
     blank = _BLANKS.search(window, target_position - 1, latest)
@@ -287,7 +312,7 @@ def _find_word_start(window: str, target_position: int, latest: int) -> int:
 
 
 def _find_word_end(window: str, target_position: int, earliest: int) -> int:
-    """The end of the last word that ends before `target_position`, at `earliest` at the earliest."""
+    """Return the end of the last word before `target_position`, at least `earliest`."""
     if target_position >= len(window):
         return len(window)
     blanks = [blank.start() for blank in _BLANKS.finditer(window, earliest, target_position + 1)]
@@ -295,9 +320,9 @@ def _find_word_end(window: str, target_position: int, earliest: int) -> int:
 
 
 def _build_beginning(text: str) -> Snippet:
-    looked = compose_text(text[: 20 * PASSAGE_CHARACTERS]).lstrip()
-    end, ends = _find_passage_end(looked, 0, 0)
-    return Snippet(_clean(looked[:end]).strip(), ends_within=not ends)
+    beginning = compose_text(text[: 20 * PASSAGE_CHARACTERS]).lstrip()
+    end, at_sentence_end = _find_passage_end(beginning, 0, 0)
+    return Snippet(_clean(beginning[:end]).strip(), ends_within=not at_sentence_end)
 
 
 def _clean(piece: str) -> str:

@@ -1,4 +1,6 @@
-"""What is told of a search that found nothing: which value or word of it no document has, what was meant."""
+"""Explain a search that found nothing: values and words that no document has, and what may be
+meant.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from fonds.search.query.tree import (
 from fonds.text.words import normalize_text, split_words
 
 TERMS_MAX = 20
-"""So many values, and so many words, are looked up for one search."""
+"""Maximum values, and maximum words, looked up for one search."""
 
 _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.items())}
 
@@ -33,9 +35,11 @@ _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.
 def add_notes(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """The results; when nothing was found, with a sentence for each value and each word asked for that no
-    document has, and the nearest there is; `meant` is then the query with these words in it. How many stories
-    match in an earlier version is counted. Searches that ask for no hits, or no notes, are left as they are.
+    """Return the results, with notes if nothing was found.
+
+    There is a note for each value and word that no document has, with the nearest existing one.
+    `meant` is the query with these words. Stories that match in an earlier version are counted.
+    Searches that request no hits or no notes are returned unchanged.
     """
     if results.total or not (query.count_max and query.with_notes):
         return results
@@ -43,24 +47,32 @@ def add_notes(
         tree = parse_query(replace(query, match=MatchMode.EXACT))
     results = _add_earlier_count(results, index, query, tree)
     notes = [*_iter_value_notes(index, query, tree)]
-    meant = _add_word_notes(index, query.text, tree, notes, in_earlier=results.earlier_count > 0)
+    corrected = _add_word_notes(
+        index, query.text, tree, notes, in_earlier=results.earlier_count > 0
+    )
     if not notes and _is_filtered(query):
         notes += _iter_filter_notes(index, query)
     elif not (notes or results.earlier_count) and isinstance(tree, AndNode) and tree.nodes:
         notes.append("Each part of this is found by itself, but no document has all of it.")
-    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+    return replace(results, notes=notes, meant=corrected if corrected != query.text else None)
 
 
 def _add_word_notes(
     index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool
 ) -> str:
-    """Add a note for each word no document has, and return the query with the nearest ones in their places.
-    `in_earlier`: all words are in earlier versions, which is told elsewhere."""
-    meant = text
+    """Add a note for each word that no document has. Return the query with the nearest existing
+    words.
+
+    With `in_earlier`, earlier versions have all words, which another note states.
+    """
+    corrected = text
     required = _list_required_terms(tree)
-    telling = list(drop_stop_words(required))
-    for term in [*telling, *(one for one in required if one not in telling)][:TERMS_MAX]:
-        if notes and term not in telling:
+    content_terms = list(drop_stop_words(required))
+    for term in [
+        *content_terms,
+        *(term_left for term_left in required if term_left not in content_terms),
+    ][:TERMS_MAX]:
+        if notes and term not in content_terms:
             break
         if _count(index, format_term(term), in_versions=term.in_versions):
             continue
@@ -71,23 +83,23 @@ def _add_word_notes(
                 )
             continue
         near = _find_similar_word(index, term)
-        told = f"; did you mean “{near}”?" if near else "."
-        notes.append(f"No document here has {_format_short_term(term)}{told}")
+        ending = f"; did you mean “{near}”?" if near else "."
+        notes.append(f"No document here has {_format_short_term(term)}{ending}")
         if near:
-            meant = _replace_word(meant, term.text, near)
-    return meant
+            corrected = _replace_word(corrected, term.text, near)
+    return corrected
 
 
 def _add_earlier_count(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """The results with how many stories match in an earlier version."""
+    """Return the results with the number of stories that match in an earlier version."""
     if not query.text.strip() or is_in_versions(tree):
         return results
-    asked = replace(
+    version_query = replace(
         query, in_versions=True, offset=0, after=None, count_max=0, facet_values_max=0, sort="score"
     )
-    count = index.search(asked).total
+    count = index.search(version_query).total
     text = add_all_versions(query.text) if count else None
     return replace(results, earlier_count=count, earlier_text=text)
 
@@ -97,7 +109,7 @@ def _format_story_count(count: int) -> str:
 
 
 def format_term(term: Term) -> str:
-    """A term as a query of its own."""
+    """Return a term as a query of its own."""
     name = f"{_NAMES[term.field]}:" if term.field else ""
     plain = " ".join(normalize_text(term.text).split())
     if term.is_prefix:
@@ -108,13 +120,13 @@ def format_term(term: Term) -> str:
 
 
 def _format_short_term(term: Term) -> str:
-    """A term as a note names it: as it was typed, without the punctuation behind it."""
-    asked, typed = format_term(term), term.text.rstrip(".,;:!?…")
-    return f"“{typed}”" if asked == typed.lower() else asked
+    """Return a term as a note quotes it: as typed, without trailing punctuation."""
+    query, typed = format_term(term), term.text.rstrip(".,;:!?…")
+    return f"“{typed}”" if query == typed.lower() else query
 
 
 def _list_required_terms(tree: Node) -> list[Term]:
-    """The terms every found document must have."""
+    """Return the terms that every matching document must have."""
     if isinstance(tree, Term):
         return [tree]
     if isinstance(tree, AndNode):
@@ -128,7 +140,9 @@ def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
 
 
 def _find_similar_word(index: Index, term: Term) -> str | None:
-    """The likeliest of the index's own words that is written almost like this one, if it finds anything."""
+    """Return the most likely indexed word that is spelled almost like this one and matches a
+    document.
+    """
     parts = split_words(term.text)
     if (
         len(parts) != 1
@@ -143,33 +157,35 @@ def _find_similar_word(index: Index, term: Term) -> str | None:
 
 
 def _replace_word(text: str, bad: str, good: str) -> str:
-    """The query with a word put right where it stands first by itself."""
+    """Replace the first occurrence of a word in a query."""
     return re.sub(rf"(?<!\w){re.escape(bad)}(?!\w)", lambda _: good, text, count=1)
 
 
 def _is_filtered(query: SearchQuery) -> bool:
-    limited = query.kinds, query.languages, query.domains, query.collections, query.ids
-    return any(limited) or bool(query.date_from or query.date_to or query.undated)
+    filters = query.kinds, query.languages, query.domains, query.collections, query.ids
+    return any(filters) or bool(query.date_from or query.date_to or query.undated)
 
 
 def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
-    alone = SearchQuery(
+    unfiltered = SearchQuery(
         query.text, count_max=0, facet_values_max=0, match=query.match, themes=query.themes
     )
-    count = index.search(alone).total
+    count = index.search(unfiltered).total
     if count:
         yield f"Without the filters {count:,} would be found."
 
 
 def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
-    """A sentence for each kind, language, domain and collection in a query that no document has."""
-    asked = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
-    missing = [(field, value) for field, value in asked if not _has(index, field, value)]
+    """Yield a sentence for each kind, language, domain and collection in a query that no document
+    has.
+    """
+    filters = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
+    missing = [(field, value) for field, value in filters if not _has(index, field, value)]
     if not missing:
         return
-    known = index.search(SearchQuery(count_max=0, facet_values_max=FACET_VALUES_MAX)).facets
+    facets = index.search(SearchQuery(count_max=0, facet_values_max=FACET_VALUES_MAX)).facets
     for field, value in missing:
-        yield _format_note(FACET_FIELDS[field], value, [name for name, _ in known.get(field, ())])
+        yield _format_note(FACET_FIELDS[field], value, [name for name, _ in facets.get(field, ())])
 
 
 def _iter_filter_values(query: SearchQuery, tree: Node) -> Iterator[tuple[str, str]]:
@@ -182,24 +198,24 @@ def _iter_filter_values(query: SearchQuery, tree: Node) -> Iterator[tuple[str, s
 
 def _has(index: Index, field: str, value: str) -> bool:
     count_only = SearchQuery(count_max=0, facet_values_max=0)
-    alone = {
+    filtered = {
         "kind": lambda: replace(count_only, kinds=[Kind(value)]),
         "language": lambda: replace(count_only, languages=[value]),
         "canonical_domain": lambda: replace(count_only, domains=[value]),
         "collection": lambda: replace(count_only, collections=[value]),
     }[field]()
-    return index.search(alone).total > 0
+    return index.search(filtered).total > 0
 
 
 def _format_note(word: str, value: str, known_values: list[str]) -> str:
     if not value:
         return f"No document here is without a {word}."
     near = find_nearest_name(value, known_values)
-    meant = f"; did you mean “{near}”?" if near else "."
-    return f"No document here has the {word} “{value}”{meant}"
+    ending = f"; did you mean “{near}”?" if near else "."
+    return f"No document here has the {word} “{value}”{ending}"
 
 
-# Words that are written almost alike: by letters exchanged, left out, put in or swapped with the next.
+# Similar spelling: letters exchanged, left out, inserted or swapped with the next.
 
 
 ALIKE_MAX = 5
@@ -207,40 +223,52 @@ WORD_MIN_CHARS, WORD_MAX_CHARS = 4, 40
 
 
 def get_max_edits(word: str) -> int:
-    """How many faults may lie between a word and those like it: none in words too short or too long."""
+    """Return the maximum edits between a word and similar ones; 0 if it is too short or too long."""
     if not WORD_MIN_CHARS <= len(word) <= WORD_MAX_CHARS:
         return 0
     return 1 if len(word) < 2 * WORD_MIN_CHARS else 2
 
 
 def rank_similar(word: str, increment: Iterable[tuple[str, int]]) -> list[str]:
-    """Of words with their counts those most like `word`, at most five: with fewest faults, then the
-    most frequent.
+    """Return the words most like `word`, at most five: fewest edits first, then the most frequent.
+
+    The other parameter gives words with their counts.
     """
     allowed = get_max_edits(word)
     ranked = sorted(
-        (found, -count, other)
+        (edits, -count, other)
         for other, count in Counter(dict(increment)).items()
         if other != word
         and abs(len(other) - len(word)) <= allowed
-        and 0 < (found := count_edits(word, other)) <= allowed
+        and 0 < (edits := count_edits(word, other)) <= allowed
     )
     return [other for _, _, other in ranked[:ALIKE_MAX]]
 
 
 def count_edits(first: str, other: str) -> int:
-    """The fewest letters exchanged, left out, put in or swapped that make one of the other.
+    """Return the minimum number of letters exchanged, left out, inserted or swapped between two
+    words.
 
-    Source: the restricted distance of Damerau and Levenshtein; in time the product of the lengths.
+    Source: the restricted Damerau-Levenshtein distance. Time is proportional to the product of the
+    lengths.
     """
-    before: list[int] = []
-    last = list(range(len(other) + 1))
+    row_before_last: list[int] = []
+    last_row = list(range(len(other) + 1))
     for row, letter in enumerate(first, 1):
-        this = [row]
-        for column, against in enumerate(other, 1):
-            cost = min(last[column] + 1, this[-1] + 1, last[column - 1] + (letter != against))
-            if row > 1 and column > 1 and letter == other[column - 2] and first[row - 2] == against:
-                cost = min(cost, before[column - 2] + 1)
-            this.append(cost)
-        before, last = last, this
-    return last[-1]
+        current_row = [row]
+        for column, other_letter in enumerate(other, 1):
+            cost = min(
+                last_row[column] + 1,
+                current_row[-1] + 1,
+                last_row[column - 1] + (letter != other_letter),
+            )
+            if (
+                row > 1
+                and column > 1
+                and letter == other[column - 2]
+                and first[row - 2] == other_letter
+            ):
+                cost = min(cost, row_before_last[column - 2] + 1)
+            current_row.append(cost)
+        row_before_last, last_row = last_row, current_row
+    return last_row[-1]

@@ -1,4 +1,4 @@
-"""The full-text index in a folder of this machine, by the tantivy library."""
+"""Port Index in a folder on this machine, with the tantivy library."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from fonds.search.index.tantivy_schema import (
 from fonds.search.query.filters import normalize_query
 from fonds.text.words import split_words
 
-# Translates what the tantivy library raises into the errors of Fonds, naming the folder.
+# Errors of the tantivy library are translated to errors of Fonds that name the folder.
 
 
 _REBUILD = (
@@ -48,8 +48,8 @@ _REBUILD = (
 )
 WRITER_DIED = "index writer was killed"
 _ERRNO = re.compile(r"(?:os error |code: |Errno )(\d+)")
-# EFBIG, ENOSPC, EDQUOT; EPERM, EACCES, EROFS; EEXIST, ENOTDIR; ENOMEM, ENFILE, EMFILE:
-# as Linux and macOS number them.
+# EFBIG, ENOSPC, EDQUOT; EPERM, EACCES, EROFS; EEXIST, ENOTDIR; ENOMEM, ENFILE, EMFILE: numbers of
+# Linux and macOS.
 _FULL = {27, 28, 69, 122}
 _FORBIDDEN = {1, 13, 30}
 _NO_FOLDER = {17, 20}
@@ -58,18 +58,18 @@ _EXHAUSTED = {12, 23, 24}
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Whatever the library raises or panics with inside leaves as a FondsError."""
+    """Raise a FondsError for every error or panic of the library inside the context."""
     try:
         yield
     except (FondsError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
         raise
     except BaseException as error:
-        # A panic of the library is no Exception, and its class cannot be imported.
+        # A panic of the library is not an Exception, and its class cannot be imported.
         raise build_error(folder, str(error)) from error
 
 
 def build_error(folder: Path, message: str) -> FondsError:
-    """The error of Fonds for a message of the library."""
+    """Return the FondsError for a message of the library."""
     numbers = {int(number) for number in _ERRNO.findall(message)}
     message = message if len(message) <= 300 else f"{message[:300]}…"
     if "LockBusy" in message:
@@ -103,55 +103,58 @@ def build_error(folder: Path, message: str) -> FondsError:
 
 
 READERS_LOCK = ".tantivy-meta.lock"
-"""What the library holds while it opens the files of a commit."""
+"""Lock file that the library holds while it opens the files of a commit."""
 WRITER_MEMORY_BYTES = 48_000_000
 SIMILAR_DOCUMENTS_MAX, ALIKE_MAX_CHARS = 100, 200_000
 
 
 def list_distinct_words(document: IndexDocument, text: str) -> set[str]:
-    """The words of a title and of the beginning of a text, each once."""
+    """Return the distinct words of a title and of the first `ALIKE_MAX_CHARS` characters of a text."""
     return {*split_words(document.article_title or ""), *split_words(text[:ALIKE_MAX_CHARS])}
 
 
 def read_generation(folder: Path) -> str | None:
-    """Of what was committed last to the index in `folder`; None where its heart says nothing of it."""
+    """Return the generation of the last commit to the index in `folder`; None if it cannot be read."""
     try:
-        told = json.loads((folder / "meta.json").read_bytes())
+        commit = json.loads((folder / "meta.json").read_bytes())
         parts = [
-            f"{one['segment_id']} {(one['deletes'] or {}).get('opstamp')}"
-            for one in told["segments"]
+            f"{segment['segment_id']} {(segment['deletes'] or {}).get('opstamp')}"
+            for segment in commit["segments"]
         ]
-        return compute_generation(int(told["opstamp"]), parts)
+        return compute_generation(int(commit["opstamp"]), parts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def drop_leavings(folder: Path) -> None:
-    """Remove files of deletions that no commit names: those of a writer that died before its commit did. They
-    are named by a count the next writer begins anew, which would meet them and could not write its own. Only
-    for who may write, and while nobody opens the index.
+    """Delete deletion files that no commit names.
+
+    A writer that died before its commit leaves them. The next writer numbers its own files from the
+    start again, and could not write one whose name is taken. Call this only with the writer lock.
+    It waits for readers that are opening the index.
     """
-    told = json.loads((folder / "meta.json").read_bytes())
-    named = {
-        f"{one['segment_id'].replace('-', '')}.{one['deletes']['opstamp']}.del"
-        for one in told["segments"]
-        if one["deletes"]
+    commit = json.loads((folder / "meta.json").read_bytes())
+    names_in_use = {
+        f"{segment['segment_id'].replace('-', '')}.{segment['deletes']['opstamp']}.del"
+        for segment in commit["segments"]
+        if segment["deletes"]
     }
     with (folder / READERS_LOCK).open("ab") as lock:
         flock(lock, LOCK_EX)
         for path in folder.glob("*.del"):
-            if path.name not in named:
+            if path.name not in names_in_use:
                 path.unlink()
 
 
 class TantivyIndex:
-    """Full text in `folder`, which the first `put` makes; until then everything is empty.
+    """Full-text index in `folder`. The first `put` creates it; until then it is empty.
 
-    Any number of processes read, also where nothing may be written. One writes: the first `put` or `delete`
-    takes a lock that the system frees when the process ends, however it ends; others get
-    StoreUnavailableError. What was put is found at once, by every process. Lone surrogates in texts are left
-    out. Raises ConfigurationError when the folder is damaged or of another version. A process forks before
-    its first `put`, not after.
+    Any number of processes read, even from a read-only folder. One process writes: its first `put`
+    or `delete` takes a lock, which the system releases when the process ends in any way. Other
+    writers get StoreUnavailableError. Documents are searchable in every process as soon as they are
+    put. Lone surrogates in texts are removed. A process may fork before its first `put`, not after.
+
+    Raises ConfigurationError if the folder is damaged or of another version.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -166,70 +169,72 @@ class TantivyIndex:
         self._mirror: TemporaryDirectory[str] | None = None
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """One commit for the batch; of several documents with one id the last wins."""
+        """Write a batch in one commit. Of several documents with the same id, the last wins."""
         if documents:
             self._write(documents, [])
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove documents, in one commit."""
+        """Delete documents in one commit."""
         with translate_errors(self._folder):
             exists = self._get_version() is not None
         if ids and exists:
             self._write([], ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Whole documents by id, those that exist."""
-        wanted = sorted({remove_surrogates(id_) for id_ in ids})
+        """Return the existing documents by id, complete."""
+        distinct_ids = sorted({remove_surrogates(id_) for id_ in ids})
         with translate_errors(self._folder):
             searcher = self._get_searcher()
-            if searcher is None or not wanted:
+            if searcher is None or not distinct_ids:
                 return {}
-            query = Query.term_set_query(self._schema, "id", wanted)
-            found = searcher.search(query, limit=len(wanted), count=False)
-            stored = [decode_document(searcher.doc(address)) for _, address in found.hits]
-        return {document.id: replace(document, text_content=text) for document, text in stored}
+            query = Query.term_set_query(self._schema, "id", distinct_ids)
+            matches = searcher.search(query, limit=len(distinct_ids), count=False)
+            decoded = [decode_document(searcher.doc(address)) for _, address in matches.hits]
+        return {document.id: replace(document, text_content=text) for document, text in decoded}
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Raises ValueError with a sentence for people."""
+        """Search the index. Raises ValueError with a sentence for people."""
         query = normalize_query(query)
         tree = tantivy_query.parse_search_query(query)
-        wanted = tantivy_query.build(query, tree, self._schema)
+        tantivy_search = tantivy_query.build(query, tree, self._schema)
         with translate_errors(self._folder):
-            searcher, seen = self._get_searcher_and_generation()
+            searcher, generation = self._get_searcher_and_generation()
             if searcher is None:
                 return build_empty_results(EMPTY_GENERATION)
-            search = run_search(searcher, wanted, query, tree)
-        return add_notes(replace(search, generation=seen, match=query.match), self, query, tree)
+            results = run_search(searcher, tantivy_search, query, tree)
+        return add_notes(
+            replace(results, generation=generation, match=query.match), self, query, tree
+        )
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """Out of the documents that have such words, a hundred at most."""
-        allowed = get_max_edits(word)
-        if not allowed:
+        """Return similar words from the documents that have some, at most a hundred documents."""
+        edits_max = get_max_edits(word)
+        if not edits_max:
             return []
-        query = tantivy_query.build_fuzzy_query(word, allowed, self._schema)
+        query = tantivy_query.build_fuzzy_query(word, edits_max, self._schema)
         with translate_errors(self._folder):
             searcher = self._get_searcher()
             if searcher is None:
                 return []
-            found = searcher.search(query, limit=SIMILAR_DOCUMENTS_MAX, count=False)
-            texts = [decode_document(searcher.doc(address)) for _, address in found.hits]
+            matches = searcher.search(query, limit=SIMILAR_DOCUMENTS_MAX, count=False)
+            texts = [decode_document(searcher.doc(address)) for _, address in matches.hits]
         return rank_similar(
             word,
             Counter(
                 distinct_word
-                for rest, text in texts
-                for distinct_word in list_distinct_words(rest, text)
+                for document, text in texts
+                for distinct_word in list_distinct_words(document, text)
             ).items(),
         )
 
     def count(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
         with translate_errors(self._folder):
             searcher = self._get_searcher()
             return 0 if searcher is None else searcher.num_docs
 
     def close(self) -> None:
-        """Finish merging and let another process write; the next `put` takes the lock again."""
+        """Finish merging and release the write lock. The next `put` takes it again."""
         with self._write_lock, translate_errors(self._folder):
             writer, self._writer = self._writer, None
             if writer is not None:
@@ -241,15 +246,17 @@ class TantivyIndex:
                 self._change(documents, deleted)
             except BaseException as error:
                 reason = self._find_crash_reason() if WRITER_DIED in str(error) else None
-                # A writer that failed stays unusable, and what it had not committed is not to come
-                # with a later batch.
+                # A writer that failed stays unusable. A later batch must not commit its uncommitted
+                # documents.
                 self._writer = None
                 if reason is not None:
                     raise reason from error
                 raise
 
     def _find_crash_reason(self) -> FondsError | None:
-        """The library says what its thread died of only to a commit, which waits for the thread."""
+        """Return why the writer thread died. The library tells only a commit, which waits for the
+        thread.
+        """
         try:
             with translate_errors(self._folder):
                 self._get_writer().commit()
@@ -272,7 +279,10 @@ class TantivyIndex:
                 self._get_writer().add_document(document)
 
     def _get_writer(self) -> tantivy.IndexWriter:
-        """Not to be kept in a variable: the traceback of an error would hold it, and with it the lock."""
+        """Return the writer, creating it if needed.
+
+        Do not keep it in a variable: the traceback of an error would keep it, and with it the lock.
+        """
         if self._writer is None:
             self._get_version()
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -287,11 +297,13 @@ class TantivyIndex:
         return index
 
     def _get_searcher(self) -> tantivy.Searcher | None:
-        """One that sees the last commit of any process; None while there is no index."""
+        """Return a searcher for the last commit of any process; None if there is no index."""
         return self._get_searcher_and_generation()[0]
 
     def _get_searcher_and_generation(self) -> tuple[tantivy.Searcher | None, str | None]:
-        """The same, and the generation of all it sees; None where that is not known."""
+        """Return a searcher for the last commit, and its generation; None if the generation is
+        unknown.
+        """
         with self._read_lock:
             version = self._get_version()
             if version is None:
@@ -306,16 +318,21 @@ class TantivyIndex:
             return self._reader.searcher(), self._generation
 
     def _reload(self, reader: tantivy.Index, version: tuple[int, int, int]) -> None:
-        """See the last commit. Its generation is known unless another came meanwhile; the next who reads sees
-        that one."""
+        """Load the last commit.
+
+        The generation is unknown if another commit happens meanwhile; the next reader loads that
+        one.
+        """
         reader.reload()
-        read = read_generation(self._folder)
-        self._generation = read if self._get_version() == version else None
+        generation = read_generation(self._folder)
+        self._generation = generation if self._get_version() == version else None
         self._read_version = version
 
     def _open_mirror(self, version: tuple[int, int, int]) -> tantivy.Searcher:
-        """Reading takes a lock, for which the library makes a file: where none can be made, in a folder of
-        links to the index."""
+        """Open a read-only index through a temporary folder of links to its files.
+
+        The library creates a lock file to read, which it cannot do in a read-only folder.
+        """
         if self._reader is None or version != self._read_version:
             mirror = TemporaryDirectory(prefix="fonds-index-")
             for path in self._folder.iterdir():
@@ -327,7 +344,10 @@ class TantivyIndex:
         return self._reader.searcher()
 
     def _get_version(self) -> tuple[int, int, int] | None:
-        """Changes with every commit; None while there is no index. Raises when its heart was lost."""
+        """Return a value that changes with every commit; None if there is no index.
+
+        Raises ValueError if `meta.json` is missing from an existing index.
+        """
         try:
             status = (self._folder / "meta.json").stat()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Turns the tree of a query, and the filters beside it, into a tantivy query."""
+"""Translate a query tree and its filters into a tantivy query."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from fonds.text.stems import Stem, list_search_stems
 from fonds.text.words import is_spaceless, split_words
 
 TITLE_WEIGHT = 5.0
-# What the weaker of title and text adds to the score of the stronger.
+# Share of the weaker of title and text that is added to the score of the stronger.
 TIE_BREAKER = 0.2
 TERMS_MAX = 20
-DATE_FIELDS = {one.field_name: one for one in DateOf}
+DATE_FIELDS = {kind.field_name: kind for kind in DateOf}
 
 
 def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
-    """Documents that match the tree and all filters; filters do not change the score."""
+    """Match documents that match the tree and all filters. Filters do not change the score."""
     filters = [*_build_value_filters(query, schema), *_build_date_filters(query, schema)]
     filters += [Query.exists_query(CUT_VERSIONS)] if query.cut_versions else []
     return _build_all_of([_build_query(tree, schema), *map(_make_constant, filters)])
 
 
 def restrict_after(tantivy_query: Query, id_: str, schema: tantivy.Schema) -> Query:
-    """Of these documents those that stand behind one in the order by id, and that one."""
+    """Limit a query to the document with this id and those after it in the order by id."""
     key = compute_order_key(remove_surrogates(id_))
     return _build_all_of(
         [
@@ -59,14 +59,14 @@ def restrict_after(tantivy_query: Query, id_: str, schema: tantivy.Schema) -> Qu
 
 
 def build_fuzzy_query(word: str, faults: int, schema: tantivy.Schema) -> Query:
-    """Documents with a word of so many faults in title or text."""
+    """Match documents with a word in title or text within this number of edits."""
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
-    found = [Query.fuzzy_term_query(schema, field, word, faults) for field in fields]
-    return Query.boolean_query([(Occur.Should, one) for one in found])
+    field_queries = [Query.fuzzy_term_query(schema, field, word, faults) for field in fields]
+    return Query.boolean_query([(Occur.Should, field_query) for field_query in field_queries])
 
 
 def parse_search_query(query: SearchQuery) -> Node:
-    """The tree of the text of a query. Raises ValueError with a sentence for people."""
+    """Return the tree of a query's text. Raises ValueError with a sentence for people."""
     return parse_query(query)
 
 
@@ -88,12 +88,14 @@ def _build_query(node: Node, schema: tantivy.Schema) -> Query:
         )
     if isinstance(node, NotNode):
         return _build_except([node.node], [_build_match_all()], schema)
-    wanted = [_build_query(child, schema) for child in node.nodes if not isinstance(child, NotNode)]
+    required = [
+        _build_query(child, schema) for child in node.nodes if not isinstance(child, NotNode)
+    ]
     excluded = [child.node for child in node.nodes if isinstance(child, NotNode)]
     return (
-        _build_except(excluded, wanted or [_build_match_all()], schema)
+        _build_except(excluded, required or [_build_match_all()], schema)
         if excluded
-        else _build_all_of(wanted)
+        else _build_all_of(required)
     )
 
 
@@ -121,8 +123,11 @@ def _build_match_all() -> Query:
 
 
 def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> Query:
-    """Documents with one of these exact values. A set is looked up for every document of the index before the
-    first is asked for, terms are read as far as the rest of the query goes: a few are faster so."""
+    """Match documents with one of these exact values.
+
+    Few values become terms, because a set is looked up for every document of the index first, but
+    terms are read only as far as the rest of the query goes.
+    """
     if len(values) > TERMS_MAX:
         return Query.term_set_query(schema, field, list(values))
     terms = [Query.term_query(schema, field, value, "basic") for value in values]
@@ -130,8 +135,10 @@ def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> 
 
 
 def _build_exact(node: ExactValue, schema: tantivy.Schema) -> Query:
-    """A beginning is written for the library's expressions: what is no letter or digit of ASCII stands for
-    itself behind a backslash."""
+    """Match an exact value, or all values that begin with it.
+
+    The beginning is escaped, because the library expects a regular expression.
+    """
     if not node.is_prefix:
         return Query.term_query(schema, node.field, node.value)
     return Query.regex_query(schema, node.field, f"{re.escape(node.value)}.*")
@@ -146,21 +153,27 @@ def _build_term(term: Term, schema: tantivy.Schema) -> Query:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -> Query:
-    """The query in the field of a node, or in title and text, where a match in the title weighs more."""
+    """Build the query in the field of a node, or in title and text, where the title weighs more."""
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )
     if node.in_versions:
-        weights |= {EARLIER[field]: EARLIER_WEIGHT * of for field, of in weights.items()}
-    built = [
-        build_in(field) if of == 1.0 else Query.boost_query(build_in(field), of)
-        for field, of in weights.items()
+        weights |= {EARLIER[field]: EARLIER_WEIGHT * weight for field, weight in weights.items()}
+    field_queries = [
+        build_in(field) if weight == 1.0 else Query.boost_query(build_in(field), weight)
+        for field, weight in weights.items()
     ]
-    return built[0] if len(built) == 1 else Query.disjunction_max_query(built, TIE_BREAKER)
+    return (
+        field_queries[0]
+        if len(field_queries) == 1
+        else Query.disjunction_max_query(field_queries, TIE_BREAKER)
+    )
 
 
 def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
-    """Folded words hold letters, digits and marks alone, so a prefix needs no escaping."""
+    """Match a term in a field. A prefix needs no escaping: folded words have only letters, digits
+    and marks.
+    """
     parts = split_words(term.text)
     if term.is_prefix:
         return Query.regex_query(schema, WORD_FIELDS[field], f"{parts[0]}.*")
@@ -168,20 +181,24 @@ def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
         return Query.phrase_query(schema, WORD_FIELDS[field], list(parts))
     if term.is_exact or field not in STEM_FIELDS or is_spaceless(parts[0][0]):
         return Query.term_query(schema, WORD_FIELDS[field], parts[0])
-    found = [_build_stem(STEM_FIELDS[field], stem, schema) for stem in list_search_stems(term.text)]
-    return Query.boolean_query([(Occur.Should, one) for one in found])
+    stem_queries = [
+        _build_stem(STEM_FIELDS[field], stem, schema) for stem in list_search_stems(term.text)
+    ]
+    return Query.boolean_query([(Occur.Should, stem_query) for stem_query in stem_queries])
 
 
 def _build_stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
-    """Documents with this stem, of the languages it counts in."""
-    having = Query.term_query(schema, field, stem.text)
+    """Match documents with this stem, in the languages where it applies."""
+    with_stem = Query.term_query(schema, field, stem.text)
     if stem.languages is not None:
-        within = _build_any_of("language", list(stem.languages), schema)
-        return Query.boolean_query([(Occur.Must, having), (Occur.Must, _make_constant(within))])
+        in_languages = _build_any_of("language", list(stem.languages), schema)
+        return Query.boolean_query(
+            [(Occur.Must, with_stem), (Occur.Must, _make_constant(in_languages))]
+        )
     if not stem.other_languages:
-        return having
-    others = _build_any_of("language", list(stem.other_languages), schema)
-    return Query.boolean_query([(Occur.Must, having), (Occur.MustNot, others)])
+        return with_stem
+    in_other_languages = _build_any_of("language", list(stem.other_languages), schema)
+    return Query.boolean_query([(Occur.Must, with_stem), (Occur.MustNot, in_other_languages)])
 
 
 def _build_near(near: NearWords, schema: tantivy.Schema) -> Query:
@@ -197,7 +214,7 @@ def _build_near(near: NearWords, schema: tantivy.Schema) -> Query:
 
 
 def _build_pair(field: str, first: str, other: str, between: int, schema: tantivy.Schema) -> Query:
-    """Both orders by themselves: the library takes an exchange of words for two steps."""
+    """Match both orders separately: the library counts a swap of words as two steps."""
     orders = ([first, other], [other, first])
     return Query.boolean_query(
         [
@@ -213,8 +230,8 @@ def _build_range(node: NumberRange, schema: tantivy.Schema) -> Query:
     if node.first is None and node.last is None:
         if dates:
             return Query.term_query(schema, field, UNDATED)
-        having = Query.exists_query(field)
-        return Query.boolean_query([(Occur.Must, _build_match_all()), (Occur.MustNot, having)])
+        with_value = Query.exists_query(field)
+        return Query.boolean_query([(Occur.Must, _build_match_all()), (Occur.MustNot, with_value)])
     first = max(node.first or 0, UNDATED + 1) if dates else node.first or 0
     return Query.range_query(schema, field, tantivy.FieldType.Unsigned, first, node.last)
 

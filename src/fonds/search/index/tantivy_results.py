@@ -1,4 +1,4 @@
-"""Counts and hits of one search, as the model wants them, out of a tantivy searcher."""
+"""Run a search with a tantivy searcher: its hits and counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fonds.search.index.tantivy_schema import (
 from fonds.search.query.filters import normalize_query
 from fonds.search.query.tree import Node
 
-# As many as the library allows, so that the largest are counted over every segment.
+# The maximum of the library, so that the largest values are counted in every segment.
 VALUES_COUNTED_MAX = 65_000
 SMALL_INDEX_MEMORY_BYTES = 15_000_000
 MONTHS_MAX = 12_000
@@ -42,7 +42,7 @@ _SORTS: dict[str, tuple[str | None, Order]] = {
 
 
 def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
-    """The field results stand in the order of, and whether it falls or rises."""
+    """Return the field that results are sorted by, and the direction."""
     if query.sort == "newest":
         return get_day_field(query.dates), Order.Desc
     if query.sort == "oldest":
@@ -51,16 +51,16 @@ def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
 
 
 def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
-    """Counts by value, and by the numbers of this field of dates."""
-    counted = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
+    """Build the counts by value, and by the numbers in the date field `dates`."""
+    date_terms = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
     terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
     return {field: {"terms": {"field": field, **terms}} for field in FACET_FIELDS} | {
-        "dates": {"terms": counted}
+        "dates": {"terms": date_terms}
     }
 
 
 def build_empty_results(generation: str | None = None) -> SearchResults:
-    """The results of any search while there is no index yet."""
+    """Return the results of a search without matches."""
     none, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
     return SearchResults(total=0, hits=(), facets=none, beyond=beyond, generation=generation)
 
@@ -68,12 +68,12 @@ def build_empty_results(generation: str | None = None) -> SearchResults:
 def run_search(
     searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Run the search; the counts are over all matches, the hits are those of the page asked for."""
-    found = _search_page(searcher, tantivy_query, query)
-    hits = _build_hits(searcher, found, query, tree)
+    """Run the search. Counts cover all matches, hits only the requested page."""
+    matches = _search_page(searcher, tantivy_query, query)
+    hits = _build_hits(searcher, matches, query, tree)
     if query.after is not None:
-        found = searcher.search(tantivy_query, limit=1)
-    total: int = found.count  # type: ignore[attr-defined]
+        matches = searcher.search(tantivy_query, limit=1)
+    total: int = matches.count  # type: ignore[attr-defined]
     if not query.facet_values_max:
         return SearchResults(total=total, hits=hits)
     if not total:
@@ -93,12 +93,13 @@ def run_search(
 
 
 def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
-    """The ids of those of a few documents that a query finds, in an index of this moment in memory.
+    """Return the ids of the few given documents that a query matches, with a temporary index in
+    memory.
 
     Raises ValueError with a sentence for people.
     """
-    asked = normalize_query(replace(query, offset=0, after=None, sort="id"))
-    wanted = build(asked, parse_search_query(asked), build_schema())
+    normalized = normalize_query(replace(query, offset=0, after=None, sort="id"))
+    tantivy_search = build(normalized, parse_search_query(normalized), build_schema())
     index = tantivy.Index(build_schema())
     register_analyzer(index)
     writer = index.writer(SMALL_INDEX_MEMORY_BYTES, num_threads=1)
@@ -107,12 +108,12 @@ def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> s
     writer.commit()
     index.reload()
     searcher = index.searcher()
-    found = searcher.search(wanted, limit=max(len(documents), 1), count=False)
-    return {decode_document(searcher.doc(address))[0].id for _, address in found.hits}
+    matches = searcher.search(tantivy_search, limit=max(len(documents), 1), count=False)
+    return {decode_document(searcher.doc(address))[0].id for _, address in matches.hits}
 
 
 def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
-    """What the numbers of days or months are called, and the field that has them."""
+    """Return the function that formats numbers of days or months, and the field that has them."""
     if query.is_by_day:
         return format_day, get_day_field(query.dates)
     return format_month, get_month_field(query.dates)
@@ -121,7 +122,7 @@ def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
 def _search_page(
     searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery
 ) -> tantivy.SearchResult:
-    """The hits asked for, one more where the document they stand behind may come with them."""
+    """Return the requested hits, plus one if the document of `after` may be among them."""
     field, order = _choose_order(query)
     if query.after is not None:
         tantivy_query = restrict_after(tantivy_query, query.after, build_schema())

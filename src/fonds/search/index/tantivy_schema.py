@@ -1,11 +1,12 @@
-"""How a document lies in a tantivy index: the fields, and the way there and back.
+"""Schema of the tantivy index, and encoding and decoding of documents.
 
-What is searched and what is shown are kept apart: `*_words` hold folded words, `*_stems` what their forms
-have in common, and nothing is stored of them; `earlier_*` are those of earlier versions of a story. `fields`
-and `text_content` hold the document as it was put and are not searched. Filters and facets use raw fields.
-Dates are whole days counted from year 1, because the library's own dates, in nanoseconds, end in 2262 and
-begin in 1677 while documents claim any year; undated is 0. Each kind of date has its day, the same with
-undated ones last, and its month.
+- `*_words` and `*_stems`: folded words and their stems. They are searched but not stored.
+- `earlier_*`: the same fields for earlier versions of a story.
+- `fields` and `text_content`: the document as it was put. They are stored but not searched.
+- Raw fields: used by filters and facets.
+- Dates: day numbers from year 1; undated is 0. The library's own dates, in nanoseconds, only cover
+  1677 to 2262, but documents claim any year. Each kind of date has its day, its month, and its day
+  with undated documents last.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _DECODER = msgspec.json.Decoder(prepare_type(IndexDocument))
 
 
 def build_schema() -> tantivy.Schema:
-    """The fields of the index; changing one needs a rebuild."""
+    """Return the fields of the index. A changed field needs a rebuilt index."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
     for name in FACET_FIELDS:
@@ -53,17 +54,17 @@ def build_schema() -> tantivy.Schema:
         builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
     for name in (*NUMBER_FIELDS, CUT_VERSIONS, "order_key", "added_at"):
         builder.add_unsigned_field(name, fast=True)
-    for one in DateOf:
-        builder.add_unsigned_field(get_day_field(one), indexed=True, fast=True)
-        builder.add_unsigned_field(get_sort_field(one), fast=True)
-        builder.add_unsigned_field(get_month_field(one), fast=True)
+    for date_of in DateOf:
+        builder.add_unsigned_field(get_day_field(date_of), indexed=True, fast=True)
+        builder.add_unsigned_field(get_sort_field(date_of), fast=True)
+        builder.add_unsigned_field(get_month_field(date_of), fast=True)
     builder.add_bytes_field("fields", stored=True)
     builder.add_bytes_field("text_content", stored=True)
     return builder.build()
 
 
 def register_analyzer(index: tantivy.Index) -> None:
-    """Teach an opened index to split folded words; they are not kept in its files."""
+    """Register the tokenizer of folded words in an opened index; its files do not store it."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     index.register_tokenizer(
         _ANALYZER, builder.filter(tantivy.Filter.remove_long(WORD_MAX_BYTES)).build()
@@ -71,7 +72,7 @@ def register_analyzer(index: tantivy.Index) -> None:
 
 
 def encode_document(document: IndexDocument, schema: tantivy.Schema) -> tantivy.Document:
-    """One document for the writer. Lone surrogates, which UTF-8 cannot hold, are left out."""
+    """Encode a document for the writer. Lone surrogates, which UTF-8 cannot encode, are removed."""
     document = _clean_document(document)
     values: dict[str, object] = {
         "id": document.id,
@@ -90,55 +91,58 @@ def encode_document(document: IndexDocument, schema: tantivy.Schema) -> tantivy.
 
 
 def _strip_texts(document: IndexDocument) -> IndexDocument:
-    earlier = tuple(replace(one, text="") for one in document.earlier)
+    earlier = tuple(replace(version, text="") for version in document.earlier)
     return replace(document, text_content="", earlier=earlier)
 
 
 def _build_date_fields(document: IndexDocument) -> dict[str, int]:
     values = {}
-    for one in DateOf:
-        day = document.get_day(one)
-        values[get_day_field(one)] = day.toordinal() if day else UNDATED
-        values[get_sort_field(one)] = day.toordinal() if day else LAST_DAY
-        values[get_month_field(one)] = _compute_month_number(day) if day else UNDATED
+    for date_of in DateOf:
+        day = document.get_day(date_of)
+        values[get_day_field(date_of)] = day.toordinal() if day else UNDATED
+        values[get_sort_field(date_of)] = day.toordinal() if day else LAST_DAY
+        values[get_month_field(date_of)] = _compute_month_number(day) if day else UNDATED
     return values
 
 
 def get_day_field(date_of: DateOf) -> str:
-    """The field with the days of this kind, from 1; 0 for undated."""
+    """Return the field with the days of this kind, from 1; 0 means undated."""
     return f"{date_of}_day"
 
 
 def get_sort_field(date_of: DateOf) -> str:
-    """The same with undated ones behind all others."""
+    """Return the field with the days of this kind, where undated documents come last."""
     return f"{date_of}_last"
 
 
 def get_month_field(date_of: DateOf) -> str:
-    """The field with the months of this kind, since year 0; 0 for undated."""
+    """Return the field with the months of this kind, from year 0; 0 means undated."""
     return f"{date_of}_month"
 
 
 def decode_document(stored_value: tantivy.Document) -> tuple[IndexDocument, str]:
-    """The document as it was put but for its text, and its text. Raises ValueError when damaged."""
-    rest, text = stored_value.get_first("fields"), stored_value.get_first("text_content")
-    if rest is None or text is None:
+    """Return the document as it was put, but without text, and its text.
+
+    Raises ValueError for a damaged one.
+    """
+    field_values, text = stored_value.get_first("fields"), stored_value.get_first("text_content")
+    if field_values is None or text is None:
         raise ValueError("a document without its stored fields")
-    return _DECODER.decode(rest), text.decode("utf-8")
+    return _DECODER.decode(field_values), text.decode("utf-8")
 
 
 def _compute_month_number(day: date) -> int:
-    """Months since year 0; never 0, which stands for undated."""
+    """Return the months since year 0; never 0, which means undated."""
     return day.year * 12 + day.month - 1
 
 
 def format_day(number: int) -> str:
-    """`YYYY-MM-DD` of a day, from 1."""
+    """Return a day number as `YYYY-MM-DD`."""
     return date.fromordinal(number).isoformat()
 
 
 def format_month(number: int) -> str:
-    """`YYYY-MM` of a month number."""
+    """Return a month number as `YYYY-MM`."""
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 
@@ -156,17 +160,17 @@ def _clean_document(document: IndexDocument) -> IndexDocument:
         return document
     earlier = [
         replace(
-            one,
-            title=one.title and remove_surrogates(one.title),
-            text=remove_surrogates(one.text),
+            version,
+            title=version.title and remove_surrogates(version.title),
+            text=remove_surrogates(version.text),
         )
-        for one in document.earlier
+        for version in document.earlier
     ]
     return replace(document, earlier=tuple(earlier))
 
 
 def remove_surrogates(text: str) -> str:
-    """`text` without the halves of broken pairs; the same object when there are none."""
+    """Remove lone surrogates; return the same object if there are none."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""An index that says of each hit in which earlier version its words are, where `version:all` was asked for.
+"""Name the earlier version that contains the words of a hit, for searches with `version:all`.
 
-Which version that is follows from the texts in the blobs. Limits: of one page of results 5,000,000 characters
-in 200 versions are looked at; of the hits behind them it is only said that they match in an earlier version.
+The version is found in the texts of the blobs. Limits: 5,000,000 characters in 200 versions per
+page of results. Hits beyond that are only marked as matching in an earlier version.
 """
 
 from __future__ import annotations
@@ -23,54 +23,62 @@ VERSIONS_MAX, MAX_CHARS = 200, 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class VersionedIndex:
-    """The port Index over another one; `blobs` have the texts of versions, and `hidden` says which of these
-    files (SHA-1s) are hidden now."""
+    """Implements the port Index around another index.
+
+    `blobs` have the texts of versions. `hidden` returns those of some files (SHA-1s) that are now
+    hidden.
+    """
 
     index: Index
     blobs: Blobs
     hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """As the index does."""
+        """See the port."""
         self.index.put(documents)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """As the index does."""
+        """See the port."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """As the index does."""
+        """See the port."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """As the index does; hits that match in an earlier version alone have that version, and a note says
-        of how many stories not all versions can be searched. Raises ValueError with a sentence for people."""
+        """Search the index. Hits that match only in an earlier version name that version.
+
+        A note states how many stories have versions that cannot be searched. Raises ValueError with
+        a sentence for people.
+        """
         results = self.index.search(query)
         if not query.count_max:
             return results
-        asked = replace(query, themes=results.themes or query.themes)
-        tree = parse_query(asked)
+        themed_query = replace(query, themes=results.themes or query.themes)
+        tree = parse_query(themed_query)
         if not is_in_versions(tree):
             return results
         results = replace(results, notes=[*results.notes, *self._iter_left_out(query)])
         if not query.with_snippets:
             return results
-        current = self._find_current(asked, [hit for hit in results.hits if hit.document.earlier])
-        looking = _VersionSearch(self.blobs, self.hidden, tree)
+        current = self._find_current(
+            themed_query, [hit for hit in results.hits if hit.document.earlier]
+        )
+        version_search = _VersionSearch(self.blobs, self.hidden, tree)
         hits = [
             hit
             if not hit.document.earlier or hit.document.id in current
-            else replace(hit, version=looking.find_version(hit.document))
+            else replace(hit, version=version_search.find_version(hit.document))
             for hit in results.hits
         ]
         return replace(results, hits=hits)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """As the index does."""
+        """See the port."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """As the index does."""
+        """See the port."""
         return self.index.count()
 
     def close(self) -> None:
@@ -78,17 +86,17 @@ class VersionedIndex:
         close(self.index)
 
     def _find_current(self, query: SearchQuery, hits: Sequence[Hit]) -> set[str]:
-        """The ids of those hits whose current version matches."""
+        """Return the ids of the hits whose current version matches."""
         ids = [hit.document.id for hit in hits]
-        found: set[str] = set()
+        current_ids: set[str] = set()
         for start in range(0, len(ids), IDS_MAX):
-            some = ids[start : start + IDS_MAX]
-            among = replace(
-                query, ids=some, offset=0, after=None, count_max=len(some), facet_values_max=0,
+            chunk = ids[start : start + IDS_MAX]
+            chunk_query = replace(
+                query, ids=chunk, offset=0, after=None, count_max=len(chunk), facet_values_max=0,
                 with_snippets=False, with_notes=False, in_versions=False,
             )  # fmt: skip
-            found.update(hit.document.id for hit in self.index.search(among).hits)
-        return found
+            current_ids.update(hit.document.id for hit in self.index.search(chunk_query).hits)
+        return current_ids
 
     def _iter_left_out(self, query: SearchQuery) -> Iterator[str]:
         if not query.with_notes:
@@ -101,7 +109,7 @@ class VersionedIndex:
 
 
 class _VersionSearch:
-    """Looks for the version a hit matches in, as long as there is room for one page of results."""
+    """Finds the version that a hit matches in, within the limits of one page of results."""
 
     def __init__(
         self, blobs: Blobs, hidden: Callable[[Sequence[str]], Collection[str]], tree: Node
@@ -112,23 +120,25 @@ class _VersionSearch:
         self._versions_remaining, self._characters_remaining = VERSIONS_MAX, MAX_CHARS
 
     def find_version(self, document: IndexDocument) -> VersionHit:
-        """The newest of the earlier versions that have the most of the words."""
+        """Return the newest of the earlier versions with the most words."""
         best: tuple[EarlierVersion, str] | None = None
-        most = 0
-        wanted = [*dict.fromkeys((*self._terms, *self._title_terms))]
-        hidden = self._hidden([one.sha1hex for one in document.earlier])
-        for one, text in self._iter_texts([v for v in document.earlier if v.sha1hex not in hidden]):
-            count = count_terms(wanted, one.title or "", text, document.language)
-            if count > most:
-                best, most = (one, text), count
-            if count == len(wanted):
+        most_terms = 0
+        terms = [*dict.fromkeys((*self._terms, *self._title_terms))]
+        hidden = self._hidden([version.sha1hex for version in document.earlier])
+        for version, text in self._iter_texts(
+            [v for v in document.earlier if v.sha1hex not in hidden]
+        ):
+            count = count_terms(terms, version.title or "", text, document.language)
+            if count > most_terms:
+                best, most_terms = (version, text), count
+            if count == len(terms):
                 break
         if best is None:
             return VersionHit()
-        one, text = best
-        marks = find_title_marks(one.title or "", self._title_terms, document.language)
+        version, text = best
+        marks = find_title_marks(version.title or "", self._title_terms, document.language)
         passages = find_passages(text, self._terms, document.language)
-        return VersionHit(one.sha1hex, one.captured, one.title, marks, passages)
+        return VersionHit(version.sha1hex, version.captured, version.title, marks, passages)
 
     def _iter_texts(
         self, versions: Sequence[EarlierVersion]

@@ -1,4 +1,4 @@
-"""Words and stems of a document, as every index holds them."""
+"""Words and stems of a document, as every index stores them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fonds.text.stems import stem_text
 from fonds.text.words import fold_text
 
 CUT_VERSIONS = "earlier_left_out"
-"""The index field of documents that miss an earlier version, or a part of its text."""
+"""Index field of documents that lack an earlier version or a part of its text."""
 EARLIER_WEIGHT = 0.5
 """Weight of a match in an earlier version, relative to the current version."""
 _TEXT_SEPARATOR = f" {'| ' * (BETWEEN_MAX + 1)}"
-"""Separates two texts, so that no phrase and no nearness reaches from one into the other."""
+"""Separates two texts, so that no phrase or near match spans both."""
 
 
 def build_words(document: IndexDocument) -> dict[str, str]:
@@ -32,12 +32,12 @@ def build_words(document: IndexDocument) -> dict[str, str]:
 def build_earlier_words(document: IndexDocument) -> dict[str, str]:
     """Return words and stems of titles and texts of earlier versions, by index field.
 
-    Stems are those of the document's language, because a search goes by it.
+    Stems are those of the document's language, because a search uses it.
     """
     if not document.earlier:
         return {}
-    titles = [one.title for one in document.earlier if one.title]
-    texts = [one.text for one in document.earlier if one.text]
+    titles = [version.title for version in document.earlier if version.title]
+    texts = [version.text for version in document.earlier if version.text]
 
     def stems(text: str) -> str:
         return stem_text(text, document.language)

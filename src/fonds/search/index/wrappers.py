@@ -1,4 +1,9 @@
-"""What may come next in a search: fields, and values of a field out of what can be found, with counts."""
+"""Wrappers of an index: query completion, embargoes, and themes.
+
+- IndexQueryCompleter completes fields and their values, with counts.
+- EmbargoFilterIndex keeps hidden documents and versions out of any index.
+- ThemedIndex looks up the documents of themes in a query before it searches.
+"""
 
 from __future__ import annotations
 
@@ -23,114 +28,130 @@ from fonds.search.query.parser import Themes, parse
 
 COMPLETIONS_MAX = 10
 COUNTED_LATE = frozenset({ValueSource.NAMES, ValueSource.DOCUMENTS})
-"""Sources whose values are found in some documents first, and then counted in all."""
+"""Sources whose values come from some documents, and are then counted in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexQueryCompleter:
-    """The port Completes, over an index and the themes there are; searches have `max_chars` at most."""
+    """Implements the port QueryCompleter with an index and the existing themes.
+
+    Searches have at most `max_chars` characters.
+    """
 
     library: ValueLibrary
     max_chars: int
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
-        """Raises ValueError for a place outside of the text."""
-        one = find_typed(text, cursor)
-        if one.kind is TypingKind.NOTHING:
-            return CompletionList(one, (), False, None, None)
-        if one.kind is TypingKind.VALUE:
-            return self._complete_value(text, one)
-        named = list_fields(one.prefix)
-        fields = [(KnownValue(name, get_field(name).meaning, None), f"{name}:") for name in named]
-        return CompletionList(one, self._build_completions(text, one, fields), False, None, None)
+        """See the port. Raises ValueError for a cursor outside the text."""
+        typed = find_typed(text, cursor)
+        if typed.kind is TypingKind.NOTHING:
+            return CompletionList(typed, (), False, None, None)
+        if typed.kind is TypingKind.VALUE:
+            return self._complete_value(text, typed)
+        names = list_fields(typed.prefix)
+        fields = [(KnownValue(name, get_field(name).meaning, None), f"{name}:") for name in names]
+        return CompletionList(
+            typed, self._build_completions(text, typed, fields), False, None, None
+        )
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
-        """Each of them finds documents by itself."""
-        found = self.complete(text, cursor)
-        one = found.typed
-        said = one.prefix.strip().casefold()
-        if one.kind is not TypingKind.VALUE:
+        """See the port. Every suggestion matches documents by itself."""
+        completed = self.complete(text, cursor)
+        typed = completed.typed
+        value = typed.prefix.strip().casefold()
+        if typed.kind is not TypingKind.VALUE:
             return None
-        if any(said == of.value.casefold() for of in found.completions):
+        if any(value == completion.value.casefold() for completion in completed.completions):
             return None
-        if said and not found.completions:
-            found = self._complete_value(text, replace(one, prefix=""))
-        there = [of for of in found.completions if of.count]
-        return replace(found, completions=there) if there else None
+        if value and not completed.completions:
+            completed = self._complete_value(text, replace(typed, prefix=""))
+        with_documents = [completion for completion in completed.completions if completion.count]
+        return replace(completed, completions=with_documents) if with_documents else None
 
     def _complete_value(self, text: str, typed: TypedText) -> CompletionList:
-        known, is_cut = find_values(self.library, typed.field, typed.prefix)
-        able = [
-            (value, put)
-            for value in filter_matching(known, typed.prefix)
-            if (put := format_value(typed.field, value.value)) is not None
+        values, is_cut = find_values(self.library, typed.field, typed.prefix)
+        candidates = [
+            (value, query_value)
+            for value in filter_matching(values, typed.prefix)
+            if (query_value := format_value(typed.field, value.value)) is not None
         ]
-        shown = able[:COMPLETIONS_MAX]
+        selected = candidates[:COMPLETIONS_MAX]
         field = get_field(typed.field)
         if field.values in COUNTED_LATE:
             index = self.library.index
-            shown = [(count_value(index, typed.field, value, put), put) for value, put in shown]
-        more = is_cut or len(able) > len(shown)
+            selected = [
+                (count_value(index, typed.field, value, query_value), query_value)
+                for value, query_value in selected
+            ]
+        has_more = is_cut or len(candidates) > len(selected)
         return CompletionList(
-            typed, self._build_completions(text, typed, shown), more, field.meaning, field.example
+            typed,
+            self._build_completions(text, typed, selected),
+            has_more,
+            field.meaning,
+            field.example,
         )
 
     def _build_completions(
         self, text: str, typed: TypedText, values: Sequence[tuple[KnownValue, str]]
     ) -> list[Completion]:
-        """Each in its place, but where the search would get too long."""
-        made = []
-        for value, put in values:
-            whole, at = insert_completion(text, typed, put)
-            if len(whole) <= self.max_chars:
-                made.append(Completion(value.value or "none", value.name, value.count, whole, at))
-        return made
-
-
-# An index that takes no document and no version of a hidden file, whoever brings it.
+        """Insert each completion into the search; omit those that make it too long."""
+        completions = []
+        for value, query_value in values:
+            new_text, new_cursor = insert_completion(text, typed, query_value)
+            if len(new_text) <= self.max_chars:
+                completions.append(
+                    Completion(value.value or "none", value.name, value.count, new_text, new_cursor)
+                )
+        return completions
 
 
 @dataclass(frozen=True, slots=True)
 class EmbargoFilterIndex:
-    """The port Index over another one; `hidden` says which of these files (SHA-1s) are hidden now."""
+    """Implements the port Index around another index.
+
+    `hidden` returns those of some files (SHA-1s) that are now hidden.
+    """
 
     index: Index
     hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """As the index does, but for documents of hidden files, and without hidden versions.
+        """Put documents, without those of hidden files and without hidden versions.
 
-        It is asked again behind the write: whoever hides a file says so before it removes its document, so
-        that of the two one sees the other.
+        `hidden` is called again after the write: a file is recorded as hidden before its document
+        is removed, so at least one of the two processes notices the other.
         """
-        put = _filter_visible(documents, self.hidden(_list_files(documents)))
-        if not put:
+        visible = _filter_visible(documents, self.hidden(_list_files(documents)))
+        if not visible:
             return
-        self.index.put(put)
-        since = self.hidden(_list_files(put))
-        if since:
-            shown = _filter_visible(put, since)
-            self.index.put([one for one in shown if one not in put])
-            self.index.delete([one.id for one in put if one.sha1hex in since])
+        self.index.put(visible)
+        newly_hidden = self.hidden(_list_files(visible))
+        if newly_hidden:
+            still_visible = _filter_visible(visible, newly_hidden)
+            self.index.put([document for document in still_visible if document not in visible])
+            self.index.delete(
+                [document.id for document in visible if document.sha1hex in newly_hidden]
+            )
 
     def delete(self, ids: Sequence[str]) -> None:
-        """As the index does."""
+        """See the port."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """As the index does."""
+        """See the port."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """As the index does."""
+        """See the port."""
         return self.index.search(query)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """As the index does."""
+        """See the port."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """As the index does."""
+        """See the port."""
         return self.index.count()
 
     def close(self) -> None:
@@ -139,7 +160,7 @@ class EmbargoFilterIndex:
 
 
 def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
-    """The files of these documents and of the versions they are found by."""
+    """Return the files of these documents and of their earlier versions."""
     return [
         sha1hex
         for document in documents
@@ -150,62 +171,66 @@ def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
 def _filter_visible(
     documents: Sequence[IndexDocument], hidden: Collection[str]
 ) -> list[IndexDocument]:
-    """The documents of files that are not hidden, each without hidden versions."""
-    shown = []
+    """Return the documents of files that are not hidden, each without hidden versions."""
+    visible = []
     for document in documents:
         if document.sha1hex in hidden:
             continue
         earlier = tuple(version for version in document.earlier if version.sha1hex not in hidden)
-        shown.append(
+        visible.append(
             document if earlier == document.earlier else replace(document, earlier=earlier)
         )
-    return shown
-
-
-# An index that is asked for themes as well: what a query names by `theme:` is looked up where themes are
-# known before the index is asked.
+    return visible
 
 
 @dataclass(frozen=True, slots=True)
 class ThemedIndex:
-    """The port Index over another one; `themes` gives the ids of the documents of a theme."""
+    """Implements the port Index around another index.
+
+    `themes` returns the ids of a theme's documents.
+    """
 
     index: Index
     themes: Themes
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """As the index does."""
+        """See the port."""
         self.index.put(documents)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """As the index does."""
+        """See the port."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """As the index does."""
+        """See the port."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """As the index does, with the documents themes have at this moment, but for those the query has
-        already. Raises ValueError with a sentence for people."""
+        """Search the index with the documents that themes have now, except themes already in the
+        query.
+
+        Raises ValueError with a sentence for people.
+        """
         if f"{THEME}:" not in query.text.lower():
             return self.index.search(query)
-        found = dict(query.themes)
+        documents_by_theme = dict(query.themes)
 
         def ids(asked: str) -> Sequence[str]:
-            if asked not in found:
-                found[asked] = self.themes(asked)
-            return found[asked]
+            if asked not in documents_by_theme:
+                documents_by_theme[asked] = self.themes(asked)
+            return documents_by_theme[asked]
 
         parse(query.text.encode("utf-8", "ignore").decode(), ids)
-        return replace(self.index.search(replace(query, themes=found)), themes=found)
+        return replace(
+            self.index.search(replace(query, themes=documents_by_theme)), themes=documents_by_theme
+        )
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """As the index does."""
+        """See the port."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """As the index does."""
+        """See the port."""
         return self.index.count()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What is asked beside the words, judged once for all backends: order, page, dates and exact values."""
+"""Check and normalize the filters of a query for all backends: order, page, dates and exact values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SORTS = ("score", "newest", "oldest", "added", "id")
 
 
 def normalize_query(query: SearchQuery) -> SearchQuery:
-    """The query with its values as they are kept.
+    """Return the query with its values in stored form.
 
-    Raises ValueError with a sentence for people: for an order there is not, a page nobody can turn to,
-    dates that exclude each other, and a language that is none.
+    Raises ValueError with a sentence for people for an unknown order, a page out of range, dates
+    that exclude each other, and an invalid language.
     """
     _check_page(query)
     _check_dates(query)

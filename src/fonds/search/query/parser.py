@@ -1,21 +1,21 @@
-"""The query syntax of people, parsed into a small tree that every index backend can translate.
+"""Parse a query that people write into a tree that every index backend translates.
 
     flood river              both words, in any of their forms, anywhere in title or text
-    "flood river"  =floods   as they are written; several next to each other, in this order
-    "flood river"~5          each at most five words from the other, in any order
-    -cup  NOT cup            without
-    flood OR drought         one of them; OR binds less than standing side by side, (…) groups
-    flood*                   words that begin so; at least three characters
-    field:value              in that field: `fonds.search.fields` lists all; field:(…) for several values
+    "flood river"  =floods   as written; several words next to each other, in this order
+    "flood river"~5          at most five other words between them, in any order
+    -cup  NOT cup            without this word
+    flood OR drought         either of them; OR binds less tightly than adjacency, (…) groups
+    flood*                   words that begin with this; at least three characters
+    field:value              in that field, see `fonds.search.fields`; field:(…) for several values
     text:none                documents without text; text:"none" for the word
-    domain:none              documents without a value, of every field that may have none
-    year:2020..2024          days and numbers, see `ranges.py`
-    license:cc-by*           values that begin so, of fields that accept it
+    domain:none              documents without a value, for every field that may have none
+    year:2020..2024          dates and numbers, see `ranges.py`
+    license:cc-by*           values that begin with this, for fields that accept it
     *                        everything
 
-Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare
-punctuation are passed over, and in a sentence so are marks that break the syntax. What else cannot be
-understood raises QueryError naming the token and its place.
+The parser is lenient where the meaning is clear. It closes an open parenthesis at the end, and
+ignores a dangling OR and bare punctuation. In a sentence it also ignores marks that break the
+syntax. Anything else it does not understand raises QueryError with the token and its position.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ SENTENCE_STOP_WORDS_MIN = 3
 
 
 Themes = Callable[[str], Sequence[str]]
-"""Gives the ids of the documents of a theme by what names it. Raises ValueError with a sentence."""
+"""Returns the ids of the documents of a named theme. Raises ValueError with a sentence."""
 
 
 def get_themes(query: SearchQuery) -> Themes:
-    """The themes a query was given."""
+    """Return the themes that are given with a query."""
 
     def ids(value: str) -> Sequence[str]:
         if value not in query.themes:
@@ -83,10 +83,10 @@ def get_themes(query: SearchQuery) -> Themes:
 
 
 def parse(text: str, themes: Themes | None = None) -> Node:
-    """Return the tree of a query; And(()) for an empty one.
+    """Return the tree of a query; `AndNode()` for an empty one.
 
-    In a sentence, marks that break the syntax are punctuation. Otherwise raises QueryError with a sentence
-    for people, as it does for any theme without `themes`.
+    In a sentence, marks that break the syntax are punctuation. Otherwise raises QueryError with a
+    sentence for people, also for any theme if `themes` is None.
     """
     try:
         return _parse_syntax(text, themes)
@@ -97,9 +97,9 @@ def parse(text: str, themes: Themes | None = None) -> Node:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether the text has stop words as a sentence has, and nothing that only a query has."""
-    found = list(tokenize_unfinished(text))
-    if any(token.tail or token.kind in ONLY_IN_QUERIES for token in found):
+    """Return whether the text has the stop words of a sentence, and nothing that only a query has."""
+    tokens = list(tokenize_unfinished(text))
+    if any(token.tail or token.kind in ONLY_IN_QUERIES for token in tokens):
         return False
     # Single letters are names and variables as often as they are stop words.
     distinct = {word for word in split_words(text) if len(word) > 1 or is_spaceless(word)}
@@ -113,10 +113,10 @@ def _parse_syntax(text: str, themes: Themes | None) -> Node:
         )
     if not text.strip():
         return AndNode()
-    found = list(tokenize(text))
-    if sum(token.kind in ("word", "phrase") for token in found) > CLAUSES_MAX:
+    tokens = list(tokenize(text))
+    if sum(token.kind in ("word", "phrase") for token in tokens) > CLAUSES_MAX:
         raise QueryError(f"The query has more than {CLAUSES_MAX} words; please shorten it.")
-    parser = _Parser(found, themes or get_themes(SearchQuery()))
+    parser = _Parser(tokens, themes or get_themes(SearchQuery()))
     node = parser.parse()
     if node is None and not parser.versions:
         raise QueryError(f"“{shorten(text)}” has no letters or digits to search for.")
@@ -125,8 +125,10 @@ def _parse_syntax(text: str, themes: Themes | None) -> Node:
 
 
 def parse_query(query: SearchQuery) -> Node:
-    """Return the tree of a query, by the kind of match and the versions it asks for. Raises QueryError as
-    `parse` does."""
+    """Return the tree of a query, with its kind of match and its versions.
+
+    Raises QueryError as `parse` does.
+    """
     tree = parse(query.text.encode("utf-8", "ignore").decode(), get_themes(query))
     if query.in_versions is not None:
         tree = set_versions(tree, in_versions_wanted=query.in_versions)
@@ -134,42 +136,46 @@ def parse_query(query: SearchQuery) -> Node:
 
 
 def has_all_versions(text: str) -> bool:
-    """Whether a query has `version:all` in it; False for one that cannot be understood."""
+    """Return whether a query contains `version:all`; False if it cannot be parsed."""
     if f"{VERSION}:" not in text.lower():
         return False
-    found = list(tokenize_unfinished(text))
+    tokens = list(tokenize_unfinished(text))
     return any(
         (field.kind, field.text) == ("field", VERSION)
         and value.text.strip().lower() == ALL_VERSIONS
-        for field, value in pairwise(found)
+        for field, value in pairwise(tokens)
     )
 
 
 def add_all_versions(text: str) -> str:
-    """Return the query that looks for the same words in earlier versions too. In a sentence, marks that would
-    break the syntax are left out."""
+    """Return a query for the same words in earlier versions too.
+
+    In a sentence, marks that would break the syntax are removed.
+    """
     plain = " ".join(normalize_text(text).split()) if _is_sentence(text) else text.strip()
     return f"{VERSION}:{ALL_VERSIONS} {plain}"
 
 
 class _Parser:
-    """Recursive descent over the tokens: alternatives, sequences, exclusions, then single terms."""
+    """Recursive descent parser of the tokens: alternatives, sequences, exclusions, then single
+    terms.
+    """
 
     def __init__(self, tokens: Sequence[Token], themes: Themes) -> None:
         self._tokens = tokens
         self._themes = themes
         self._position = 0
         self.versions: set[str] = set()
-        """The values of `version:` in the query."""
+        """Values of `version:` in the query."""
 
     def parse(self) -> Node | None:
-        found = []
+        nodes = []
         while self._next() is not None:
             node = self._parse_alternatives(None, 0)
             if node is not None:
-                found.append(node)
+                nodes.append(node)
             self._take("close")
-        return _join_nodes(found)
+        return _join_nodes(nodes)
 
     def _next(self) -> Token | None:
         return self._tokens[self._position] if self._position < len(self._tokens) else None
@@ -182,39 +188,39 @@ class _Parser:
         return True
 
     def _parse_alternatives(self, field: str | None, depth: int) -> Node | None:
-        found = [self._parse_sequence(field, depth)]
+        sequences = [self._parse_sequence(field, depth)]
         while self._take("or"):
-            found.append(self._parse_sequence(field, depth))
-        nodes = [node for node in found if node is not None]
+            sequences.append(self._parse_sequence(field, depth))
+        nodes = [node for node in sequences if node is not None]
         if len(nodes) > 1:
             return OrNode(tuple(nodes))
         return nodes[0] if nodes else None
 
     def _parse_sequence(self, field: str | None, depth: int) -> Node | None:
-        found = []
+        nodes = []
         while (token := self._next()) is not None and token.kind not in ("close", "or"):
             if self._take("and"):
                 continue
             node = self._parse_operand(field, depth)
             if node is not None:
-                found.append(node)
-        return _join_nodes(found)
+                nodes.append(node)
+        return _join_nodes(nodes)
 
     def _parse_operand(self, field: str | None, depth: int) -> Node | None:
-        excluded = False
+        is_excluded = False
         while self._take("not"):
-            excluded = True
+            is_excluded = True
         token = self._next()
-        if excluded and token is not None and (token.kind, token.text) == ("field", VERSION):
+        if is_excluded and token is not None and (token.kind, token.text) == ("field", VERSION):
             raise token.build_error(": only words and values can be excluded, not versions.")
         node = self._parse_single(field, depth)
-        return NotNode(node) if excluded and node is not None else node
+        return NotNode(node) if is_excluded and node is not None else node
 
     def _parse_single(self, field: str | None, depth: int) -> Node | None:
         token = self._next()
         if depth > DEPTH_MAX:
-            told = f"The query has more than {DEPTH_MAX} parts inside one another."
-            raise QueryError(told, *((token.start, token.end) if token else (0, 0)))
+            message = f"The query has more than {DEPTH_MAX} parts inside one another."
+            raise QueryError(message, *((token.start, token.end) if token else (0, 0)))
         if token is None or token.kind in ("close", "or", "and"):
             return None
         self._position += 1
@@ -242,7 +248,7 @@ class _Parser:
         return _build_term(token, field, exact=False)
 
     def _apply_version(self, token: Token) -> None:
-        """It is no part of the tree: it holds for the whole query, wherever it stands."""
+        """Record a version. It is not part of the tree, because it applies to the whole query."""
         value = self._next()
         if value is None or value.kind not in ("word", "phrase"):
             raise token.build_error(f": write {VERSION}:all, or {VERSION}:current.")
@@ -281,21 +287,25 @@ def _build_term(token: Token, field: str | None, *, exact: bool) -> Node | None:
         return _build_exact(token, EXACT_FIELDS[field])
     if field in RANGE_FIELDS:
         return _build_range(token, field)
-    within = TEXT_FIELDS[field] if field else None
+    document_field = TEXT_FIELDS[field] if field else None
     if token.tail:
-        return _build_near(token, within)
+        return _build_near(token, document_field)
     if token.kind == "phrase":
-        return Term(token.text.strip(), within, is_exact=True) if split_words(token.text) else None
+        return (
+            Term(token.text.strip(), document_field, is_exact=True)
+            if split_words(token.text)
+            else None
+        )
     if token.text in ("*", "*:*"):
         return AndNode()
-    if within == "text_content" and not exact and token.text.lower() == NONE:
+    if document_field == "text_content" and not exact and token.text.lower() == NONE:
         return OrNode((NumberRange("word_count"), NumberRange("word_count", None, 0)))
     modifier = _MODIFIER.search(token.text)
     if modifier:
         raise _build_modifier_error(token, modifier.group())
     if "*" in token.text.rstrip(".,;:!?"):
-        return _build_prefix(token, within)
-    return Term(token.text, within, is_exact=exact) if split_words(token.text) else None
+        return _build_prefix(token, document_field)
+    return Term(token.text, document_field, is_exact=exact) if split_words(token.text) else None
 
 
 def _build_exact(token: Token, field: str) -> ExactValue:
@@ -307,7 +317,7 @@ def _build_exact(token: Token, field: str) -> ExactValue:
 
 
 def _build_prefix_exact(token: Token, field: str) -> ExactValue:
-    """Every value of the field that begins so."""
+    """Match every value of the field that begins with this."""
     start = token.text.removesuffix("*").lower()
     if len(start) < VALUE_PREFIX_MIN_CHARS or "*" in start:
         raise token.build_error(
@@ -331,25 +341,29 @@ def _build_range(token: Token, name: str) -> NumberRange:
 
 
 def _build_near(token: Token, field: str | None) -> Node:
-    """Two to four different words and how many others may stand between them."""
-    said = token.tail.removeprefix("~")
-    if token.tail[0] == "^" or not (said.isascii() and said.isdigit() and len(said) <= 3):
+    """Match two to four different words with a maximum number of words between them."""
+    distance = token.tail.removeprefix("~")
+    if token.tail[0] == "^" or not (
+        distance.isascii() and distance.isdigit() and len(distance) <= 3
+    ):
         raise _build_modifier_error(token, token.tail)
     parts = tuple(split_words(token.text))
     if not 2 <= len(parts) <= NEAR_WORDS_MAX or len(set(parts)) < len(parts):
         raise token.build_error(f": nearness is for two to {NEAR_WORDS_MAX} different words.")
-    if int(said) > BETWEEN_MAX:
+    if int(distance) > BETWEEN_MAX:
         raise token.build_error(f": at most {BETWEEN_MAX} words may stand between.")
-    return NearWords(parts, int(said), field)
+    return NearWords(parts, int(distance), field)
 
 
 def list_pairs(near: NearWords) -> list[tuple[str, str]]:
-    """All pairs of its words; each must be near."""
+    """Return all pairs of its words; each pair must be near."""
     return list(combinations(near.words, 2))
 
 
 def _build_prefix(token: Token, field: str | None) -> Term:
-    """A star is allowed once, behind a word long enough that few words begin so."""
+    """Build a prefix term. One star is allowed, after a word of at least three letters or digits,
+    so that few words match.
+    """
     stem = token.text.rstrip(".,;:!?").removesuffix("*")
     parts = split_words(stem)
     if "*" in stem:

@@ -1,11 +1,11 @@
-"""What people write behind fields of days and numbers: one of them, or from one to another.
+"""Parse values of date and number fields: a single one, or a range.
 
 year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
-year:2020..2024   date:2024-01..2024-06   words:500..        from and to, both included; one may be left out
-words:>500   pages:<=10   date:>=2024-05                     more, at most, since
-date:none   pages:none                                       those without
+year:2020..2024   date:2024-01..2024-06   words:500..       from and to, inclusive; one may be
+omitted words:>500   pages:<=10   date:>=2024-05                    more than, at most, since
+date:none   pages:none                                      without a value
 
-`captured:` and `added:` take what `date:` takes.
+`captured:` and `added:` accept the same values as `date:`.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 
 def parse_range(name: str, field: str, value: str) -> NumberRange:
-    """The range of a value as typed. Raises ValueError with a sentence for what is none."""
+    """Parse a value as typed. Raises ValueError with a sentence for an invalid one."""
     value = value.strip().lower()
     if value == NONE:
         return NumberRange(field)
     begin, dots, end = value.partition("..")
     if dots:
         return _build_range(name, field, begin, end)
-    found = _COMPARED.fullmatch(value)
-    if found is None:
+    match = _COMPARED.fullmatch(value)
+    if match is None:
         raise ValueError(_format_hint(name))
-    first, last = _parse_limits(name, found[2])
-    match found[1]:
+    first, last = _parse_limits(name, match[2])
+    match match[1]:
         case ">":
             if name in DAY_FIELDS and last >= date.max.toordinal():
-                raise ValueError(f"Nothing lies behind {found[2]}.")
+                raise ValueError(f"Nothing lies behind {match[2]}.")
             return NumberRange(field, last + 1, None)
         case ">=":
             return NumberRange(field, first, None)
         case "<":
             if first <= _get_minimum(name):
-                raise ValueError(f"Nothing lies before {found[2]}.")
+                raise ValueError(f"Nothing lies before {match[2]}.")
             return NumberRange(field, _get_minimum(name), first - 1)
         case "<=":
             return NumberRange(field, _get_minimum(name), last)
@@ -62,12 +62,12 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
 
 
 def _get_minimum(name: str) -> int:
-    """The smallest there is: a range without a beginning still asks for those that have a value."""
+    """Return the minimum value. A range without a start still needs documents with a value."""
     return 1 if name in DAY_FIELDS else 0
 
 
 def _parse_limits(name: str, value: str) -> tuple[int, int]:
-    """First and last of what a value stands for: a day, all days of a month or year, a number."""
+    """Return the first and last number of a value: a day, all days of a month or year, or a number."""
     if name in DAY_FIELDS:
         return _parse_days(name, value)
     if not value.isascii() or not value.isdigit() or int(value[:20]) > EXACT_MAX:
@@ -76,10 +76,10 @@ def _parse_limits(name: str, value: str) -> tuple[int, int]:
 
 
 def _parse_days(name: str, value: str) -> tuple[int, int]:
-    found = _DAY.fullmatch(value)
-    if found is None or not value.isascii() or (name == "year" and found[2]):
+    match = _DAY.fullmatch(value)
+    if match is None or not value.isascii() or (name == "year" and match[2]):
         raise ValueError(_format_hint(name))
-    year, month, day = (int(part) if part else None for part in found.groups())
+    year, month, day = (int(part) if part else None for part in match.groups())
     try:
         if year is None or month is None:
             return date(year or 0, 1, 1).toordinal(), date(year or 0, 12, 31).toordinal()

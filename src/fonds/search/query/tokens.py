@@ -1,4 +1,4 @@
-"""A query cut into tokens, each with where it stands."""
+"""Split a query into tokens with their positions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is open, close, not, and, or, exact, field, word or phrase, of an unfinished query also
-    unclosed (a quote left open) and unknown (a field there is not, with its value); `display` is how it
-    was typed, from `start` to `end` in the query. `tail` is what stands directly behind a phrase, as ~5.
+    """Token of a query.
+
+    `kind` is open, close, not, and, or, exact, field, word or phrase. In an unfinished query it may
+    also be unclosed (a phrase without its closing quote) or unknown (an unknown field with its
+    value). `display` is the text as typed, from `start` to `end` in the query. `tail` is what
+    directly follows a phrase, such as ~5.
     """
 
     kind: str
@@ -43,22 +46,25 @@ class Token:
     tail: str = ""
 
     def build_error(self, message: str) -> QueryError:
-        """The error that says this of the token."""
+        """Return an error with this message about the token."""
         return QueryError(f"“{shorten(self.display)}”{message}", self.start, self.end)
 
 
 def shorten(text: str) -> str:
-    """What is shown of something people typed."""
+    """Shorten typed text for a message."""
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def normalize_quotes(text: str) -> str:
-    """The text with one sort of quotes, each character in its place."""
+    """Replace all kinds of quotes by plain ones; no character moves."""
     return text.translate(_PLAIN_QUOTES)
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """The tokens of a query in order. Raises QueryError for a field there is not and a quote left open."""
+    """Yield the tokens of a query in order.
+
+    Raises QueryError for an unknown field and for an unclosed quote.
+    """
     for token in tokenize_unfinished(text):
         if token.kind == "unclosed":
             raise token.build_error(": this quote is never closed; close it, or leave it out.")
@@ -68,45 +74,48 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def tokenize_unfinished(text: str) -> Iterator[Token]:
-    """The tokens of a query that is being typed; what is wrong as yet is a token too."""
+    """Yield the tokens of a query that is being typed. Mistakes are tokens too."""
     for match in _TOKEN.finditer(normalize_quotes(text)):
-        shown, at = match.group(), match.span()
+        display, span = match.group(), match.span()
         if match["sign"]:
-            if "-" in shown:
-                yield Token("not", "", shown, *at)
+            if "-" in display:
+                yield Token("not", "", display, *span)
         elif match["open"] or match["close"]:
-            yield Token("open" if match["open"] else "close", "", shown, *at)
+            yield Token("open" if match["open"] else "close", "", display, *span)
         elif match["exact"]:
-            yield Token("exact", "", shown, *at)
+            yield Token("exact", "", display, *span)
         elif match["phrase"] is not None:
             kind = "phrase" if match["end"] else "unclosed"
-            yield Token(kind, match["phrase"], shown, *at, match["tail"] or "")
+            yield Token(kind, match["phrase"], display, *span, match["tail"] or "")
         elif match["name"]:
             yield from _iter_field_tokens(match)
         else:
-            yield Token(_OPERATORS.get(shown, "word"), shown, shown, *at)
+            yield Token(_OPERATORS.get(display, "word"), display, display, *span)
 
 
 def _iter_field_tokens(match: re.Match[str]) -> Iterator[Token]:
-    """What stands before a colon, and its value; a word where there is no such field and nothing behind."""
-    name, value, shown = match["name"], match["value"], match.group()
+    """Yield a field and its value.
+
+    Without such a field, yield a word if nothing follows the colon, otherwise an unknown field.
+    """
+    name, value, display = match["name"], match["value"], match.group()
     field, start, end = name.lower(), match.start(), match.end()
     if field in FIELDS:
-        yield Token("field", field, shown, start, end)
+        yield Token("field", field, display, start, end)
         if match["equals"]:
             yield Token("exact", "", "=", match.end("name") + 1, match.end("name") + 2)
         if value:
-            yield Token("word", value, shown, start, end)
+            yield Token("word", value, display, start, end)
     elif match["opens"] is None and not split_words(value):
-        yield Token("word", name, shown, start, end)
+        yield Token("word", name, display, start, end)
     else:
-        yield Token("unknown", name, shown, start, end)
+        yield Token("unknown", name, display, start, end)
 
 
 def _format_unknown_field(name: str) -> str:
     near = find_nearest_name(name, FIELDS)
-    meant = f"Did you mean {near}? " if near else ""
+    hint = f"Did you mean {near}? " if near else ""
     return (
-        f": there is no field “{name}”. {meant}Use {', '.join(LISTED_FIELDS[:-1])} or {LISTED_FIELDS[-1]}, "
+        f": there is no field “{name}”. {hint}Use {', '.join(LISTED_FIELDS[:-1])} or {LISTED_FIELDS[-1]}, "
         "or put the words in quotes."
     )

@@ -97,7 +97,7 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions_wanted: bool = True) -> Node:
-    """Return the tree with its words of title and text matching earlier versions too, or no longer."""
+    """Return the tree with its words of title and text matching earlier versions too, or not."""
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
         return replace(node, in_versions=in_versions_wanted and is_kept)

@@ -1,4 +1,4 @@
-"""Who a request comes from: a key, a session that a key began, whoever sits at this machine, or anybody."""
+"""Sender of a request: an access key, a session, this computer's user, or an anonymous reader."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from fonds.model.errors import FondsError
 from fonds.model.rows import ActRow
 
 ANONYMOUS_READER = Viewer("", Role.READER)
-"""Who may read and nothing else."""
+"""User who may read and nothing else."""
 OWNER = Viewer("", Role.ADMIN)
-"""Whoever sits at this machine, where nobody made a key: everything is theirs anyway."""
+"""User of this computer while no access key exists. Has full access."""
 ASKER = "fonds.asker"
 LOCAL_NAME = "this machine"
-"""The owner's name in what they changed."""
+"""The owner's name in the records of their changes."""
 
 
 @dataclass(slots=True)
 class Requester:
-    """What is known of who asks. `viewer` is None where reading needs a key and none was shown.
+    """Sender of a request.
 
-    `is_by_session`: a browser sent it along by itself. `is_wrong`: what was shown is no key; `wait_s`:
-    how long no key of this address is looked at. `has_keys`: whether there is any. `is_local`: whether
-    the request comes from this machine. `trouble`: the store that could not say. `act` is the note of
-    what they change."""
+    `viewer`: None if reading needs a key and the request has no valid one.
+    `is_by_session`: the browser authenticated with its session cookie.
+    `is_wrong`: the request has an invalid key.
+    `wait_s`: seconds during which no key from this address is checked.
+    `has_keys`: whether any key exists.
+    `is_local`: whether the request comes from this computer.
+    `trouble`: error of a store that prevented the check.
+    `act`: log entry of the change that the request makes.
+    """
 
     viewer: Viewer | None
     is_by_session: bool = False
@@ -41,27 +46,30 @@ class Requester:
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether a key was shown that is good."""
+        """Whether the request has a valid key."""
         return self.viewer is not None and bool(self.viewer.name)
 
     def has_role(self, role: Role) -> bool:
-        """Whether they may do what needs at least the role `role`."""
+        """Return whether the sender has at least `role`."""
         return self.viewer is not None and self.viewer.has_role(role)
 
 
 def get_requester(scope: MutableMapping[str, Any]) -> Requester:
-    """Who asks; nobody who may anything where no gate was passed."""
-    found: Requester | None = scope.get(ASKER)
-    return found or Requester(None)
+    """Return the sender of a request; one without any rights if no gate set it."""
+    requester: Requester | None = scope.get(ASKER)
+    return requester or Requester(None)
 
 
 async def get_viewer(request: Request) -> Viewer:
-    """Who asks, and what they may do: one that may read, for all else was refused before."""
+    """Return the user of a request.
+
+    All other requests were refused before, so this user may read.
+    """
     return get_requester(request.scope).viewer or ANONYMOUS_READER
 
 
 def describe_act(request: Request, description: str) -> None:
-    """Note what is about to be changed more exactly than its address says it, as by a file's SHA-1."""
+    """Describe a request's change in the log in more detail than its address, e.g. by a SHA-1."""
     act = get_requester(request.scope).act
     if act is not None:
         request.app.state.gate.acts.describe(act, description)
@@ -75,4 +83,4 @@ async def _get_actor_name(viewer: TheViewer) -> str:
 
 
 ActorName = Annotated[str, Depends(_get_actor_name)]
-"""The name that a change is recorded under."""
+"""Name that a change is recorded under."""

@@ -1,4 +1,4 @@
-"""Collections, and documents put into them and taken out.
+"""Collections, and adding, replacing and removing their documents.
 
 Source: Grouperfish v0.2's REST: POST /collections/<ns>/<ck>, GET /docs/<ns>/<ck>/<id>.
 """
@@ -41,8 +41,13 @@ router = APIRouter(responses=RESPONSES, tags=["collections"], dependencies=[READ
 
 @dataclass(frozen=True, slots=True)
 class PutOut:
-    """Where what was sent is, how many documents it was, and how many were new, replaced another text, or
-    were there as they are."""
+    """Result of putting documents into a collection.
+
+    `href`: address of the document, or of the collection for several.
+    `documents`: number of documents sent.
+    `added`, `replaced`, `unchanged`: how many of them were new, replaced another text, or
+        already existed.
+    """
 
     href: str
     documents: int
@@ -53,9 +58,14 @@ class PutOut:
 
 @dataclass(frozen=True, slots=True)
 class CollectionOut:
-    """A collection: `modified` is when a document was last put, in seconds since 1970; `query` the search
-    that fills it; `served` by which configurations it is grouped, `rebuilt` when and `processed` when a
-    document was last assigned."""
+    """A collection.
+
+    `modified`: when a document was last put, in seconds since 1970.
+    `query`: search that fills the collection.
+    `template`: field with one collection for each of its values; empty for a single collection.
+    `served`: configurations it is grouped by; `rebuilt` and `processed` are the times of the
+        clustering and of the last assignment of a document.
+    """
 
     namespace: str
     key: str
@@ -69,7 +79,7 @@ class CollectionOut:
 
 @dataclass(frozen=True, slots=True)
 class Collections:
-    """Collections in the order of their names; `next` leads to those behind, None behind the last."""
+    """Collections sorted by name. `next` is the address of the next page; None on the last page."""
 
     collections: list[CollectionOut]
     next: str | None
@@ -77,7 +87,11 @@ class Collections:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringOut:
-    """A clustering that is served or was: built of `documents`, `later` ones came since."""
+    """A clustering that is or was served.
+
+    `documents`: number of documents it was built from.
+    `later`: number of documents added since.
+    """
 
     conf: str
     timestamp: int
@@ -95,7 +109,13 @@ class ClusteringOut:
 
 @dataclass(frozen=True, slots=True)
 class RebuildOut:
-    """A rebuild under way: its stage, and how many documents are done of how many, 0 where not known."""
+    """A rebuild in progress.
+
+    `stage`: its current stage.
+    `done`, `total`: number of documents done, of the total; 0 if unknown.
+    `begun`, `moved`: when it began and last made progress.
+    `is_alive`: whether its process is still running.
+    """
 
     conf: str
     timestamp: int
@@ -109,7 +129,7 @@ class RebuildOut:
 
 @dataclass(frozen=True, slots=True)
 class CollectionDetailOut:
-    """A collection with its clusterings, the newest first, and its rebuilds under way."""
+    """A collection with its clusterings, newest first, and its rebuilds in progress."""
 
     collection: CollectionOut
     clusterings: list[ClusteringOut]
@@ -118,8 +138,13 @@ class CollectionDetailOut:
 
 @dataclass(frozen=True, slots=True)
 class PlacementOut:
-    """Where a document is by a configuration: in the cluster `label` of a level with its cosine to the
-    middle, or `apart` for a reason; `original` is the one it is a near-duplicate of."""
+    """Placement of a document in a clustering.
+
+    `label`, `cluster_id`: the cluster of this level; null if unclustered.
+    `score`: cosine to the cluster's centroid.
+    `apart`: reason if unclustered.
+    `original`: the document it is a near-duplicate of.
+    """
 
     conf: str
     timestamp: int
@@ -133,7 +158,7 @@ class PlacementOut:
 
 @dataclass(frozen=True, slots=True)
 class DocumentOut:
-    """A document as it was sent, and where it is in what is served."""
+    """A document as it was sent, and its placements in the served clusterings."""
 
     id: str
     text: str
@@ -150,16 +175,16 @@ Count = Annotated[int, Query(ge=1, le=LISTED_MAX, description="How many at most"
 
 @router.get("/collections", response_model=Collections, summary="All collections")
 def list_collections(service: TheService, after: After = None, count: Count = 100) -> Response:
-    """In the order of their namespaces and keys; `after` is NAMESPACE/KEY."""
-    behind = _parse_after(after) if after else None
+    """List collections by namespace and key. `after` is NAMESPACE/KEY."""
+    after_name = _parse_after(after) if after else None
     listing = _build_listing(
-        service.every(None, behind), count, "/collections", with_namespace=True
+        service.every(None, after_name), count, "/collections", with_namespace=True
     )
     return json_response(listing)
 
 
 def _parse_after(after: str) -> CollectionName:
-    """The collection of an `after`. Raises RefusedError 400 for what can be no name."""
+    """Parse the `after` parameter. Raises RefusedError 400 for an invalid name."""
     name = split(after)
     return parse_name(name.namespace, name.key)
 
@@ -170,19 +195,19 @@ def _parse_after(after: str) -> CollectionName:
 def list_namespace_collections(
     service: TheService, ns: Namespace, after: After = None, count: Count = 100
 ) -> Response:
-    """In the order of their keys; none where nobody made any."""
+    """List collections by key. The list is empty for an unknown namespace."""
     namespace_named(ns)
-    behind = parse_name(ns, after) if after else None
+    after_name = parse_name(ns, after) if after else None
     return json_response(
-        _build_listing(service.every(ns, behind), count, build_path("collections", ns))
+        _build_listing(service.every(ns, after_name), count, build_path("collections", ns))
     )
 
 
 @router.get("/collections/{ns}/{key}", response_model=CollectionDetailOut, summary="One collection")
 def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
-    """Its size and times, the clusterings that can be asked for, and what is being built."""
-    found = service.collection(parse_name(ns, key))
-    kept = [
+    """Return its size and times, its clusterings, and the rebuilds in progress."""
+    collection = service.collection(parse_name(ns, key))
+    clusterings = [
         ClusteringOut(
             clustering.conf,
             clustering.timestamp,
@@ -197,22 +222,24 @@ def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
             build_values(clustering.configuration),
             f"{build_path('clusters', ns, key)}?conf={clustering.conf}&at={clustering.timestamp}",
         )
-        for clustering in list_clusterings(service.tables, found.name)
+        for clustering in list_clusterings(service.tables, collection.name)
     ]
     building = [
         RebuildOut(
-            one.conf, one.timestamp, one.stage, one.done, one.total, one.begun, one.moved,
-            one.who is not None,
+            rebuild.conf, rebuild.timestamp, rebuild.stage, rebuild.done, rebuild.total, rebuild.begun,
+            rebuild.moved, rebuild.who is not None,
         )
-        for one in list_progress(service.tables, service.changes.leases, found.name)
+        for rebuild in list_progress(service.tables, service.changes.leases, collection.name)
     ]  # fmt: skip
-    return json_response(CollectionDetailOut(_build_collection(found), kept, building))
+    return json_response(CollectionDetailOut(_build_collection(collection), clusterings, building))
 
 
 def send(service: TheService, request: Request, body: Body, ns: Namespace, key: Key) -> Response:
-    """One document, a list, `{"bulk": […]}`, or one a line (application/x-ndjson). The collection is made
-    where it is not there. All of the body is judged before any of it is put; answered when it is kept and
-    placed in every clustering that is served. Sent again it changes nothing.
+    """Send one document, a list, `{"bulk": […]}`, or one document per line (application/x-ndjson).
+
+    The collection is created if it does not exist. The whole body is validated before any of it is
+    stored. The response comes after the documents are stored and assigned in every served
+    clustering. Sending the same documents again changes nothing.
     """
     name = parse_name(ns, key)
     sent = parse_documents(body, request)
@@ -227,7 +254,7 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
 def put_documents(
     service: CollectionService, name: CollectionName, documents: list[Document], where: str
 ) -> Response:
-    """Put documents into a collection, and answer with counts and the address `where`."""
+    """Put documents into a collection. Answer with the counts and the address `where`."""
     with refuse_invalid():
         done = service.writing().put(name, documents)
     counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)
@@ -235,23 +262,23 @@ def put_documents(
 
 
 def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
-    """With its documents and clusterings. 404 where there is none."""
-    found = service.collection(parse_name(ns, key))
-    remove(service.writing(), found.name)
+    """Remove a collection with its documents and clusterings. 404 if it does not exist."""
+    collection = service.collection(parse_name(ns, key))
+    remove(service.writing(), collection.name)
     return Response(status_code=204)
 
 
 @router.get("/docs/{ns}/{key}/{id}", response_model=DocumentOut, summary="One document")
 @router.get("/collections/{ns}/{key}/{id}", response_model=DocumentOut, summary="One document")
 def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
-    """The document, and the clusters it is in."""
+    """Return the document and its clusters."""
     return json_response(load_document(service, ns, key, id))
 
 
 def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
-    """Of the collection and all its clusterings. 404 where there is none."""
-    found = service.collection(parse_name(ns, key))
-    if not service.writing().delete(found.name, [parse_id(id)]):
+    """Remove a document from the collection and all its clusterings. 404 if it does not exist."""
+    collection = service.collection(parse_name(ns, key))
+    if not service.writing().delete(collection.name, [parse_id(id)]):
         raise _build_no_document_error(ns, key, id)
     return Response(status_code=204)
 
@@ -259,12 +286,12 @@ def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Res
 def load_document(
     service: CollectionService, namespace: str, key: str, document_id: str
 ) -> DocumentOut:
-    """The document. Raises RefusedError 404."""
+    """Load a document. Raises RefusedError 404."""
     name = service.collection(parse_name(namespace, key)).name
     document = find_document(service.tables, name, parse_id(document_id))
     if document is None:
         raise _build_no_document_error(namespace, key, document_id)
-    at = [
+    placements = [
         PlacementOut(
             placement.conf,
             placement.timestamp,
@@ -284,26 +311,26 @@ def load_document(
         document.url,
         document.language,
         document.time,
-        at,
+        placements,
     )
 
 
 def _build_no_document_error(namespace: str, key: str, document_id: str) -> RefusedError:
-    said = f"There is no document {document_id[:200]!r} in {namespace}/{key}."
-    return RefusedError(404, said, parameter="id")
+    message = f"There is no document {document_id[:200]!r} in {namespace}/{key}."
+    return RefusedError(404, message, parameter="id")
 
 
 def _build_listing(
     collections: Iterable[CollectionView], count: int, path: str, *, with_namespace: bool = False
 ) -> Collections:
-    some = list(islice(collections, count + 1))
-    shown = [_build_collection(one) for one in some[:count]]
-    following = None
-    if len(some) > count:
-        last = some[count - 1].name
-        behind = build_path(str(last) if with_namespace else last.key)[1:]
-        following = f"{path}?count={count}&after={behind}"
-    return Collections(shown, following)
+    views = list(islice(collections, count + 1))
+    page = [_build_collection(view) for view in views[:count]]
+    next_href = None
+    if len(views) > count:
+        last = views[count - 1].name
+        cursor = build_path(str(last) if with_namespace else last.key)[1:]
+        next_href = f"{path}?count={count}&after={cursor}"
+    return Collections(page, next_href)
 
 
 def _build_collection(collection: CollectionView) -> CollectionOut:

@@ -37,22 +37,27 @@ Parameters = dict[str, Any]
     "/configurations/{ns}", response_model=dict[str, Parameters], summary="All configurations"
 )
 def list_configurations(service: TheService, ns: Namespace) -> Response:
-    """Of a namespace, by name; `DEFAULT` is there without having been put."""
+    """List the configurations of a namespace by name. `DEFAULT` always exists."""
     namespace_named(ns)
     if not service.are_there():
         return json_response({DEFAULT: build_values(Configuration())})
-    found = configurations.list_configurations(service.tables, ns)
-    return json_response({name: build_values(one) for name, one in found.items()})
+    by_name = configurations.list_configurations(service.tables, ns)
+    return json_response(
+        {name: build_values(configuration) for name, configuration in by_name.items()}
+    )
 
 
 @router.get("/configurations/{ns}/{conf}", response_model=Parameters, summary="One configuration")
 def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
-    """Its parameters, those that were not said with what is usual."""
+    """Return its parameters, including the defaults of those that were not set."""
     return json_response(build_values(service.configuration(namespace_named(ns), parse_conf(conf))))
 
 
 def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
-    """In place of one of the same name; what is not said is as usual. What was built stays as it is."""
+    """Create or replace a configuration.
+
+    Missing parameters get their defaults. Existing clusterings do not change.
+    """
     values = decode_body(body, Parameters)
     saved = save_configuration(service, ns, conf, values)
     where = build_path("configurations", ns, conf)
@@ -60,7 +65,7 @@ def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
 
 
 def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
-    """What was built by it stays. 204 also where there is none."""
+    """Delete a configuration. Its clusterings remain. 204 even if it does not exist."""
     namespace_named(ns)
     parse_conf(conf)
     if service.are_there():
@@ -71,16 +76,25 @@ def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
 def save_configuration(
     service: CollectionService, ns: str, conf: str, values: Parameters, pointer: str = ""
 ) -> Configuration:
-    """Save a configuration in place of one of the same name. `pointer` is where the parameters are in the
-    body. Raises RefusedError 400."""
+    """Create or replace a configuration.
+
+    `pointer` is the location of the parameters in the body.
+
+    Raises RefusedError 400.
+    """
     namespace_named(ns)
     parse_conf(conf)
     for name in values:
         if name not in configurations.NAMES:
             near = find_nearest_name(name, configurations.NAMES)
-            meant = f" Did you mean “{near}”?" if near else ""
-            said = f"There is no parameter “{name[:100]}”.{meant} It takes {', '.join(configurations.NAMES)}."
-            raise RefusedError(400, said, pointer=f"{pointer}/{escape_pointer(name)}", nearest=near)
+            hint = f" Did you mean “{near}”?" if near else ""
+            message = (
+                f"There is no parameter “{name[:100]}”.{hint} "
+                f"It takes {', '.join(configurations.NAMES)}."
+            )
+            raise RefusedError(
+                400, message, pointer=f"{pointer}/{escape_pointer(name)}", nearest=near
+            )
     with refuse_invalid(pointer):
         configuration = configurations.build_configuration(values)
         configurations.save_configuration(service.writing().tables, ns, conf, configuration)

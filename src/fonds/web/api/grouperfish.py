@@ -1,9 +1,10 @@
-"""The REST of Grouperfish v0.1: the same collections under the paths and names of that version.
+"""REST API of Grouperfish v0.1: the same collections under the paths and names of that version.
 
-Each route translates names and calls the functions of `collections`, `configurations` and `clusters`.
+Each route translates names and calls the functions of `collections`, `configurations` and
+`clusters`.
 
 Source: Grouperfish v0.1's REST: /documents/<ns>/<id>, /queries/<ns>[/<name>],
-/configurations/<ns>/transforms/<name>, /results/<ns>/<transform>/<query>; its /run is in `runs`.
+/configurations/<ns>/transforms/<name>, /results/<ns>/<transform>/<query>. Its /run is in `runs`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
 KEY = "documents"
-"""The collection of the documents that v0.1 puts into a namespace."""
+"""Key of the collection for documents that v0.1 puts into a namespace."""
 QUERIES_MAX = 10_000
 DOCUMENTS_MAX = 10_000
 TEXT_MAX_CHARS = 2_000
@@ -68,19 +69,19 @@ router = APIRouter(responses=RESPONSES, dependencies=[READS])
     "/documents/{ns}/{id}", response_model=DocumentOut, summary="One document", tags=["documents"]
 )
 def get_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
-    """A document of the collection `documents` of a namespace."""
+    """Return a document of the namespace's collection `documents`."""
     return json_response(load_document(service, ns, KEY, id))
 
 
 def put_document(service: TheService, body: Body, ns: Namespace, id: Id) -> Response:  # noqa: A002
-    """Into its collection `documents`, which is made where it is not there."""
+    """Put a document into the namespace's collection `documents`. Create it if necessary."""
     name = parse_name(ns, KEY)
     sent = parse_document(body, parse_id(id))
     return put_documents(service, name, [sent], build_path("documents", ns, id))
 
 
 def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
-    """204 also where there is none, as it was."""
+    """Remove a document. 204 even if it does not exist, as in v0.1."""
     name = parse_name(ns, KEY)
     parse_id(id)
     if service.are_there():
@@ -92,14 +93,14 @@ def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # 
 
 
 class QueryIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A query as it is sent: a search as `fonds search` takes it."""
+    """A query in a request. It has the syntax of `fonds search`."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOut:
-    """A search, and where its collection is."""
+    """A query and the address of its collection."""
 
     query: str
     collection: str
@@ -120,18 +121,20 @@ _QUERY = takes(
     "/queries/{ns}", response_model=dict[str, QueryOut], summary="All queries", tags=["queries"]
 )
 def list_queries(service: TheService, ns: Namespace) -> Response:
-    """Of a namespace, by name. 413 where there are more than 10,000."""
+    """List the queries of a namespace by name. 413 if there are more than 10,000."""
     namespace_named(ns)
-    found = {}
-    for one in service.every(ns):
-        if one.query:
-            found[one.name.key] = QueryOut(one.query, build_path("collections", ns, one.name.key))
-        if len(found) > QUERIES_MAX:
-            said = (
+    queries = {}
+    for collection in service.every(ns):
+        if collection.query:
+            queries[collection.name.key] = QueryOut(
+                collection.query, build_path("collections", ns, collection.name.key)
+            )
+        if len(queries) > QUERIES_MAX:
+            message = (
                 f"There are over {QUERIES_MAX:,} queries; GET /collections/{ns} has them in pages."
             )
-            raise RefusedError(413, said)
-    return json_response(found)
+            raise RefusedError(413, message)
+    return json_response(queries)
 
 
 @router.get(
@@ -142,17 +145,17 @@ def list_queries(service: TheService, ns: Namespace) -> Response:
     tags=["queries"],
 )
 def get_query(service: TheService, ns: Namespace, name: QueryName) -> Response:
-    """404 where the collection of this name is filled by no query."""
-    found = service.collection(parse_name(ns, name))
-    if not found.query:
-        raise RefusedError(404, f"{found.name} is filled by no query.", parameter="name")
-    return json_response(QueryOut(found.query, build_path("collections", ns, name)))
+    """404 if the collection of this name has no query."""
+    collection = service.collection(parse_name(ns, name))
+    if not collection.query:
+        raise RefusedError(404, f"{collection.name} is filled by no query.", parameter="name")
+    return json_response(QueryOut(collection.query, build_path("collections", ns, name)))
 
 
 def put_query(
     service: TheService, stores: OpenStores, body: Body, ns: Namespace, name: QueryName
 ) -> Response:
-    """Makes the collection, or gives it another query. It is a search of this library, in words."""
+    """Create the collection, or change its query. The query is a search of this library."""
     sent = decode_body(body, QueryIn)
     collection = parse_name(ns, name)
     if not sent.query.strip():
@@ -166,25 +169,31 @@ def put_query(
 
 
 def delete_query(service: TheService, ns: Namespace, name: QueryName) -> Response:
-    """The collection stays with its documents, and is filled no more. 204 also where there is none."""
+    """Delete a query.
+
+    Its collection keeps its documents and receives no more. 204 even if it does not exist.
+    """
     collection = parse_name(ns, name)
-    found = find_collection(service.tables, collection) if service.are_there() else None
-    if found is not None and found.query:
+    view = find_collection(service.tables, collection) if service.are_there() else None
+    if view is not None and view.query:
         create(service.writing(), collection)
     return Response(status_code=204)
 
 
-# Transforms: configurations.
+# Transforms are configurations.
 
 
 TRANSFORMS = {"textcluster": "stories", "coclustering": "topics"}
-"""The names the original had, and what is nearest to them in what they are for."""
+"""Names of the original's transforms, and the algorithm closest in purpose."""
 TOP_DOCUMENTS = 10
 _FIELDS = {"id": "id", "text": "text"}
 
 
 class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A transform as v0.1 has it; `transform` is an algorithm, or one of the original's names."""
+    """A transform as v0.1 defines it.
+
+    `transform` is an algorithm or one of the original's names.
+    """
 
     transform: str
     parameters: dict[str, Any] = {}
@@ -192,7 +201,7 @@ class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A configuration as v0.1 tells it."""
+    """A configuration in the format of v0.1."""
 
     transform: str
     parameters: Parameters
@@ -226,22 +235,28 @@ _TRANSFORM = takes(
     tags=["configurations"],
 )
 def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
-    """The algorithm as `transform`, everything else as its `parameters`."""
+    """Return the algorithm as `transform` and everything else as `parameters`."""
     return json_response(
         _build_transform(service.configuration(namespace_named(ns), parse_conf(conf)))
     )
 
 
 def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
-    """The original's `fields` may be said as they are here, and its `limits`: `clusters` is `clusters_max`,
-    `top_documents` is 10, since `/results` takes another number as `top`.
+    """Create or replace a configuration in the format of v0.1.
+
+    The original's `fields` are accepted with the only value supported here, and so are its
+    `limits`: `clusters`
+    becomes `clusters_max`, and `top_documents` must be 10, because `/results` takes another
+    number as `top`.
     """
     sent = decode_body(body, TransformIn)
     algorithm = TRANSFORMS.get(sent.transform, sent.transform)
     if algorithm not in ALGORITHMS:
         near = find_nearest_name(sent.transform, (*ALGORITHMS, *TRANSFORMS))
-        said = f"There is no transform {sent.transform[:100]!r}; there are {', '.join(ALGORITHMS)}."
-        raise RefusedError(400, said, pointer="/transform", nearest=near)
+        message = (
+            f"There is no transform {sent.transform[:100]!r}; there are {', '.join(ALGORITHMS)}."
+        )
+        raise RefusedError(400, message, pointer="/transform", nearest=near)
     values = {**_translate_parameters(sent.parameters), "algorithm": algorithm}
     where = build_path("configurations", ns, "transforms", conf)
     saved = save_configuration(service, ns, conf, values, "/parameters")
@@ -254,29 +269,29 @@ def _build_transform(configuration: Configuration) -> Transform:
 
 
 def _translate_parameters(parameters: Parameters) -> Parameters:
-    """The parameters with what the original called otherwise. Raises RefusedError 400."""
+    """Translate the original's parameter names. Raises RefusedError 400."""
     values = dict(parameters)
     fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
     if fields != _FIELDS:
-        said = 'A document has its id in "id" and its text in "text".'
-        raise RefusedError(400, said, pointer="/parameters/fields")
+        message = 'A document has its id in "id" and its text in "text".'
+        raise RefusedError(400, message, pointer="/parameters/fields")
     if not isinstance(limits, dict) or limits.keys() - {"clusters", "top_documents"}:
-        said = "Limits are clusters and top_documents."
-        raise RefusedError(400, said, pointer="/parameters/limits")
+        message = "Limits are clusters and top_documents."
+        raise RefusedError(400, message, pointer="/parameters/limits")
     if limits.get("top_documents", TOP_DOCUMENTS) != TOP_DOCUMENTS:
-        said = f"Of each cluster {TOP_DOCUMENTS} documents are told; ask /results with ?top= for others."
-        raise RefusedError(400, said, pointer="/parameters/limits/top_documents")
+        message = f"Of each cluster {TOP_DOCUMENTS} documents are told; ask /results with ?top= for others."
+        raise RefusedError(400, message, pointer="/parameters/limits/top_documents")
     if "clusters" in limits:
         values.setdefault("clusters_max", limits["clusters"])
     return values
 
 
-# Results: what is served of a collection by a configuration.
+# Results are the served clustering of a collection by a configuration.
 
 
 @dataclass(frozen=True, slots=True)
 class TopDocument:
-    """A document of a cluster; of its text the beginning, 2,000 characters at most."""
+    """A document of a cluster, with the first 2,000 characters of its text."""
 
     id: str
     text: str
@@ -288,7 +303,7 @@ class TopDocument:
 
 @dataclass(frozen=True, slots=True)
 class ResultCluster:
-    """A cluster: its documents with the highest scores, and its terms, the strongest first."""
+    """A cluster: its documents with the highest scores, and its terms, strongest first."""
 
     top_documents: list[TopDocument]
     top_terms: list[str]
@@ -296,7 +311,7 @@ class ResultCluster:
 
 @dataclass(frozen=True, slots=True)
 class ResultMeta:
-    """By what and of what it was built; `date` is when that began."""
+    """Configuration and collection of a result. `date` is when its build began."""
 
     transform: str
     date: str
@@ -306,7 +321,7 @@ class ResultMeta:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The last result."""
+    """Latest result of a collection."""
 
     clusters: list[ResultCluster]
     meta: ResultMeta
@@ -328,48 +343,55 @@ def get_results(
         int, Query(ge=0, le=100, description="Documents of each cluster")
     ] = TOP_DOCUMENTS,
 ) -> Response:
-    """The largest clusters first. 413 where that is over 10,000 documents: ask for fewer of each."""
-    found = service.collection(parse_name(ns, name))
-    time = choose_clustering_time(service, found.name, conf, None)
-    etag = build_etag(service, found.name, time)
+    """Return the clusters, largest first.
+
+    413 if that is over 10,000 documents: request fewer for each cluster.
+    """
+    collection = service.collection(parse_name(ns, name))
+    time = choose_clustering_time(service, collection.name, conf, None)
+    etag = build_etag(service, collection.name, time)
     if is_known(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
-    level = reading.load_clusters(service.tables, found.name, conf, time, top=0)
+    level = reading.load_clusters(service.tables, collection.name, conf, time, top=0)
     if level is None:
         raise RefusedError(404, "The clustering was removed just now; ask again.", parameter="name")
     if len(level.clusters) * top > DOCUMENTS_MAX:
-        said = f"These are over {DOCUMENTS_MAX:,} documents; ask for fewer of each cluster."
-        raise RefusedError(413, said, parameter="top")
-    shown = reading.load_clusters(service.tables, found.name, conf, time, top=top) or level
+        message = f"These are over {DOCUMENTS_MAX:,} documents; ask for fewer of each cluster."
+        raise RefusedError(413, message, parameter="top")
+    detailed = reading.load_clusters(service.tables, collection.name, conf, time, top=top) or level
     documents = _load_documents(
-        service, found.name, [each.id for cluster in shown.clusters for each in cluster.top]
+        service,
+        collection.name,
+        [member.id for cluster in detailed.clusters for member in cluster.top],
     )
-    listed = [
+    clusters = [
         ResultCluster(
-            [documents[each.id] for each in cluster.top if each.id in documents],
+            [documents[member.id] for member in cluster.top if member.id in documents],
             [term for term, _ in cluster.terms],
         )
-        for cluster in shown.clusters
+        for cluster in detailed.clusters
     ]
     built = next(
         clustering
-        for clustering in list_clusterings(service.tables, found.name, conf)
+        for clustering in list_clusterings(service.tables, collection.name, conf)
         if clustering.timestamp == time
     )
     date = datetime.fromtimestamp(time, UTC).isoformat()
     meta = ResultMeta(conf, date, name, built.documents)
-    return json_response(Results(listed, meta), headers={"ETag": etag})
+    return json_response(Results(clusters, meta), headers={"ETag": etag})
 
 
 def _load_documents(
     service: CollectionService, name: CollectionName, ids: list[str]
 ) -> dict[str, TopDocument]:
-    """The documents by id; those that are gone meanwhile are left out."""
+    """Load documents by id. Documents removed in the meantime are missing."""
     rows = service.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )
-    found = (parse_stored_document(cells).document for cells in rows.values() if "main:id" in cells)
-    return {one.id: _build_top_document(one) for one in found}
+    documents = (
+        parse_stored_document(cells).document for cells in rows.values() if "main:id" in cells
+    )
+    return {document.id: _build_top_document(document) for document in documents}
 
 
 def _build_top_document(document: Document) -> TopDocument:

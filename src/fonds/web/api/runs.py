@@ -1,6 +1,9 @@
-"""Runs: a rebuild is asked for, answered at once with where its state is read, and done in the background.
+"""Runs: rebuilds that are requested here and done in the background.
 
-Source: Grouperfish v0.1's REST: POST /run/<ns>[/<query>], /run/<ns>/<transform>/<query>; GET is ours.
+The response comes at once and has the address of the run's status.
+
+Source: Grouperfish v0.1's REST: POST /run/<ns>[/<query>], /run/<ns>/<transform>/<query>. GET is
+ours.
 """
 
 from __future__ import annotations
@@ -36,9 +39,17 @@ router = APIRouter(responses=RESPONSES, tags=["runs"], dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A rebuild that was asked for at `wanted`: queued, building, done or failed. While it is built: its
-    `stage`, and `done` of `total` documents, 0 where that is not known. `rebuilt` is the clustering that is
-    served meanwhile, or came of it; `error` is why it failed. `results` are what came of it."""
+    """A requested rebuild.
+
+    `wanted`: when it was requested.
+    `state`: queued, building, done or failed.
+    `stage`: current stage of the build.
+    `done`, `total`: number of documents done, of the total; 0 if unknown.
+    `rebuilt`: the served clustering: the previous one until the rebuild is done, then its
+        result.
+    `error`: why it failed.
+    `results`: address of the results.
+    """
 
     namespace: str
     transform: str
@@ -56,59 +67,65 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The last run of each collection by each configuration; those never asked for have none."""
+    """The latest run of each collection and configuration. Those never requested are missing."""
 
     runs: list[Run]
 
 
 def run_all(service: TheService, ns: Namespace) -> Response:
-    """Each collection by the configurations it is grouped by, or by `DEFAULT`. 413 for over 1,000."""
-    wanted = [
+    """Rebuild each collection by the configurations it is grouped by, or by `DEFAULT`.
+
+    413 for over 1,000.
+    """
+    requests = [
         (collection.name, conf)
         for collection in _list_collections(service, ns)
         for conf in _list_confs(service, collection)
     ]
-    return _render_runs(service, wanted, build_path("run", ns))
+    return _render_runs(service, requests, build_path("run", ns))
 
 
 def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
-    """By the configurations it is grouped by, or by `DEFAULT`."""
-    found = service.collection(parse_name(ns, name))
-    wanted = [(found.name, conf) for conf in _list_confs(service, found)]
-    return _render_runs(service, wanted, build_path("run", ns, name))
+    """Rebuild a collection by the configurations it is grouped by, or by `DEFAULT`."""
+    collection = service.collection(parse_name(ns, name))
+    requests = [(collection.name, conf) for conf in _list_confs(service, collection)]
+    return _render_runs(service, requests, build_path("run", ns, name))
 
 
 def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
-    """What it has at this moment will be in the clustering. Asked again before it began, it is one run."""
+    """Rebuild a collection with its current documents.
+
+    Requests repeated before the run begins are one run.
+    """
     service.configuration(namespace_named(ns), parse_conf(conf))
-    found = service.collection(parse_name(ns, name))
-    return _render_runs(service, [(found.name, conf)], build_path("run", ns, conf, name))
+    collection = service.collection(parse_name(ns, name))
+    return _render_runs(service, [(collection.name, conf)], build_path("run", ns, conf, name))
 
 
 @router.get("/run/{ns}", response_model=Runs, summary="The runs of a namespace")
 def list_runs(service: TheService, ns: Namespace) -> Response:
-    """Of each collection that was asked for. 413 for over 1,000 collections."""
+    """List the latest runs of each collection. 413 for over 1,000 collections."""
     names = [collection.name for collection in _list_collections(service, ns)]
     return json_response(Runs([run for name in names for run in _iter_runs(service, name)]))
 
 
 @router.get("/run/{ns}/{name}", response_model=Runs, summary="The runs of a collection")
 def get_runs(service: TheService, ns: Namespace, name: QueryName) -> Response:
-    """By each configuration that was asked for."""
-    found = service.collection(parse_name(ns, name))
-    return json_response(Runs(list(_iter_runs(service, found.name))))
+    """List the latest run of each configuration."""
+    collection = service.collection(parse_name(ns, name))
+    return json_response(Runs(list(_iter_runs(service, collection.name))))
 
 
 @router.get("/run/{ns}/{conf}/{name}", response_model=Run, summary="One run")
 def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
-    """404 where it was never asked for."""
+    """404 if it was never requested."""
     service.configuration(namespace_named(ns), parse_conf(conf))
-    found = service.collection(parse_name(ns, name))
-    told_of = find_request(service.tables, service.changes.leases, found.name, conf)
-    if told_of is None:
-        said = f"Nobody asked for {found.name} by {conf}: POST {build_path('run', ns, conf, name)}."
-        raise RefusedError(404, said, parameter="conf")
-    return json_response(_run(told_of))
+    collection = service.collection(parse_name(ns, name))
+    run_request = find_request(service.tables, service.changes.leases, collection.name, conf)
+    if run_request is None:
+        message = f"Nobody asked for {collection.name} by {conf}: POST {build_path('run', ns, conf, name)}."
+        raise RefusedError(404, message, parameter="conf")
+    return json_response(_run(run_request))
 
 
 def _render_runs(
@@ -123,25 +140,27 @@ def _render_runs(
             raise RefusedError(404, f"{error}.", parameter="name") from error
     service.runs.look()
     leases = service.changes.leases
-    found = [find_request(service.tables, leases, name, conf) for name, conf in requests]
-    answer = Runs([_run(one) for one in found if one is not None])
+    statuses = [find_request(service.tables, leases, name, conf) for name, conf in requests]
+    answer = Runs([_run(status) for status in statuses if status is not None])
     return json_response(answer, 202, {"Location": where})
 
 
 def _list_collections(service: CollectionService, namespace: str) -> list[CollectionView]:
     namespace_named(namespace)
-    found = []
-    for one in service.every(namespace):
-        found.append(one)
-        if len(found) > RUNS_MAX:
+    collections = []
+    for collection in service.every(namespace):
+        collections.append(collection)
+        if len(collections) > RUNS_MAX:
             raise RefusedError(413, f"There are over {RUNS_MAX:,} collections; name one.")
-    return found
+    return collections
 
 
 def _list_confs(service: CollectionService, collection: CollectionView) -> list[str]:
-    """The configurations a collection is grouped by; one that was forgotten meanwhile is left out."""
+    """Return the existing configurations that group a collection, or else `DEFAULT`."""
     configurations = configuration.list_configurations(service.tables, collection.name.namespace)
-    return [one.conf for one in collection.served if one.conf in configurations] or [DEFAULT]
+    return [
+        clustering.conf for clustering in collection.served if clustering.conf in configurations
+    ] or [DEFAULT]
 
 
 def _iter_runs(service: CollectionService, name: CollectionName) -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""The admin's page: keys and how they are used, made and revoked there; and what was changed by whom."""
+"""Admin page: access keys and their use, creating and revoking keys, and the log of changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(dependencies=[ADMINISTERS])
 
 @dataclass(frozen=True, slots=True)
 class AccessKeyOut:
-    """A key, without anything its secret could be tried against; `state` is good, ended or revoked."""
+    """An access key without its secret or a hash of it. `state` is good, ended or revoked."""
 
     name: str
     role: str
@@ -45,7 +45,7 @@ class AccessKeyOut:
 
 @dataclass(frozen=True, slots=True)
 class ActOut:
-    """What somebody changed; `outcome` is the HTTP status, None where it did not end."""
+    """A user's change. `outcome` is the HTTP status; None if it has not ended."""
 
     at: datetime
     who: str
@@ -55,14 +55,14 @@ class ActOut:
 
 @dataclass(frozen=True, slots=True)
 class AdminPage:
-    """All keys by their names, and the newest 200 acts."""
+    """All keys sorted by name, and the newest 200 changes."""
 
     keys: Sequence[AccessKeyOut]
     acts: Sequence[ActOut]
 
 
 def load_admin(gate: AccessGate) -> AdminPage:
-    """Keys and acts."""
+    """Load keys and changes."""
     acts = [
         ActOut(row.at, row.who, row.what, row.outcome) for row in gate.acts.list_newest(ACTS_MAX)
     ]
@@ -79,7 +79,7 @@ def _build_key(gate: AccessGate, row: AccessKeyRow) -> AccessKeyOut:
 
 @router.get("/admin", include_in_schema=False)
 def admin_html(request: Request) -> HTMLResponse:
-    """Who may do what, and what was done."""
+    """Show the access keys and the log of changes."""
     admin = load_admin(request.app.state.gate)
     good = sum(key.state == "good" for key in admin.keys)
     return render_page(
@@ -97,15 +97,12 @@ def admin_html(request: Request) -> HTMLResponse:
 @router.get("/admin.json", include_in_schema=False)
 @router.get("/api/admin", summary="Keys, and what was changed by whom")
 def admin_json(request: Request) -> AdminPage:
-    """All keys with role, last use and end; the newest 200 acts. For admins."""
+    """All keys with role, last use and end; the newest 200 changes. For admins."""
     return load_admin(request.app.state.gate)
 
 
-# Actions: create a key, and revoke one.
-
-
 class KeyIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The name and role of a new key, and the day it ends in UTC."""
+    """Name and role of a new key, and the day on which it ends, in UTC."""
 
     name: str
     role: Role
@@ -113,14 +110,14 @@ class KeyIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RevokeIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The name of a key, and why it is revoked."""
+    """Name of a key, and why it is revoked."""
 
     name: str
     reason: str
 
 
 def create_key(request: Request, actor: ActorName, sent: KeyIn) -> NewKey:
-    """Create a key. 400 for an impossible or used name, and for a day that is over."""
+    """Create a key. 400 for an invalid or used name, and for a day in the past."""
     gate: AccessGate = request.app.state.gate
     until = datetime.combine(sent.until, time.min, UTC) if sent.until else None
     with _refuse_invalid_names():
@@ -139,7 +136,7 @@ def revoke_key(request: Request, actor: ActorName, sent: RevokeIn) -> None:
 
 @contextmanager
 def _refuse_invalid_names() -> Iterator[None]:
-    """Raises InvalidParameterError for the ValueError of a key."""
+    """Convert a ValueError into an InvalidParameterError."""
     try:
         yield
     except ValueError as error:
@@ -147,14 +144,14 @@ def _refuse_invalid_names() -> Iterator[None]:
 
 
 def _show_key(result: FormResult[KeyIn, NewKey]) -> Response:
-    """Show the secret once: no cache keeps the page."""
-    made = result.answer
+    """Show the secret once. No cache keeps the page."""
+    new_key = result.answer
     page = render_page(
         result.request,
         "key_made.html",
-        heading=f"The key of {made.row.name}, who is {made.row.role} here",
-        secret=made.secret,
-        until=made.row.until,
+        heading=f"The key of {new_key.row.name}, who is {new_key.row.role} here",
+        secret=new_key.secret,
+        until=new_key.row.until,
     )
     page.headers["Cache-Control"] = "no-store"
     return page

@@ -1,4 +1,4 @@
-"""How a file is cited, and whether its bytes are still where they were archived."""
+"""Citation of a file, and verification of its archived records."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ Quote = Annotated[
 
 
 def build_citation(stores: Stores, sha1hex: str, number: int | None, quote: str) -> CitationText:
-    """Raises HTTPException 404 for a file nobody knows, RefusedError 404 for words it does not say."""
+    """Build the citation of a file, a page or a quotation.
+
+    Raises HTTPException 404 for an unknown file, RefusedError 404 if the text does not contain the
+    quotation.
+    """
     file = load_file(stores, sha1hex)
     quotation = _find_quotation(stores, file, number, quote) if quote.strip() else None
     return build_reference(file, find_file_title(file)[0], number, quotation)
@@ -68,8 +72,9 @@ def _find_quotation(
 def cite_json(
     stores: OpenStores, sha1hex: str, number: CitedPage = None, quote: Quote = ""
 ) -> CitationText:
-    """A sentence with SHA-1, page, WARC and offset, and the characters where quoted words stand; BibTeX and
-    CSL-JSON of the work."""
+    """Return a citation with SHA-1, page, WARC and offset, and with the position of quoted words
+    in characters; BibTeX and CSL-JSON of the work.
+    """
     return build_citation(stores, sha1hex, number, quote)
 
 
@@ -81,32 +86,39 @@ def cite_html(
     number: CitedPage = None,
     quote: Quote = "",
 ) -> Response:
-    """The same as a page, from which the bytes are verified. Words the file does not say are told in their
-    place, with status 404."""
-    elsewhere = redirect_spelling(sha1hex, build_url("/cite", page=number, quote=quote))
-    if elsewhere is not None:
-        return elsewhere
-    refused, status = "", 200
+    """Show the citation as a page with a button that verifies the bytes.
+
+    If the file does not contain the quotation, show that with status 404.
+    """
+    redirect = redirect_spelling(sha1hex, build_url("/cite", page=number, quote=quote))
+    if redirect is not None:
+        return redirect
+    error_message, status = "", 200
     try:
-        found = build_citation(stores, sha1hex, number, quote)
+        citation = build_citation(stores, sha1hex, number, quote)
     except RefusedError as error:
-        found, refused, status = build_citation(stores, sha1hex, number, ""), str(error.detail), 404
-    of = f"page {number:,} of this file" if number else "this file"
+        citation, error_message, status = (
+            build_citation(stores, sha1hex, number, ""),
+            str(error.detail),
+            404,
+        )
+    subject = f"page {number:,} of this file" if number else "this file"
     return render_page(
         request,
         "cite.html",
         status=status,
-        heading=refused or f"How {'these words are' if found.quotation else f'{of} is'} cited",
-        found=found,
+        heading=error_message
+        or f"How {'these words are' if citation.quotation else f'{subject} is'} cited",
+        found=citation,
         number=number,
         quote=quote,
         quote_max=QUOTE_MAX_CHARS,
-        words_href=_link_to_words(found) if found.quotation else None,
+        words_href=_link_to_words(citation) if citation.quotation else None,
     )
 
 
 def _link_to_words(citation: CitationText) -> str:
-    """The words in their place, marked."""
+    """Return a link to the highlighted quotation."""
     quotation = citation.quotation
     if quotation is None:
         return build_url(f"/file/{citation.sha1hex}")
@@ -115,26 +127,25 @@ def _link_to_words(citation: CitationText) -> str:
     return f"{build_url(f'/file/{citation.sha1hex}', find=quotation.search)}#hit-1"
 
 
-# The action: read the archived records again and hash them.
-
-
 def verify(stores: OpenStores, sha1hex: str) -> tuple[str, PlaceVerification]:
-    """Read the archived records of a file again and compare their hashes with its SHA-1, which is returned
-    too."""
+    """Read the archived records of a file again and compare their hashes with its SHA-1.
+
+    Return the SHA-1 and the result.
+    """
     file = load_file(stores, sha1hex)
     return file.sha1hex, verify_places(stores.archive, file)
 
 
 def _show_places(result: FormResult[NoParameters, tuple[str, PlaceVerification]]) -> Response:
-    sha1hex, found = result.answer
-    same = sum(place.is_same for place in found.places)
-    heading = f"{pluralize(same, 'place')} of {len(found.places):,} hold these bytes"
-    if not found.places:
+    sha1hex, verification = result.answer
+    same_count = sum(place.is_same for place in verification.places)
+    heading = f"{pluralize(same_count, 'place')} of {len(verification.places):,} hold these bytes"
+    if not verification.places:
         heading = "It lies in no WARC, so there is nothing to verify"
-    elif same == len(found.places):
+    elif same_count == len(verification.places):
         heading = "The bytes are as they were archived"
     return render_page(
-        result.request, "verified.html", heading=heading, found=found, sha1hex=sha1hex
+        result.request, "verified.html", heading=heading, found=verification, sha1hex=sha1hex
     )
 
 

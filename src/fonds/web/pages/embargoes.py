@@ -1,4 +1,4 @@
-"""The page of what is under embargo, for curators, who hide files there and show them again."""
+"""Embargoes page for curators: list hidden files, put files under embargo and lift embargoes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ router = APIRouter(dependencies=[CURATES])
 
 @dataclass(frozen=True, slots=True)
 class HiddenFile:
-    """A file nobody is shown until a date; `title` is None where none is known."""
+    """A file that is hidden until a date. `title` is None if unknown."""
 
     sha1hex: str
     title: str | None
@@ -51,14 +51,14 @@ class HiddenFile:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoesPage:
-    """The files that are shown again soonest, and how many are hidden in all."""
+    """The hidden files whose embargoes end first, and the total number of hidden files."""
 
     files: Sequence[HiddenFile]
     total: int
 
 
 def load_embargoes(records: Records) -> EmbargoesPage:
-    """What is hidden now, by the date it ends."""
+    """Load the active embargoes, sorted by their end."""
     where = {"lifting": None}
     order = ("until", "sha1hex")
     rows = records.find(EmbargoRow, where, order=order, count_max=LISTED_MAX)
@@ -82,10 +82,10 @@ def _build_hidden(records: Records, row: EmbargoRow) -> HiddenFile:
 
 def _load_derivatives(records: Records, sha1hex: str) -> dict[str, DerivativeRow]:
     return {
-        kind.name: found
+        kind.name: row
         for kind in KINDS
         if kind.indexed is not None
-        for found in records.find(kind.row, {"sha1hex": sha1hex}, count_max=1)
+        for row in records.find(kind.row, {"sha1hex": sha1hex}, count_max=1)
     }
 
 
@@ -96,9 +96,9 @@ def embargoes_html(
         str, Query(max_length=KEY_MAX_CHARS, description="SHA-1 the form begins with")
     ] = "",
 ) -> HTMLResponse:
-    """What is hidden, why and until when, and the form that hides a file."""
-    whole: Stores = request.app.state.whole_stores
-    embargoes = load_embargoes(whole.records)
+    """Show the hidden files with reasons and dates, and the form that hides a file."""
+    all_stores: Stores = request.app.state.whole_stores
+    embargoes = load_embargoes(all_stores.records)
     total = pluralize(embargoes.total, "file is", "files are")
     return render_page(
         request,
@@ -108,23 +108,20 @@ def embargoes_html(
         key=key,
         reasons=EXPLAINED,
         note_max=NOTE_MAX_CHARS,
-        title=find_own_title(_load_derivatives(whole.records, key)) if key else None,
+        title=find_own_title(_load_derivatives(all_stores.records, key)) if key else None,
     )
 
 
 @router.get("/embargoes.json", include_in_schema=False)
 @router.get("/api/embargoes", summary="What is under embargo")
 def embargoes_json(request: Request) -> EmbargoesPage:
-    """The 200 files that are shown again soonest, and how many are hidden. For curators."""
-    whole: Stores = request.app.state.whole_stores
-    return load_embargoes(whole.records)
-
-
-# Actions: put a file under embargo, and lift an embargo before its date.
+    """The 200 files whose embargoes end first, and the number of hidden files. For curators."""
+    all_stores: Stores = request.app.state.whole_stores
+    return load_embargoes(all_stores.records)
 
 
 class HideIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The SHA-1 of a file, the day its embargo ends in UTC, the reason, and a note for curators."""
+    """SHA-1 of a file, the day its embargo ends in UTC, the reason, and a note for curators."""
 
     sha1hex: str
     until: date
@@ -133,7 +130,7 @@ class HideIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LiftIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The SHA-1 of a file."""
+    """SHA-1 of a file."""
 
     sha1hex: str
 
@@ -150,7 +147,7 @@ def hide(request: Request, settings: InForce, actor: ActorName, sent: HideIn) ->
 
 
 def lift(request: Request, settings: InForce, sent: LiftIn) -> None:
-    """Show a file again now."""
+    """Lift the embargo of a file now."""
     sha1hex = _find_file(request, sent.sha1hex)
     with _open_hiding(request, settings) as hiding:
         if not hiding.lift(sha1hex):
@@ -160,18 +157,21 @@ def lift(request: Request, settings: InForce, sent: LiftIn) -> None:
 def _find_file(request: Request, text: str) -> str:
     """Return the SHA-1 of a stored file. Raises InvalidParameterError."""
     sha1hex = parse_sha1hex(text)
-    whole: Stores = request.app.state.whole_stores
-    if whole.records.get(TakedownRow, [sha1hex]):
-        said = f"{sha1hex} was taken down: nothing is left to be hidden."
-        raise InvalidParameterError(said, "sha1hex")
-    if not whole.records.get(FileMetaRow, [sha1hex]):
+    all_stores: Stores = request.app.state.whole_stores
+    if all_stores.records.get(TakedownRow, [sha1hex]):
+        message = f"{sha1hex} was taken down: nothing is left to be hidden."
+        raise InvalidParameterError(message, "sha1hex")
+    if not all_stores.records.get(FileMetaRow, [sha1hex]):
         raise InvalidParameterError(f"No file here has the SHA-1 {sha1hex}.", "sha1hex")
     return sha1hex
 
 
 @contextmanager
 def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoService]:
-    """Raises RefusedError 409 while another process works on the home alone."""
+    """Open the embargo service.
+
+    Raises RefusedError 409 while another process has exclusive use of the home.
+    """
     with open_exclusive_stores(request, settings) as stores:
         yield EmbargoService(stores, find_changes(stores, settings), get_utc_now)
 

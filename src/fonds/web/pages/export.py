@@ -1,4 +1,4 @@
-"""The whole result of a search, handed out as it is written: rows or references, alone or with a manifest."""
+"""Streamed export of a whole search result, with or without a manifest, and its Atom feed."""
 
 from __future__ import annotations
 
@@ -63,37 +63,42 @@ router = APIRouter(dependencies=[READS])
 def export(
     stores: OpenStores, name: Name, form: Annotated[SearchRequest, take_search(*FILTERS)]
 ) -> StreamingResponse:
-    """Rows without texts, references, or captures. Packed, a manifest says query, count, hashes and when."""
+    """Export a result as rows without text, as references or as captures.
+
+    A `.zip` also holds a manifest with the query, count, hashes and time.
+    """
     is_packed = name.endswith(PACKED)
-    said = name.removesuffix(PACKED)
-    if said not in FORMS:
+    format_name = name.removesuffix(PACKED)
+    if format_name not in FORMS:
         raise HTTPException(
-            404, f"{capitalize(format_unknown_name('form of an export', said, FORMS))}."
+            404, f"{capitalize(format_unknown_name('form of an export', format_name, FORMS))}."
         )
     try:
-        found = count_request(form, stores)
-        if not found.total:
+        matches = count_request(form, stores)
+        if not matches.total:
             raise HTTPException(404, _explain_empty(stores, form))
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
-    file = f"search.{FORMS[said].suffix}"
+    file = f"search.{FORMS[format_name].suffix}"
     if is_packed:
         pieces, media, file = (
-            iter_package(stores, said, form, found, file),
+            iter_package(stores, format_name, form, matches, file),
             "application/zip",
             "search.zip",
         )
     else:
         pieces, media = (
-            _iter_pieces(stores, FORMS[said], _iter_documents(stores, found, ResultContents())),
-            FORMS[said].media_type,
+            _iter_pieces(
+                stores, FORMS[format_name], _iter_documents(stores, matches, ResultContents())
+            ),
+            FORMS[format_name].media_type,
         )
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return StreamingResponse(pieces, media_type=media, headers=headers)
 
 
 def _explain_empty(stores: Stores, form: SearchRequest) -> str:
-    """Why there is nothing to be had."""
+    """Explain why the result is empty."""
     notes = stores.index.search(replace(form.build_query(), count_max=1)).notes
     return " ".join(["There is nothing to export: the search finds no document.", *notes])
 
@@ -113,7 +118,10 @@ def _iter_pieces(
 def iter_package(
     stores: Stores, name: str, search: SearchRequest, matches: MatchCount, file: str
 ) -> Iterator[bytes]:
-    """A ZIP of the result and, behind it, its manifest, which `fonds verify` takes back when unpacked."""
+    """Yield a ZIP of the result, followed by its manifest.
+
+    `fonds verify` accepts the unpacked manifest.
+    """
     contents, digest, sink = ResultContents(), hashlib.sha256(), DrainableStream()
     form, now, members = FORMS[name], datetime.now(UTC), ManifestMembers(stores.records)
     documents = members.collect(_iter_documents(stores, matches, contents))
@@ -138,7 +146,7 @@ def iter_package(
     yield sink.drain()
 
 
-# A search as an Atom feed: what came to be found by it last, for those who saved it in a reader of feeds.
+# Atom feed of a search, for feed readers.
 
 
 ENTRIES = 50
@@ -153,7 +161,7 @@ ENTRIES = 50
 def feed(
     request: Request, stores: OpenStores, form: Annotated[SearchRequest, take_search(*FILTERS)]
 ) -> Response:
-    """The documents that came to be found last, whatever the order and the page asked for."""
+    """Return the documents added last, regardless of the requested order and page."""
     newest = {"sort": "added", "size": ENTRIES, "facets": 0, "match": form.match or "exact"}
     try:
         hits = run_search(form.model_copy(update=newest), stores.index, stores).results.hits
@@ -196,8 +204,8 @@ def _add_entry(top: Xml.Element, origin: str, hit: Hit) -> None:
     Xml.SubElement(
         entry, "link", rel="alternate", type="text/html", href=f"{origin}/file/{document.sha1hex}"
     )
-    shown = hit.version.snippets[:1] if hit.version else [hit.snippet]
-    add(entry, "summary", " ".join(one.text_with_ellipses[0] for one in shown))
+    snippets = hit.version.snippets[:1] if hit.version else [hit.snippet]
+    add(entry, "summary", " ".join(snippet.text_with_ellipses[0] for snippet in snippets))
 
 
 def _format_midnight(day: date) -> str:

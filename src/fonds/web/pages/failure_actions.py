@@ -1,4 +1,4 @@
-"""Trying failures again and accepting them as final: a page before that says what it does, then once."""
+"""Retrying failures or accepting them as final: a confirmation page, then the action."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
 
 class FailureChoiceForm(BaseModel):
-    """Which failures are meant: a group of a pipeline, or one entry of it."""
+    """Choice of failures: a group of a pipeline, or one of its entries."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +55,7 @@ class FailureChoiceForm(BaseModel):
     entry: str = Field("", max_length=ENTRY_MAX_CHARS, description="Id of the entry")
 
     def build_decision(self, act: FailureAct, decision_id: str, note: str = "") -> DecisionRow:
-        """The decision about them, as yet nobody's."""
+        """Build the decision about them, without a user."""
         return DecisionRow(
             decision_id=decision_id,
             act=act,
@@ -89,7 +89,7 @@ def before_html(
     act: FailureAct,
     form: Annotated[FailureChoiceForm, Query()],
 ) -> HTMLResponse:
-    """What will be done, and the button that does it."""
+    """Show what will be done, and the button that does it."""
     _, plan = _plan(stores, settings, form)
     return render_page(
         request,
@@ -117,13 +117,13 @@ def _format_question(act: FailureAct, plan: DecisionPlan) -> str:
 
 @router.get("/failures/decisions/{decision_id}")
 def decided_html(request: Request, stores: OpenStores, decision_id: str) -> HTMLResponse:
-    """What was done."""
-    found = (
+    """Show what was done."""
+    decisions = (
         stores.records.get(DecisionRow, [decision_id]) if re.match(KEY_PATTERN, decision_id) else []
     )
-    if not found:
+    if not decisions:
         raise RefusedError(404, "There is no decision of this key.")
-    row = found[0]
+    row = decisions[0]
     return render_page(
         request,
         "decided.html",
@@ -148,12 +148,11 @@ def _link_to_rows(pipeline: str, group: str) -> str:
     return build_url("/records", **params) if group else "/failures"
 
 
-# Actions: decide on failures, and note something about a group of them.
-
-
 class DecisionIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A group of failures of a pipeline or one entry, and a note. `key` is the decision's id: sent twice, it
-    is one decision."""
+    """A group of failures of a pipeline or one entry, and a note.
+
+    `key` is the decision's id. The same key sent twice is one decision.
+    """
 
     pipeline: Annotated[str, msgspec.Meta(max_length=PIPELINE_MAX_CHARS)]
     key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)]
@@ -163,7 +162,10 @@ class DecisionIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A note on a group of failures of a pipeline, and its owner. Both empty: no note."""
+    """A note on a group of failures of a pipeline, and its owner.
+
+    If both are empty, the note is deleted.
+    """
 
     pipeline: str
     group: str
@@ -172,8 +174,10 @@ class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def decide(stores: OpenStores, settings: InForce, act: FailureAct, sent: DecisionIn) -> str:
-    """Retry failures or accept them as final, once however often the form is sent. Returns the decision's
-    id."""
+    """Retry failures or accept them as final, only once even if the form is sent again.
+
+    Return the decision's id.
+    """
     choice = FailureChoiceForm(pipeline=sent.pipeline, group=sent.group, entry=sent.entry)
     _, plan = _plan(stores, settings, choice)
     if not stores.records.get(DecisionRow, [sent.key]):
@@ -187,8 +191,12 @@ def decide(stores: OpenStores, settings: InForce, act: FailureAct, sent: Decisio
 
 
 def save_note(stores: OpenStores, viewer: TheViewer, sent: NoteIn) -> FailureNoteRow | None:
-    """As `fonds failures note`: in the place of what was noted; without note and owner nothing is noted any
-    more, and the answer is null."""
+    """Set the note on a group of failures, as `fonds failures note` does.
+
+    It replaces an existing note.
+
+    Without note and owner, the note is deleted and the answer is null.
+    """
     try:
         return set_note(
             stores.records, sent.pipeline, sent.group,
@@ -204,7 +212,7 @@ def _link_to_group(result: FormResult[NoteIn, FailureNoteRow | None]) -> str:
 
 
 action_router = APIRouter()
-# The path of a note comes before the one that takes any name.
+# The path of a note must come before the one that takes any name.
 add_actions(
     action_router,
     Action(

@@ -1,6 +1,6 @@
-"""The neighbours of a document as its page and the API show them: near-duplicates, its domain, its themes.
+"""Neighbours of a document: near-duplicates, documents of its domain and of its themes.
 
-Limits: five documents of each sort, two themes; three questions to the index.
+Limits: five documents of each sort, two themes, three queries to the index.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ DocumentsById = Mapping[str, IndexDocument]
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A document beside another: `day` is the day its group goes by, else that of its publication.
-    `nearness` is the resemblance of a near-duplicate, the cosine of a theme's document to its middle, None
-    else."""
+    """A neighbour of a document.
+
+    `day`: the date its group is sorted by, otherwise its publication date.
+    `nearness`: resemblance of a near-duplicate, or cosine of a theme's document to the
+        centroid; otherwise None.
+    """
 
     id: str
     title: str
@@ -43,11 +46,15 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourGroup:
-    """Neighbours of one sort. `total` counts the others, `shown` are the nearest of them, and `href` lists
-    all of them, the document among them; None where that is on the page itself.
+    """Neighbours of one sort.
 
-    `name` is the domain or the theme's label, None for near-duplicates; `collection` the theme's.
-    Of the domain `dates` says which days are compared, `date_kind` of what, and `first` and `last` which.
+    `total`: number of neighbours, without the document itself.
+    `shown`: the nearest of them.
+    `href`: address that lists all, including the document; None if the page itself does.
+    `name`: domain or label of the theme; None for near-duplicates.
+    `collection`: collection of the theme.
+    `dates`, `date_kind`: for a domain, which dates are compared and their kind.
+    `first`, `last`: for a domain, the range of dates.
     """
 
     sort: Literal["near-duplicates", "domain", "theme"]
@@ -69,28 +76,32 @@ def build_neighbour_groups(
     relatives: FileRelations,
     links: Sequence[ThemeLink],
 ) -> list[NeighbourGroup]:
-    """The groups that have somebody in them. `document` None: it is not in the index, so nobody knows its
-    domain and themes; near-duplicates are told all the same."""
+    """Build the groups that have neighbours.
+
+    If `document` is None it is not in the index. Then only near-duplicates are known.
+    """
     near = relatives.near_duplicates[:NEIGHBOURS_MAX]
-    there = (
+    themes = (
         [(link, _find_theme(collections, link)) for link in links[:THEMES_MAX]] if document else []
     )
-    members = [one for _, theme in there if theme for one in theme.top]
+    members = [item for _, theme in themes if theme for item in theme.top]
     documents = _load_documents(
-        index, [*(one.story_id for one in near), *(member.id for member in members)]
+        index, [*(item.story_id for item in near), *(member.id for member in members)]
     )
     groups = [_build_near_duplicates(relatives, near, documents)]
     if document is not None:
         around_day = find_around_day(index, document)
         groups += [_build_domain_group(around_day)] if around_day else []
         groups += [
-            _build_theme_group(one, theme, document.id, documents) for one, theme in there if theme
+            _build_theme_group(item, theme, document.id, documents)
+            for item, theme in themes
+            if theme
         ]
     return [group for group in groups if group.total and group.shown]
 
 
 def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
-    """What the index has of these, without their texts."""
+    """Load these documents from the index, without their texts."""
     if not ids:
         return {}
     distinct = list(dict.fromkeys(ids))
@@ -101,7 +112,7 @@ def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
 
 
 def _find_theme(collections: CollectionService, theme: ThemeLink) -> ClusterView | None:
-    """The theme with one document more than is shown: its own may be among them."""
+    """Load the theme with one extra document, because the document itself may be among them."""
     name = parse(theme.collection)
     return find_cluster(collections.tables, name, theme.label, DEFAULT, top=NEIGHBOURS_MAX + 1)
 
@@ -109,8 +120,10 @@ def _find_theme(collections: CollectionService, theme: ThemeLink) -> ClusterView
 def _build_near_duplicates(
     relatives: FileRelations, near: Sequence[RelatedFile], documents: DocumentsById
 ) -> NeighbourGroup:
-    shown = [_build_related(one, documents.get(one.story_id)) for one in near]
-    return NeighbourGroup("near-duplicates", None, relatives.near_duplicates_total, shown, None)
+    neighbours = [_build_related(related, documents.get(related.story_id)) for related in near]
+    return NeighbourGroup(
+        "near-duplicates", None, relatives.near_duplicates_total, neighbours, None
+    )
 
 
 def _build_related(related: RelatedFile, document: IndexDocument | None) -> Neighbour:
@@ -125,7 +138,7 @@ def _build_related(related: RelatedFile, document: IndexDocument | None) -> Neig
 
 
 def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
-    shown = [
+    neighbours = [
         Neighbour(
             document.id,
             _choose_title(document, document.url),
@@ -143,7 +156,7 @@ def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
     }
     dates = None if around_day.dates is DateOf.PUBLISHED else str(around_day.dates)
     return NeighbourGroup(
-        "domain", around_day.domain, around_day.total, shown,
+        "domain", around_day.domain, around_day.total, neighbours,
         build_url("/search", **within, dates=dates, collapse="no"),
         dates=around_day.dates, date_kind=around_day.date_kind, first=around_day.first, last=around_day.last,
     )  # fmt: skip
@@ -152,13 +165,13 @@ def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
 def _build_theme_group(
     theme_link: ThemeLink, theme: ClusterView, own_id: str, documents: DocumentsById
 ) -> NeighbourGroup:
-    others = [one for one in theme.top if one.id != own_id][:NEIGHBOURS_MAX]
-    shown = [_build_member(theme_link, one, documents.get(one.id)) for one in others]
+    others = [member for member in theme.top if member.id != own_id][:NEIGHBOURS_MAX]
+    neighbours = [_build_member(theme_link, member, documents.get(member.id)) for member in others]
     return NeighbourGroup(
         "theme",
         theme_link.name or theme_link.label,
         theme.size - 1,
-        shown,
+        neighbours,
         theme_link.href,
         collection=theme_link.collection,
     )
@@ -167,13 +180,17 @@ def _build_theme_group(
 def _build_member(
     theme: ThemeLink, member: ClusterMember, document: IndexDocument | None
 ) -> Neighbour:
-    """A document others put into the collection is not in the index: its place in the theme is shown."""
-    at = to_datetime(member.time)
+    """Build a member of a theme.
+
+    A document put there by other programs is not in the index; its link opens the page of its
+    assignment.
+    """
+    member_time = to_datetime(member.time)
     return Neighbour(
         id=member.id,
         title=_choose_title(document, member.title or member.url or member.id),
         domain=document.canonical_domain if document else None,
-        day=document.publication_date if document else at.date() if at else None,
+        day=document.publication_date if document else member_time.date() if member_time else None,
         nearness=member.score,
         href=f"/file/{document.sha1hex}"
         if document

@@ -1,4 +1,4 @@
-"""Search: words and filters in, results, facets and a histogram out; the URL holds all of it."""
+"""Search page and API: results, facets and histogram of a search. The URL holds the whole state."""
 
 from __future__ import annotations
 
@@ -47,15 +47,12 @@ from fonds.web.serving.parameters import shorten, take_search
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
 
-# What came to be found by a search in the last days.
-
-
 DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class RecentAdditions:
-    """So many of a result came to be found since a day; `href` lists them, the last first."""
+    """Number of documents of a result added since a day. `href` lists them, newest first."""
 
     count: int
     since: date
@@ -63,12 +60,14 @@ class RecentAdditions:
 
 
 def recent_additions(stores: Stores, form: SearchRequest, today: date) -> RecentAdditions | None:
-    """How many came in the seven days until `today`, in UTC; None where these dates are asked for already, or
-    the words leave no room for them."""
+    """Count documents added in the seven days until `today`, in UTC.
+
+    None if the search already filters by these dates, or if the query would get too long.
+    """
     since = today - timedelta(days=DAYS - 1)
     words = form.q.strip()
-    held = f"({words})" if " OR " in words else words
-    query = f"{held} added:>={since.isoformat()}".strip()
+    group = f"({words})" if " OR " in words else words
+    query = f"{group} added:>={since.isoformat()}".strip()
     if len(query) > QUERY_MAX_CHARS or form.dates is DateOf.ADDED or "added:" in words:
         return None
     count = count_request(form.model_copy(update={"q": query}), stores).total
@@ -76,23 +75,27 @@ def recent_additions(stores: Stores, form: SearchRequest, today: date) -> Recent
     return RecentAdditions(count, since, href)
 
 
-# One result of a search, as the page and the API show it.
-
-
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
+    """One result of a search. None means unknown, or none.
 
-    `date_kind` says whether `publication_date` is the day it was published or the day its file was made,
-    `captured` is the day of its capture, `license`, `rights_holder` and `preferences` are stated about its
-    use, `fields` has the values of the fields that have a label in `fonds.search.fields`, by their names in a
-    query, `indexed_date` says when it came to be found as it is. `snippets` are up
-    to three passages with the pages of a PDF they begin on; `snippet` is the first, `snippet_marks` are
-    (start, end) offsets in it, `title_marks` in `title`. `themes` are those of collections it is in.
-    `near_duplicate_of` is the id of an earlier result of the same page that says nearly the same; `alike` is
-    how many documents of the search this one stands for, where near-duplicates are one. `version` is the
-    earlier version that matches, of a story found by `version:all` whose current version does not match. None
-    means unknown, or none.
+    `id`: SHA-1 of a PDF, or id of a story.
+    `sha1hex`: file of the text.
+    `date_kind`: whether `publication_date` is the date of publication or the creation date of
+        the file.
+    `captured`: date of its capture.
+    `license`, `rights_holder`, `preferences`: stated terms of use.
+    `fields`: values of the fields with a label in `fonds.search.fields`, by their names in a
+        query.
+    `indexed_date`: when the document was added in its current form.
+    `title_marks`: (start, end) offsets of matches in `title`.
+    `snippets`: up to three passages, each with the page of a PDF on which it begins.
+    `snippet`, `snippet_marks`: the first passage, and (start, end) offsets of matches in it.
+    `themes`: its themes in collections.
+    `near_duplicate_of`: id of an earlier result on the same page with nearly the same text.
+    `alike`: number of documents collapsed into this result, if near-duplicates are one result.
+    `version`: the matching earlier version of a story found by `version:all` whose current
+        version does not match.
     """
 
     id: str
@@ -130,7 +133,7 @@ class SearchHit:
 def build_hit(
     hit: Hit, themes: Sequence[ThemeLink], near_duplicate_of: str | None, alike: int
 ) -> SearchHit:
-    """A hit of the index, the themes its document is in, what it repeats, and how many it stands for."""
+    """Build a result from a hit, its themes, the result it repeats, and its collapsed count."""
     document = hit.document
     return SearchHit(
         id=document.id,
@@ -167,7 +170,7 @@ def build_hit(
 
 
 EXPORTED_MAX = 100_000
-"""So many documents of a result can be had in one answer; `fonds export` writes any number."""
+"""Maximum documents per response. `fonds export` has no limit."""
 BY_NUMBER = "Near-duplicates are one result where pages have numbers: not with sort=id or after."
 EMPTY_INDEX_HEADING = "Nothing can be searched yet"
 RELAXED_FILTERS_MAX = 6
@@ -178,7 +181,7 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersionHits:
-    """How many stories have the words of a search in an earlier version; `query` finds them."""
+    """Number of stories that match in an earlier version. `query` finds them."""
 
     count: int
     query: str
@@ -186,20 +189,30 @@ class EarlierVersionHits:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """One page of results. `total` documents were found; `listed` results are they, of which `reachable` can
-    be paged through: fewer, where near-duplicates among the first `compared` documents are one result.
+    """One page of results.
 
-    `dates` count all matches by YYYY-MM, or by YYYY-MM-DD where all lie within 72 days, `undated` those
-    without a date; `facets` those of each value, leaving aside what is chosen of the same facet, and
-    `beyond` those with values that are not listed. `direct` are the files the words are the
-    name of: a URL, SHA-1, story id, DOI or file name. `notes` say what of the question no document has,
-    when nothing was found, not by name either; `meant` is the query that was probably meant, and
-    `earlier` counts the stories that match in an earlier version, None where none does. Themes are those
-    of the first `themes_looked_in` collections by name, None for all; `themes` counts the matches by the
-    themes of the collection that was asked for, None without one. `match` is `best` where no document has
-    all of the words, and results have any of them. `generation` names what the index holds: the same, the
-    same documents; None where it is not known. With sort=id the next page is had with `after` = `next`,
-    None at the end; so all of a result can be had, however large."""
+    `answer`: heading of the page.
+    `direct`: files that the words name: a URL, SHA-1, story id, DOI or file name.
+    `notes`: parts of the query that no document matches, if there are no results and no
+        `direct` files.
+    `meant`: corrected query.
+    `earlier`: stories that match in an earlier version; None if none does.
+    `match`: `best` if no document has all words and results have any of them.
+    `total`: number of matching documents.
+    `listed`: number of results; fewer than `total` if near-duplicates are one result.
+    `compared`: number of documents compared for near-duplicates, the first of the result.
+    `reachable`: number of results that can be paged through.
+    `next`: value of `after` for the next page with sort=id, None on the last page. This pages
+        through any result.
+    `facets`: matches by value, ignoring the selected values of the same facet.
+    `beyond`: matches with values that are not listed.
+    `dates`: matches by YYYY-MM, or by YYYY-MM-DD if all are within 72 days.
+    `undated`: matches without a date.
+    `themes_looked_in`: number of collections, first by name, in which themes of results were
+        looked up; None for all.
+    `themes`: matches by theme of the requested collection; None without one.
+    `generation`: id of the index contents; equal ids mean equal documents. None if unknown.
+    """
 
     answer: str
     direct: Sequence[DirectHit]
@@ -227,38 +240,46 @@ class SearchPage:
 def search_page(
     stores: Stores, collections: CollectionService, form: SearchRequest, *, collapses: bool = False
 ) -> SearchPage:
-    """Raises ValueError with a sentence for people when the words cannot be understood."""
+    """Run a search and build its page.
+
+    Raises ValueError with a sentence for users if the query is invalid.
+    """
     answer = run_search(form, stores.index, stores, collections.tables, collapses=collapses)
-    form, shown, results, things = answer.request, answer.page, answer.results, answer.direct_hits
+    form, collapsed, results, direct_hits = (
+        answer.request,
+        answer.page,
+        answer.results,
+        answer.direct_hits,
+    )
     notes, ids = results.notes, answer.query.ids
     facets, beyond = count_facets(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
     document_themes = find_document_themes(collections, [document.id for document in documents])
     repeated = find_near_duplicates(stores.records, documents)
-    is_empty = not (results.total or things) and stores.index.count() == 0
+    is_empty = not (results.total or direct_hits) and stores.index.count() == 0
     unread = describe_unread(stores.records, form.q)
     return SearchPage(
         answer=EMPTY_INDEX_HEADING
         if is_empty
-        else _build_heading(form, results.total, len(things)),
-        direct=things,
-        notes=[] if is_empty or things else [*notes, *([unread] if unread else [])],
+        else _build_heading(form, results.total, len(direct_hits)),
+        direct=direct_hits,
+        notes=[] if is_empty or direct_hits else [*notes, *([unread] if unread else [])],
         meant=results.meant,
-        earlier=None if things else _build_earlier(results),
+        earlier=None if direct_hits else _build_earlier(results),
         match=results.match,
         total=results.total,
-        listed=shown.listed,
-        compared=shown.compared,
-        reachable=shown.reachable,
+        listed=collapsed.listed,
+        compared=collapsed.compared,
+        reachable=collapsed.reachable,
         page=form.page,
-        pages=max(1, -(-shown.reachable // form.size)),
+        pages=max(1, -(-collapsed.reachable // form.size)),
         next=_find_next_page(form, results),
         results=[
             build_hit(
                 hit,
                 document_themes.themes.get(hit.document.id, ()),
                 repeated.get(hit.document.id),
-                shown.collapsed_counts.get(hit.document.id, 0),
+                collapsed.collapsed_counts.get(hit.document.id, 0),
             )
             for hit in results.hits
         ],
@@ -279,7 +300,7 @@ def _build_earlier(results: SearchResults) -> EarlierVersionHits | None:
 
 
 def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
-    """Where the next page of a whole result begins."""
+    """Return the cursor of the next page with sort=id."""
     if form.sort != "id" or len(results.hits) < form.size:
         return None
     return results.hits[-1].document.id
@@ -300,29 +321,34 @@ def _build_heading(form: SearchRequest, total: int, result_count: int) -> str:
 
 
 def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
-    """The histogram's bars; each opens exactly the documents it counts."""
+    """Build the bars of the histogram. Each links to exactly the documents it counts."""
     if any(len(counted_by) == len("YYYY-MM-DD") for counted_by, _ in page.dates):
-        shown = build_spans({date.fromisoformat(day): count for day, count in page.dates})
+        periods = build_spans({date.fromisoformat(day): count for day, count in page.dates})
     else:
-        shown = build_periods(page.dates, form.from_, form.to)
+        periods = build_periods(page.dates, form.from_, form.to)
     return [
         HistogramBar(
-            one.label,
-            one.count,
-            build_url("/search", **form.build_params(_build_period_filter(one))),
+            period.label,
+            period.count,
+            build_url("/search", **form.build_params(_build_period_filter(period))),
         )
-        for one in shown
+        for period in periods
     ]
 
 
 def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
-    """Each kind of date, and the search by it; its limits are days of another kind, and are left out."""
-    kept = {"from": None, "to": None, "undated": None}
-    found = []
-    for one in DateOf:
-        chosen = one if one is not DateOf.PUBLISHED else None
-        found.append((one, build_url("/search", **form.build_params({"dates": chosen, **kept}))))
-    return found
+    """Return each kind of date with a link to the search by it.
+
+    Date limits are dropped: they are of another kind.
+    """
+    cleared = {"from": None, "to": None, "undated": None}
+    links = []
+    for kind in DateOf:
+        chosen = kind if kind is not DateOf.PUBLISHED else None
+        links.append(
+            (kind, build_url("/search", **form.build_params({"dates": chosen, **cleared})))
+        )
+    return links
 
 
 def _build_period_filter(period: Period) -> dict[str, Any]:
@@ -330,16 +356,20 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
 
 
 def _relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
-    """Return how many documents a search that found nothing would find without each filter, most first."""
+    """Return how many documents the search would find without each filter, most first."""
     counts = []
-    for one in form.list_filters()[:RELAXED_FILTERS_MAX]:
-        left = {k: v for k, v in {**form.build_filters(), **one.removal}.items() if v is not None}
-        counts.append((one, count_request(SearchRequest.model_validate(left), stores).total))
+    for active in form.list_filters()[:RELAXED_FILTERS_MAX]:
+        remaining = {
+            k: v for k, v in {**form.build_filters(), **active.removal}.items() if v is not None
+        }
+        counts.append(
+            (active, count_request(SearchRequest.model_validate(remaining), stores).total)
+        )
     return sorted(counts, key=lambda way: -way[1])
 
 
 def split_bad_token(text: str, error: ValueError) -> tuple[str, str, str] | None:
-    """A query cut in three, its bad token in the middle; None where no one token is at fault."""
+    """Split a query before and after its invalid token; None if no single token is invalid."""
     if not isinstance(error, QueryError) or not error.end:
         return None
     return text[: error.start], text[error.start : error.end], text[error.end :]
@@ -352,7 +382,7 @@ def search_html(
     collections: TheService,
     form: Annotated[SearchRequest, take_search(*FILTERS, *VIEW_PARAMETERS)],
 ) -> HTMLResponse:
-    """Results beside their facets; a bad query is told in its place, with status 400."""
+    """Show results with facets. A page with an invalid query shows the error, with status 400."""
     try:
         collapses = form.collapse != "no" and form.has_page_numbers
         page = search_page(stores, collections, form, collapses=collapses)
@@ -413,8 +443,8 @@ def _build_pager(form: SearchRequest, reachable: int) -> Pager:
 
 
 def search_refused(request: Request, refusal: str) -> HTMLResponse:
-    """A search with a value that cannot be: what is wrong, and the form with everything that can."""
-    kept: dict[str, Any] = {}
+    """Show a search with an invalid parameter: the error, and the form with all valid parameters."""
+    valid: dict[str, Any] = {}
     for name, field in SearchRequest.model_fields.items():
         key = field.alias or name
         if key not in (*FILTERS, *VIEW_PARAMETERS):
@@ -423,10 +453,10 @@ def search_refused(request: Request, refusal: str) -> HTMLResponse:
         is_list = get_origin(field.annotation) is list
         value = values[:FILTERS_MAX] if is_list else (values[:1] or [""])[0]
         if values and _is_valid({key: value}):
-            kept[key] = value
+            valid[key] = value
     return render_page(
         request, "search.html", 400, heading="This search cannot be answered", error=refusal,
-        bad=None, form=SearchRequest.model_validate(kept), found=None, feed=None, kind_words=KIND_WORDS,
+        bad=None, form=SearchRequest.model_validate(valid), found=None, feed=None, kind_words=KIND_WORDS,
         values=None,
         dates={name: shorten(request.query_params.get(name, ""), 40) for name in ("from", "to")},
     )  # fmt: skip
@@ -441,15 +471,15 @@ def _is_valid(values: Mapping[str, Any]) -> bool:
 
 
 def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
-    """Each form a result can be had in: title, link, and link with a manifest beside it."""
+    """Return each export format: title, link, and link to the export with a manifest."""
     filters = form.build_filters()
     return [
         (
-            one.title,
+            export_format.title,
             build_url(f"/search/export/{name}", **filters),
             build_url(f"/search/export/{name}.zip", **filters),
         )
-        for name, one in FORMS.items()
+        for name, export_format in FORMS.items()
     ]
 
 
@@ -460,8 +490,12 @@ def search_json(
     collections: TheService,
     form: Annotated[SearchRequest, take_search(*FILTERS, *VIEW_PARAMETERS)],
 ) -> SearchPage:
-    """Ten results a page with snippets, and counts by kind, language, domain, collection and month. With
-    collapse=yes near-duplicates are one result, else each is its own."""
+    """Return ten results per page with snippets.
+
+    Counts are by kind, language, domain, collection and month.
+
+    With collapse=yes near-duplicates are one result, otherwise separate results.
+    """
     collapses = form.collapse == "yes"
     if collapses and not form.has_page_numbers:
         raise RefusedError(400, BY_NUMBER, parameter="collapse")

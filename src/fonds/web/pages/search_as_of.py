@@ -1,4 +1,4 @@
-"""What a search found at the end of a day, and why it finds others now."""
+"""Search as of a day: what a search found at the end of it, and why the results differ now."""
 
 from __future__ import annotations
 
@@ -30,8 +30,14 @@ from fonds.search.run_search import resolve_query
 from fonds.search.verification import ChangedDocument
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
-from fonds.web.html.rendering import OpenStores, build_pager, build_url, capitalize, render_page
-from fonds.web.html.rendering import format_day as day_said
+from fonds.web.html.rendering import (
+    OpenStores,
+    build_pager,
+    build_url,
+    capitalize,
+    format_day,
+    render_page,
+)
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.parameters import take_search
 from fonds.web.serving.problems import RefusedError
@@ -48,8 +54,13 @@ AsOfRequest = Annotated[SearchRequest, take_search(*FILTERS, *AS_OF_PARAMETERS)]
 
 @dataclass(frozen=True, slots=True)
 class BecameCount:
-    """How many documents became what, in words; whether they were found then, None where that is not known,
-    and are found now. `href` lists them."""
+    """Number of documents with the same change.
+
+    `words`: the change in words.
+    `is_found_then`, `is_found_now`: whether they were found then and are found now; null if
+        unknown.
+    `href`: address that lists them.
+    """
 
     name: str
     words: str
@@ -61,13 +72,19 @@ class BecameCount:
 
 @dataclass(frozen=True, slots=True)
 class AsOfPage:
-    """What a search found at the end of `day`, in UTC: `then` documents, and up to `unknown` more of which it
-    is not known. `now` are found now. The sums: `then` is that of the counts with `is_found_then`, `unknown`
-    of those where that is null, `now` of those with `is_found_now`. Embargoes are told who may curate.
+    """Results of a search at the end of `day`, in UTC, compared with now.
 
-    `is_all_found` is false where more are found now (`total`) than were looked at; the sums are then of those
-    that stand first in the order by id. `is_all_changed` is false where more was written since than was
-    looked at: then `unknown` and `then` may be more. `listed` are those that became `became`, on this page.
+    `then`: documents found then, the sum of the counts with `is_found_then`.
+    `unknown`: documents that may also have been found, the sum of the counts where that is
+        null.
+    `now`: documents found now, the sum of the counts with `is_found_now`.
+    `total`: all documents found now.
+    `is_all_found`: false if `total` is more than was compared. Counts are then of the first
+        documents by id.
+    `is_all_changed`: false if more was written since than was checked. `unknown` and `then` may
+        then be higher.
+    `listed`: documents of the change `became`, on this page.
+    Only curators see embargoes.
     """
 
     answer: str
@@ -89,26 +106,29 @@ class AsOfPage:
 def build_as_of_page(
     request: Request, stores: Stores, form: SearchRequest, *, knows: bool
 ) -> AsOfPage:
-    """Raises ValueError with a sentence for a day or a search that cannot be asked."""
+    """Compare a search with its results at the end of a day.
+
+    Raises ValueError with a sentence for users if the day or the search is not supported.
+    """
     if has_all_versions(form.q):
         raise ValueError(capitalize(NO_VERSIONS_MESSAGE))
     day = validate_day(form.day, datetime.now(UTC).date())
-    whole: Stores = request.app.state.whole_stores
-    asking = AsOfContext(stores, match_documents, whole.records if knows else None)
-    found = asking(resolve_query(form, stores.index, stores.records), day)
-    listed = found.listed.get(form.became, []) if _is_listed(found, form.became) else []
+    all_stores: Stores = request.app.state.whole_stores
+    context = AsOfContext(stores, match_documents, all_stores.records if knows else None)
+    result = context(resolve_query(form, stores.index, stores.records), day)
+    listed = result.listed.get(form.became, []) if _is_listed(result, form.became) else []
     begin = (form.page - 1) * PAGE_SIZE
     return AsOfPage(
-        answer=_build_heading(found),
+        answer=_build_heading(result),
         day=day,
-        then=found.found_then_count,
-        unknown=found.unknown_count,
-        now=found.found_now_count,
-        total=found.total,
-        is_all_found=found.has_all_found,
-        is_all_changed=found.is_all_changed,
-        generation=found.generation,
-        sorts=[_build_line(one, form) for one in found.sort_counts],
+        then=result.found_then_count,
+        unknown=result.unknown_count,
+        now=result.found_now_count,
+        total=result.total,
+        is_all_found=result.has_all_found,
+        is_all_changed=result.is_all_changed,
+        generation=result.generation,
+        sorts=[_build_line(sort_count, form) for sort_count in result.sort_counts],
         became=form.became,
         listed_total=len(listed),
         page=form.page,
@@ -117,7 +137,7 @@ def build_as_of_page(
 
 
 def _is_listed(result: AsOfResult, became: str) -> bool:
-    return any(one.name == became for one in result.sort_counts)
+    return any(sort_count.name == became for sort_count in result.sort_counts)
 
 
 def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> BecameCount:
@@ -143,7 +163,7 @@ def _build_heading(result: AsOfResult) -> str:
         else f"{result.found_now_count:,} of {result.total:,}"
     )
     was = "was" if result.found_then_count == 1 else "were"
-    return f"{then} {was} found at the end of {day_said(result.day)}, {now} now"
+    return f"{then} {was} found at the end of {format_day(result.day)}, {now} now"
 
 
 @router.get(PATH, include_in_schema=False)
@@ -153,7 +173,10 @@ def as_of_html(
     viewer: TheViewer,
     form: AsOfRequest,
 ) -> HTMLResponse:
-    """The sums, and a list; a day or a search that cannot be asked is told in its place, with status 400."""
+    """Show the counts and a list.
+
+    For an unsupported day or search, show the error with status 400.
+    """
     shown: Mapping[str, Any] = {
         "form": form,
         "search_href": build_url("/search", **form.build_filters()),
@@ -164,19 +187,19 @@ def as_of_html(
         heading = "What did this search find before"
         return render_page(request, "as_of.html", heading=heading, error=None, found=None, **shown)
     try:
-        found = build_as_of_page(request, stores, form, knows=viewer.has_role(Role.CURATOR))
+        as_of_page = build_as_of_page(request, stores, form, knows=viewer.has_role(Role.CURATOR))
     except ValueError as error:
-        told = f"{capitalize(str(error))}{'' if str(error).endswith('.') else '.'}"
+        message = f"{capitalize(str(error))}{'' if str(error).endswith('.') else '.'}"
         heading = "This cannot be answered"
         return render_page(
-            request, "as_of.html", 400, heading=heading, error=told, found=None, **shown
+            request, "as_of.html", 400, heading=heading, error=message, found=None, **shown
         )
     pages = build_pager(
-        PATH, form.build_params(), found.listed_total, form.page, PAGE_SIZE, PAGES_MAX
+        PATH, form.build_params(), as_of_page.listed_total, form.page, PAGE_SIZE, PAGES_MAX
     )
     return render_page(
-        request, "as_of.html", heading=found.answer, generation=found.generation, error=None,
-        found=found, pager=pages, how_many=pluralize, **shown,
+        request, "as_of.html", heading=as_of_page.answer, generation=as_of_page.generation, error=None,
+        found=as_of_page, pager=pages, how_many=pluralize, **shown,
     )  # fmt: skip
 
 
@@ -189,8 +212,11 @@ def as_of_json(
     viewer: TheViewer,
     form: AsOfRequest,
 ) -> AsOfPage:
-    """Of each document it finds now or found then what became of it, as far as what is kept tells: how many
-    of each sort, with sums, and with `became` fifty of one sort a page."""
+    """Return what became of each document found then or now, as far as the stored data says.
+
+    Counts for each change, with sums; with `became` also the documents of one change, fifty per
+    page.
+    """
     try:
         return build_as_of_page(request, stores, form, knows=viewer.has_role(Role.CURATOR))
     except QueryError as error:

@@ -1,4 +1,4 @@
-"""What may come next in the search box: for its script as JSON, without it as links of the search page."""
+"""Completions for the search box: JSON for its script, and links on the search page."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class CompletionsOut:
-    """What is being typed at the cursor: `kind` is `field` (the name of one), `value` (of `field`) or
-    `nothing`; `said` is what stands of it before the cursor.
+    """Completions at the cursor. All positions are in characters (Unicode code points) from 0.
 
-    A completion takes the place of the text from `start` to `end`; its `text` is the whole search with it,
-    and `at` where the cursor stands then: all in characters (Unicode code points) from 0. `count` documents
-    have the value; a theme has so many in its collection. There are at most ten, the best first; `more`:
-    there are others, or may be. `form` and `example` say how a value is written.
+    `kind`: what is being typed: `field` (a field name), `value` (of `field`) or `nothing`.
+    `said`: the part of it before the cursor.
+    `start`, `end`: range of the search that a completion replaces.
+    `completions`: at most ten, best first. `text` is the whole search with the completion, `at`
+        the position of the cursor in it, `count` the number of documents with the value, or in
+        the theme.
+    `more`: whether there are others, or may be.
+    `form`, `example`: how a value is written.
     """
 
     kind: TypingKind
@@ -49,7 +52,7 @@ class CompletionsOut:
 
 @dataclass(frozen=True, slots=True)
 class OfferedValues:
-    """Values for a field of a search that fails or finds nothing, each with the search for it."""
+    """Values for a field of a search that fails or finds nothing, each with a link to the search."""
 
     field: str
     values: Sequence[tuple[Completion, str]]
@@ -71,15 +74,17 @@ def completions(
         ),
     ] = None,
 ) -> CompletionsOut:
-    """Up to ten completions of what is being typed at the cursor, the best first."""
+    """Return up to ten completions at the cursor, best first."""
     if at is not None and at > len(q):
-        told = f"The search has {pluralize(len(q), 'character')}; there is no place {at:,} in it."
-        raise RefusedError(400, told, parameter="at")
-    found = _create_completer(stores, collections).complete(q, at)
-    one = found.typed
+        message = (
+            f"The search has {pluralize(len(q), 'character')}; there is no place {at:,} in it."
+        )
+        raise RefusedError(400, message, parameter="at")
+    completion_list = _create_completer(stores, collections).complete(q, at)
+    typed = completion_list.typed
     return CompletionsOut(
-        one.kind, one.field or None, one.prefix, one.start, one.end,
-        found.completions, found.has_more, found.form, found.example,
+        typed.kind, typed.field or None, typed.prefix, typed.start, typed.end,
+        completion_list.completions, completion_list.has_more, completion_list.form, completion_list.example,
     )  # fmt: skip
 
 
@@ -89,11 +94,15 @@ def find_offered_values(
     form: SearchRequest,
     error: ValueError | None = None,
 ) -> OfferedValues | None:
-    """Values for the last field of a search, or that which an error is about, where it has none or one there
-    is not; None for any other search."""
-    at = error.end if isinstance(error, QueryError) and error.end else len(form.q.rstrip())
-    found = _create_completer(stores, collections).suggest_replacement(form.q, min(at, len(form.q)))
-    return None if found is None else _build_offered(form, found)
+    """Suggest values for the last field of a search, or for the field that an error is about.
+
+    None unless that field has no value or an unknown one.
+    """
+    cursor = error.end if isinstance(error, QueryError) and error.end else len(form.q.rstrip())
+    completion_list = _create_completer(stores, collections).suggest_replacement(
+        form.q, min(cursor, len(form.q))
+    )
+    return None if completion_list is None else _build_offered(form, completion_list)
 
 
 def _build_offered(form: SearchRequest, completions: CompletionList) -> OfferedValues:
@@ -106,14 +115,14 @@ def _build_offered(form: SearchRequest, completions: CompletionList) -> OfferedV
 
 def _create_completer(stores: Stores, service: CollectionService) -> QueryCompleter:
     def themes() -> Iterator[NamedTheme]:
-        """Those a search takes."""
-        every = iter_themes(service.tables)
+        """Yield the themes that a search supports."""
+        all_themes = iter_themes(service.tables)
         return (
-            NamedTheme(str(one.name), said, one.size)
-            for one in every
-            if one.size <= MEMBERS_MAX
-            for said in dict.fromkeys((one.called, one.label))
-            if said
+            NamedTheme(str(theme.name), name, theme.size)
+            for theme in all_themes
+            if theme.size <= MEMBERS_MAX
+            for name in dict.fromkeys((theme.called, theme.label))
+            if name
         )
 
     return create_completer(stores.index, themes, format_value_name, QUERY_MAX_CHARS)

@@ -1,4 +1,4 @@
-"""The facets beside a search: values people can choose several of, leave out, find, and read the names of."""
+"""Facets of a search, whose values can be selected or excluded, and themes of a collection."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from fonds.wiring.collections import CollectionService
 
 @dataclass(frozen=True, slots=True)
 class FacetValue:
-    """One value of a facet. `count` documents have it, whatever is chosen of this facet; `href` chooses it
-    beside what is chosen, or no more; `without_href` is the search without documents that have it, None where
-    the query would get too long.
+    """One value of a facet.
+
+    `count`: documents with the value, ignoring what is selected in this facet.
+    `href`: search with the value selected, or deselected if it is `chosen`.
+    `without_href`: search that excludes the value; None if it is `chosen` or cannot be excluded
+        in a query.
     """
 
     value: str
@@ -32,7 +35,10 @@ class FacetValue:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A facet by its parameter; `beyond` counts documents with values not listed, `more_href` lists more."""
+    """A facet, named by its parameter.
+
+    `beyond` counts documents with values not listed. `more_href` lists more.
+    """
 
     name: str
     values: Sequence[FacetValue]
@@ -45,10 +51,10 @@ def build_facets(
     facets: Mapping[str, Sequence[tuple[str, int]]],
     hidden_counts: Mapping[str, int],
 ) -> list[Facet]:
-    """Every facet that says something."""
-    made = []
+    """Build all facets that have values."""
+    built = []
     for field, parameter in FACET_FIELDS.items():
-        chosen = [str(one) for one in getattr(form, parameter)]
+        chosen = [str(selected) for selected in getattr(form, parameter)]
         pairs = facets.get(field, ())
         if not (pairs or hidden_counts.get(field, 0) or form.find):
             continue
@@ -59,39 +65,38 @@ def build_facets(
             if is_cut
             else None
         )
-        made.append(Facet(parameter, values, hidden_counts.get(field, 0), more))
-    return made
+        built.append(Facet(parameter, values, hidden_counts.get(field, 0), more))
+    return built
 
 
 def _build_value(
     form: SearchRequest, parameter: str, value: str, count: int, selected: Sequence[str]
 ) -> FacetValue:
     is_chosen = value in selected
-    left = [one for one in selected if one != value] if is_chosen else [*selected, value]
+    remaining = [other for other in selected if other != value] if is_chosen else [*selected, value]
     return FacetValue(
         value,
         format_value_name(parameter, value),
         count,
-        build_url("/search", **form.build_params({parameter: left or None})),
+        build_url("/search", **form.build_params({parameter: remaining or None})),
         None if is_chosen else _exclude_value(form, parameter, value),
         is_chosen,
     )
 
 
 def _exclude_value(form: SearchRequest, parameter: str, value: str) -> str | None:
-    """The search with an exclusion at the end of its words; an OR among them is held together first."""
+    """Return the search with the value excluded. Words with an OR are put in parentheses first."""
     if '"' in value or "*" in value:
         return None
     words = form.q.strip()
-    held = f"({words})" if " OR " in words else words
-    query = f'{held} -{parameter}:"{value or "none"}"'.strip()
+    group = f"({words})" if " OR " in words else words
+    query = f'{group} -{parameter}:"{value or "none"}"'.strip()
     if len(query) > QUERY_MAX_CHARS:
         return None
     return build_url("/search", **form.build_params({"q": query}))
 
 
-# The themes beside a search: those of a collection people choose, each with the link that narrows the search
-# to it.
+# Themes of a collection, each with the link that narrows the search to it.
 
 
 OFFERED_MAX = 10
@@ -100,8 +105,10 @@ COLLECTIONS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class ThemeValue:
-    """A theme by its name, or else its label, with how many documents of the search it has; `href` is None
-    where the query would get too long or cannot name it."""
+    """A theme by its name or else its label, with its number of documents of the search.
+
+    `href` is None if the query would get too long or cannot name the theme.
+    """
 
     called: str
     count: int
@@ -110,7 +117,10 @@ class ThemeValue:
 
 @dataclass(frozen=True, slots=True)
 class ThemeFacet:
-    """The themes of a collection, the first of them; `beyond` documents are in further ones."""
+    """The first themes of a collection.
+
+    `beyond` counts documents in the others. `less_href` hides the themes.
+    """
 
     counts: ThemeCounts
     values: Sequence[ThemeValue]
@@ -120,33 +130,37 @@ class ThemeFacet:
 
 @dataclass(frozen=True, slots=True)
 class OfferedCollection:
-    """A collection by whose themes the search can be counted."""
+    """A collection with themes that can be counted in the search."""
 
     name: str
     href: str
 
 
 def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeFacet | None:
-    """As many of the themes as values of each facet are listed."""
+    """Build the themes of a search, as many as each facet lists values."""
     if counts is None:
         return None
-    shown = counts.themes[: form.facets]
+    listed = counts.themes[: form.facets]
     values = [
         ThemeValue(counts.names.get(label, label), count, _narrow_to_theme(form, label))
-        for label, count in shown
+        for label, count in listed
     ]
-    beyond = sum(count for _, count in counts.themes[len(shown) :])
+    beyond = sum(count for _, count in counts.themes[len(listed) :])
     return ThemeFacet(
         counts, values, beyond, build_url("/search", **form.build_params({"themes": None}))
     )
 
 
 def list_offered(collections: CollectionService, form: SearchRequest) -> list[OfferedCollection]:
-    """The first ten of a hundred collections, by name, that have themes."""
+    """Return the first ten collections by name with themes, out of the first hundred."""
     if form.themes:
         return []
-    some = islice(collections.every(), COLLECTIONS_MAX)
-    served = (str(one.name) for one in some if any(by.conf == DEFAULT for by in one.served))
+    collection_views = islice(collections.every(), COLLECTIONS_MAX)
+    served = (
+        str(view.name)
+        for view in collection_views
+        if any(clustering.conf == DEFAULT for clustering in view.served)
+    )
     return [
         OfferedCollection(name, build_url("/search", **form.build_params({"themes": name})))
         for name in islice(served, OFFERED_MAX)
@@ -154,12 +168,12 @@ def list_offered(collections: CollectionService, form: SearchRequest) -> list[Of
 
 
 def _narrow_to_theme(form: SearchRequest, label: str) -> str | None:
-    """The search within a theme; an OR among its words is held together first."""
+    """Return the search within a theme. Words with an OR are put in parentheses first."""
     if '"' in label or "*" in label:
         return None
     words = form.q.strip()
-    held = f"({words})" if " OR " in words else words
-    query = f'{held} theme:"{form.themes}/{label}"'.strip()
+    group = f"({words})" if " OR " in words else words
+    query = f'{group} theme:"{form.themes}/{label}"'.strip()
     return (
         None
         if len(query) > QUERY_MAX_CHARS

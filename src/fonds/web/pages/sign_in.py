@@ -1,4 +1,4 @@
-"""Signing in: a page takes a key and gives the browser a session, which signing out ends.
+"""Sign-in with an access key, which starts a browser session, and sign-out.
 
 Source: RFC 6265bis, sections 4.1.3 (cookie prefixes) and 5.6.7 (SameSite).
 """
@@ -25,7 +25,7 @@ router = APIRouter(include_in_schema=False, dependencies=[OPEN])
 
 
 class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
-    """A key, and the page that the browser opens next."""
+    """An access key, and the page that the browser opens next."""
 
     key: str = ""
     next: str = ""
@@ -42,23 +42,26 @@ def sign_in_html(
         Query(alias="next", max_length=NEXT_MAX_CHARS, description="Where to go behind it"),
     ] = "/",
 ) -> HTMLResponse:
-    """The page that takes a key."""
+    """Show the form for an access key."""
     return _render_page(request, onward)
 
 
 @router.post("/sign-in")
 def sign_in(request: Request, sent: Annotated[SignInForm, SIGN_IN_FORM]) -> Response:
-    """A new session for the key, in place of the browser's last one; a wrong key is counted."""
+    """Start a session for the key in place of the browser's previous one.
+
+    A wrong key is counted.
+    """
     gate: AccessGate = request.app.state.gate
     address, onward = get_client_address(request.scope), restrict_to_local(sent.next)
     wait_s = gate.attempts.get_wait_s(address)
     if wait_s:
-        told = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
-        return _render_page(request, onward, 429, told, {"Retry-After": str(wait_s)})
+        message = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
+        return _render_page(request, onward, 429, message, {"Retry-After": str(wait_s)})
     key = gate.authenticate(sent.key.strip()[:SECRET_MAX_CHARS], address)
     if key is None:
-        told = "This is no key, or one that was revoked or has ended."
-        return _render_page(request, onward, 401, told, {"WWW-Authenticate": CHALLENGE})
+        message = "This is no key, or one that was revoked or has ended."
+        return _render_page(request, onward, 401, message, {"WWW-Authenticate": CHALLENGE})
     gate.sessions.end(gate.get_cookie(request.headers))
     answer = RedirectResponse(onward, 303)
     cookie = gate.sessions.begin(key)
@@ -75,7 +78,7 @@ def sign_in(request: Request, sent: Annotated[SignInForm, SIGN_IN_FORM]) -> Resp
 
 @router.post("/sign-out")
 def sign_out(request: Request) -> Response:
-    """End the browser's session, here and there."""
+    """End the browser's session and delete its cookie."""
     gate: AccessGate = request.app.state.gate
     gate.sessions.end(gate.get_cookie(request.headers))
     answer = RedirectResponse("/", 303)
@@ -89,7 +92,7 @@ def sign_out(request: Request) -> Response:
 
 
 def restrict_to_local(path: str) -> str:
-    """`path` where it is an address of these pages; else the first page."""
+    """Return `path` if it is an address on this site, otherwise "/"."""
     is_ours = path.startswith("/") and not path.startswith("//") and "\\" not in path
     return path[:NEXT_MAX_CHARS] if is_ours and path.isprintable() else "/"
 

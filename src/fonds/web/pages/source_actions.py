@@ -50,8 +50,10 @@ class SourceStateAct(StrEnum):
 
 
 class SourceEditIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The title of a source, its folder in an export, and the collection of links from now on. What is left
-    out stays."""
+    """Title of a source, its folder in an export, and the collection of links from now on.
+
+    Missing fields do not change.
+    """
 
     title: _Word | msgspec.UnsetType = msgspec.UNSET
     folder: _Word | msgspec.UnsetType = msgspec.UNSET
@@ -59,16 +61,20 @@ class SourceEditIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class MuteIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The day on which a source's alerts return, in UTC, and why they are muted. Without a day they return
-    when the source recovers."""
+    """Day on which a source's alerts return, in UTC, and why they are muted.
+
+    Without a day, alerts return when the source recovers.
+    """
 
     until: date | None = None
     note: _Word = ""
 
 
 class BackfillDaysIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The first and last day to backfill, in UTC; the last is today by default. `undated` includes entries
-    without a day."""
+    """First and last day to backfill, in UTC; the last is today by default.
+
+    `undated` includes entries without a date.
+    """
 
     first: date = msgspec.field(name="from")
     last: date | None = msgspec.field(name="to", default=None)
@@ -76,10 +82,11 @@ class BackfillDaysIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def change_state(stores: OpenStores, source_id: SourceId, act: SourceStateAct) -> SourcePage:
-    """As `fonds sources poll`, `pause`, `resume`, `unmute` and `backfill --stop`; done twice it is as done
-    once. It takes no body.
+    """Change a source as `fonds sources poll`, `pause`, `resume`, `unmute`, `backfill --stop` do.
 
-    409 for a source to be polled that is paused or gone, or is being polled now.
+    Repeating an action changes nothing. There is no body.
+
+    409 for polling a source that is paused or gone, or is being polled now.
     """
     records, now = stores.records, datetime.now(UTC)
     row = _load_source(records, source_id)
@@ -98,11 +105,12 @@ def change_state(stores: OpenStores, source_id: SourceId, act: SourceStateAct) -
 
 
 def mute(stores: OpenStores, source_id: SourceId, sent: MuteIn) -> SourcePage:
-    """Mute alerts for a source, as `fonds sources mute`: until a day, from its beginning in UTC, or without
-    one until the source recovers. It is polled as before.
+    """Mute alerts for a source, as `fonds sources mute` does. Polling continues.
 
-    409 for a source that is paused or gone; 400 for one that is well where no day is said, and a day that is
-    over.
+    Alerts return at the start of the day, in UTC, or without a day when the source recovers.
+
+    409 for a source that is paused or gone. 400 for a healthy source without a day, and for a day
+    in the past.
     """
     row, now = _load_source(stores.records, source_id), datetime.now(UTC)
     until = datetime.combine(sent.until, time.min, UTC) if sent.until else None
@@ -118,11 +126,14 @@ def mute(stores: OpenStores, source_id: SourceId, sent: MuteIn) -> SourcePage:
 def backfill(
     stores: OpenStores, source_id: SourceId, sent: BackfillDaysIn, actor: ActorName
 ) -> SourcePage:
-    """Have what it published on these days taken in, as `fonds sources backfill`, as far as it offers older
-    pages. The `fonds run` that is at work, or the next one, reads them.
+    """Backfill what a source published on these days, as `fonds sources backfill` does.
 
-    409 for a source that is paused or gone, that is known to offer nothing older, or that is being
-    backfilled; 400 for days that are none, are yet to come, or in the wrong order.
+    It reaches as far back as the source offers older pages. The current or next `fonds run` reads
+    them.
+
+    409 for a source that is paused or gone, is known to have no older pages, or is being
+    backfilled.
+    400 for days that are invalid, in the future, or in the wrong order.
     """
     now = datetime.now(UTC)
     try:
@@ -137,10 +148,12 @@ def backfill(
 
 
 def edit(stores: OpenStores, source_id: SourceId, sent: SourceEditIn) -> SourcePage:
-    """Another title, folder or collection, as `fonds sources edit`; what is left out stays, and so do links
-    that came in before."""
+    """Change the title, folder or collection, as `fonds sources edit` does.
+
+    Missing fields do not change, nor do links that were already added.
+    """
     words = msgspec.structs.asdict(sent)
-    changes = {name: word for name, word in words.items() if word is not msgspec.UNSET}
+    changes = {name: text for name, text in words.items() if text is not msgspec.UNSET}
     if not changes:
         raise RefusedError(400, f"Say what is to change: {', '.join(words)}.", pointer="")
     describe(stores.records, _load_source(stores.records, source_id), **changes)
@@ -158,7 +171,7 @@ def _link_to_source(result: FormResult[Any, SourcePage]) -> str:
     return f"/sources/{result.answer.source.source_id}"
 
 
-# Routes with a name of their own come before the one that takes any name.
+# Fixed paths must come before the one that takes any name.
 add_actions(
     router,
     Action(

@@ -1,4 +1,8 @@
-"""What changed between two versions of a story, word by word: headline, byline, day and text apart."""
+"""Changes between two versions of a story, word by word, in headline, byline, date and text.
+
+Versions read by different extractors can be read again by the current one. Then all differences
+are the page's own.
+"""
 
 from __future__ import annotations
 
@@ -44,21 +48,18 @@ from fonds.web.serving.problems import RefusedError
 from fonds.wiring.pipelines import send_catchup
 from fonds.wiring.readers import name_extractors
 
-# Two versions of a story that different programs read are read again by one: what differs is the pages'.
-
-
 STORY = next(kind for kind in KINDS if kind.name == "story")
 
 
 def is_being_read(records: Records, sha1hexes: list[str]) -> bool:
-    """Whether one of them was sent to be read and has not been yet."""
+    """Return whether one of the files is queued to be read."""
     step = STORY.reading.step if STORY.reading else ""
     where = {"about": sha1hexes, "step": step, "is_open": True}
     return any(True for _ in records.find(DispositionRow, where, count_max=1))
 
 
 class VersionIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The SHA-1 of the version that a story is compared with."""
+    """SHA-1 of the version that a story is compared with."""
 
     since: str
 
@@ -66,39 +67,41 @@ class VersionIn(msgspec.Struct, forbid_unknown_fields=True):
 def read_again(
     stores: OpenStores, settings: InForce, sha1hex: str, sent: VersionIn
 ) -> tuple[str, str]:
-    """Have both versions read by the current extractor, unless they are in the queue already. Returns their
-    SHA-1s.
+    """Queue both versions to be read by the current extractor, unless they are queued already.
 
-    Raises RefusedError 400 where they are not two versions of a story, 409 where no step reads stories.
+    Return their SHA-1s.
+
+    Raises InvalidParameterError if they are not two versions of a story, RefusedError 409 if no
+    step reads stories.
     """
-    both = _parse_both(stores, sha1hex, sent.since)
+    sha1hexes = _parse_both(stores, sha1hex, sent.since)
     names = name_extractors(settings)
     reading = STORY.reading
     selection = CatchUpSelection(
         kind=STORY,
         extractor=reading.extractor(names) if reading else "",
         rereads=True,
-        only_files=frozenset(both),
+        only_files=frozenset(sha1hexes),
     )
     try:
         send_catchup(stores, settings, selection, lambda sent, captures: None)
     except ConfigurationError as error:
         raise RefusedError(409, f"Nothing was sent: {error}.") from error
-    return both
+    return sha1hexes
 
 
 def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
-    """The SHA-1s of the two, in hex."""
+    """Return the SHA-1s of both versions in hex."""
     raws = parse_sha1(sha1hex), parse_sha1(since)
     if raws[0] is None or raws[1] is None:
         raise RefusedError(400, FOREIGN_FORM_MESSAGE)
-    both = raws[0].hex(), raws[1].hex()
-    heads = [load_story_head(stores.records, one) for one in both]
+    sha1hexes = raws[0].hex(), raws[1].hex()
+    heads = [load_story_head(stores.records, version) for version in sha1hexes]
     if heads[0] is None:
-        raise HTTPException(404, f"{both[0]} is no story, so it has no versions.")
-    if heads[1] is None or heads[0].story_id != heads[1].story_id or both[0] == both[1]:
+        raise HTTPException(404, f"{sha1hexes[0]} is no story, so it has no versions.")
+    if heads[1] is None or heads[0].story_id != heads[1].story_id or sha1hexes[0] == sha1hexes[1]:
         raise InvalidParameterError("These are not two versions of one story.", "since")
-    return both
+    return sha1hexes
 
 
 def _link_to_versions(result: FormResult[VersionIn, tuple[str, str]]) -> str:
@@ -127,8 +130,12 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class StoryChangesPage:
-    """Version `sha1hex` of a story held against version `since`, captured at 14 digits each, read by an
-    extractor each; `parts` are headline, byline, day and text."""
+    """Comparison of version `sha1hex` of a story with version `since`.
+
+    `captured`, `since_captured`: capture times with 14 digits.
+    `extractor`, `since_extractor`: extractors that read the versions.
+    `parts`: headline, byline, date and text.
+    """
 
     sha1hex: str
     since: str
@@ -152,7 +159,11 @@ Since = Annotated[
 
 
 def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> StoryChangesPage:
-    """Raises HTTPException 404 for a file that is no story, RefusedError 400 for what is no version of it."""
+    """Compare two versions.
+
+    Raises HTTPException 404 if the file is no story, RefusedError 400 if `since` is no version of
+    it.
+    """
     head = load_story_head(stores.records, sha1hex)
     if head is None:
         raise HTTPException(404, f"{sha1hex} is no story, so it has no versions.")
@@ -176,23 +187,23 @@ def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> Story
 def _choose_other_version(
     stores: Stores, head: StoryHead, versions: StoryVersions, sha1hex: str, since: str
 ) -> str:
-    """The version that was asked for, or the one captured before."""
-    keys = [one.sha1hex for one in versions.shown]
+    """Return the requested version, or the one captured before `sha1hex`."""
+    keys = [version.sha1hex for version in versions.shown]
     if not since:
-        at = keys.index(sha1hex) if sha1hex in keys else 0
-        return keys[at - 1] if at else sha1hex
+        position = keys.index(sha1hex) if sha1hex in keys else 0
+        return keys[position - 1] if position else sha1hex
     raw = parse_sha1(since)
     other = load_story_head(stores.records, raw.hex()) if raw is not None else None
     if raw is None or other is None or other.story_id != head.story_id:
-        said = f"The parameter “since” is “{since}”: no version of this story has this SHA-1."
-        raise RefusedError(400, said, parameter="since")
+        message = f"The parameter “since” is “{since}”: no version of this story has this SHA-1."
+        raise RefusedError(400, message, parameter="since")
     return raw.hex()
 
 
 @router.get("/file/{sha1hex}/changes.json", include_in_schema=False)
 @router.get("/api/files/{sha1hex}/changes", summary="What changed between two versions of a story")
 def changes_json(stores: OpenStores, sha1hex: str, since: Since = "") -> StoryChangesPage:
-    """Stretches of words that are the same, added and removed, of each part of a story."""
+    """Return unchanged, added and removed stretches of words for each part of a story."""
     file = load_file(stores, sha1hex)
     return build_changes(stores, file.sha1hex, find_file_title(file)[0], since)
 
@@ -201,12 +212,12 @@ def changes_json(stores: OpenStores, sha1hex: str, since: Since = "") -> StoryCh
 def changes_html(
     request: Request, stores: OpenStores, sha1hex: str, since: Since = "", whole: bool = False
 ) -> Response:
-    """The same as a page; with `whole` the words that are the same stand there too."""
-    elsewhere = redirect_spelling(
+    """Show the comparison as a page. With `whole`, unchanged words are shown in full."""
+    redirect = redirect_spelling(
         sha1hex, build_url("/changes", since=since, whole="1" if whole else "")
     )
-    if elsewhere is not None:
-        return elsewhere
+    if redirect is not None:
+        return redirect
     file = load_file(stores, sha1hex)
     title, language = find_file_title(file)
     changes = build_changes(stores, sha1hex, title, since)
@@ -229,7 +240,7 @@ def changes_html(
 
 
 def _format_summary(changed: Sequence[StoryPart]) -> str:
-    """How many words the text gained and lost, and what else is another."""
+    """Summarize how many words the text gained and lost, and which other parts changed."""
     counts = [(part.diff.added, part.diff.removed) for part in changed if part.name == "text"]
     words = [f"+{added:,} −{removed:,} words" for added, removed in counts]
     others = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]

@@ -1,4 +1,4 @@
-"""The page of what was taken down, for curators; and what would go with a file before it is."""
+"""Takedowns page for curators: removed files, and a preview of what a takedown would remove."""
 
 from __future__ import annotations
 
@@ -40,15 +40,18 @@ from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now, op
 
 LISTED_MAX = 200
 FILES_MAX = 20
-"""So many files a key leads to are looked at; each asks every store."""
+"""Maximum files shown for a key; each file queries every store."""
 
 router = APIRouter(dependencies=[CURATES])
 
 
 @dataclass(frozen=True, slots=True)
 class TakenDownFile:
-    """A file that was taken down. `finished` is None while something of it is left: `warcs` of ours that hold
-    it, or messages about it that were under way."""
+    """A removed file.
+
+    `finished`: None while parts of it remain: in `warcs` of this library, or in messages that
+        were in progress.
+    """
 
     sha1hex: str
     reason_class: str
@@ -61,8 +64,11 @@ class TakenDownFile:
 
 @dataclass(frozen=True, slots=True)
 class TakedownCandidate:
-    """A file that may be taken down, and what would go with it. `hidden_by` put it under embargo, None where
-    it is under none; `refusal` says why who asks cannot take it down, None where they can."""
+    """A file that may be taken down, and what would be removed with it.
+
+    `hidden_by`: who put it under embargo; None without an embargo.
+    `refusal`: why this user cannot take it down; None if they can.
+    """
 
     sha1hex: str
     title: str | None
@@ -74,8 +80,10 @@ class TakedownCandidate:
 
 @dataclass(frozen=True, slots=True)
 class TakedownsPage:
-    """What was taken down, unfinished ones first, then the newest; `total` counts all. `candidates` are the
-    files the key leads to, 20 at most; `complete` is False where there are more.
+    """Takedowns, unfinished first, then newest first. `total` counts all.
+
+    `candidates` are the files that the key names, 20 at most. `complete` is False if there are
+    more.
     """
 
     answer: str
@@ -96,10 +104,13 @@ Key = Annotated[
 
 
 def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str) -> TakedownsPage:
-    """Raises HTTPException 404 where a key leads to nothing."""
+    """Load the takedowns, and the files that `key` names.
+
+    Raises HTTPException 404 for an unknown key.
+    """
     records = stores.records
     total = records.count(TakedownRow).get((), 0)
-    open_ = records.count(TakedownRow, where={"finished": None}).get((), 0)
+    unfinished = records.count(TakedownRow, where={"finished": None}).get((), 0)
     files, complete = _find_titles(stores, key.strip()) if key.strip() else ({}, True)
     tables = find_tables(stores, settings) if files else None
     hidden = find_active_embargoes(records, list(files))
@@ -108,13 +119,13 @@ def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str)
         if total
         else "Nothing was taken down",
         total,
-        open_,
+        unfinished,
         [_build_taken_down(row) for row in _list_rows(records)],
         [
             _build_candidate(
-                title, hidden.get(one), find_traces(stores, tables, one), settings, viewer
+                title, hidden.get(sha1hex), find_traces(stores, tables, sha1hex), settings, viewer
             )
-            for one, title in files.items()
+            for sha1hex, title in files.items()
         ],
         complete,
     )
@@ -138,20 +149,20 @@ def _build_taken_down(row: TakedownRow) -> TakenDownFile:
 
 
 def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]:
-    """The files a key leads to with their titles, and whether these are all."""
+    """Return the files that a key names with their titles, and whether these are all."""
     resolved = resolve(stores, key)
-    told = ((one, build_description(stores, one)) for one in resolved.files)
-    known = ((one, file.title) for one, file in told if file.is_known)
-    found = dict(islice(known, FILES_MAX + 1))
-    if not found:
-        found = {
+    descriptions = ((sha1hex, build_description(stores, sha1hex)) for sha1hex in resolved.files)
+    known_files = ((sha1hex, file.title) for sha1hex, file in descriptions if file.is_known)
+    titles = dict(islice(known_files, FILES_MAX + 1))
+    if not titles:
+        titles = {
             direct_hit.sha1hex: direct_hit.title for direct_hit in find_direct_hits(stores, key)
         }
-    if not found:
+    if not titles:
         hint = f": {short}" if (short := explain_short_key(key)) else ""
         raise HTTPException(404, f"Nothing here is known as “{key[:200]}”{hint}.")
-    complete = resolved.complete and len(found) <= FILES_MAX
-    return dict(islice(found.items(), FILES_MAX)), complete
+    complete = resolved.complete and len(titles) <= FILES_MAX
+    return dict(islice(titles.items(), FILES_MAX)), complete
 
 
 def _build_candidate(
@@ -172,7 +183,9 @@ def _build_candidate(
 
 
 def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewer) -> str | None:
-    """Why who asks may not take a file down that is, or is not, under this embargo; None where they may."""
+    """Return why this user may not take down a file with this embargo, or without one; None if they
+    may.
+    """
     if not settings.web.takedown_needs_two:
         return None
     if hidden is None:
@@ -186,9 +199,9 @@ def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewe
 def takedowns_html(
     request: Request, settings: InForce, viewer: TheViewer, key: Key = ""
 ) -> HTMLResponse:
-    """What was taken down, and the form that takes a file down, behind what would go with it."""
-    whole: Stores = request.app.state.whole_stores
-    takedowns = load_takedowns(whole, settings, viewer, key)
+    """Show the takedowns, and the form that takes a file down with a preview of what it removes."""
+    all_stores: Stores = request.app.state.whole_stores
+    takedowns = load_takedowns(all_stores, settings, viewer, key)
     return render_page(
         request,
         "takedowns.html",
@@ -206,24 +219,31 @@ def takedowns_html(
 def takedowns_json(
     request: Request, settings: InForce, viewer: TheViewer, key: Key = ""
 ) -> TakedownsPage:
-    """The newest 200, unfinished ones first; with `key` also what of its files there is in every store. For
-    curators. 404 where the key leads to nothing, 410 where that was taken down."""
-    whole: Stores = request.app.state.whole_stores
-    return load_takedowns(whole, settings, viewer, key)
+    """Return the newest 200 takedowns, unfinished first.
+
+    With `key` also what every store holds of its files.
+
+    For curators. 404 if the key is unknown, 410 if its file was taken down.
+    """
+    all_stores: Stores = request.app.state.whole_stores
+    return load_takedowns(all_stores, settings, viewer, key)
 
 
-# A home to work on by itself, as commands do: with stores of its own, so that none of them stays in the
-# hands of the server.
+# Commands have exclusive use of the home. Actions here work the same way, with stores of their own,
+# so that the server keeps none of them open.
 
 
 @contextmanager
 def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stores]:
-    """Stores to be changed. Raises RefusedError 409 while another process works on the home alone, and for
-    what keeps the home from being worked on."""
+    """Open stores for changes.
+
+    Raises RefusedError 409 if another process has exclusive use of the home, or if the home cannot
+    be opened.
+    """
     home: Path | None = request.app.state.home
     if home is None:
-        whole: Stores = request.app.state.whole_stores
-        yield whole
+        all_stores: Stores = request.app.state.whole_stores
+        yield all_stores
         return
     try:
         with HomeLock(home, shared=are_stores_shared(settings)):
@@ -236,12 +256,12 @@ def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stor
         raise RefusedError(409, f"Nothing was done: {error}") from error
 
 
-# The action: take a file down, or continue a takedown that was interrupted.
-
-
 class TakedownIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The SHA-1 of a file, the reason, and a note for curators. `sure` confirms a new takedown; `everywhere`
-    searches the index of every WARC. A takedown that continues keeps its reason and note."""
+    """SHA-1 of a file, the reason, and a note for curators.
+
+    `sure` confirms a new takedown. `everywhere` searches the index of every WARC. A takedown that
+    continues keeps its reason and note.
+    """
 
     sha1hex: str
     reason: ReasonClass | None = None
@@ -261,14 +281,17 @@ def parse_sha1hex(text: str) -> str:
 def take_down(
     request: Request, viewer: TheViewer, actor: ActorName, settings: InForce, sent: TakedownIn
 ) -> str:
-    """Take one file down and return its SHA-1. 400 for an unknown file, no reason, or no confirmation; 403
-    where another person has to hide the file first; 409 while the home is in use."""
+    """Take one file down, or continue an interrupted takedown. Return its SHA-1.
+
+    400 for an unknown file, no reason, or no confirmation. 403 if another person must hide the
+    file first. 409 while the home is in use.
+    """
     sha1hex = parse_sha1hex(sent.sha1hex)
-    whole: Stores = request.app.state.whole_stores
-    row = next(iter(whole.records.get(TakedownRow, [sha1hex])), None)
+    all_stores: Stores = request.app.state.whole_stores
+    row = next(iter(all_stores.records.get(TakedownRow, [sha1hex])), None)
     if row is None:
-        reason = _check(whole, sha1hex, sent)
-        hidden = find_active_embargoes(whole.records, [sha1hex]).get(sha1hex)
+        reason = _check(all_stores, sha1hex, sent)
+        hidden = find_active_embargoes(all_stores.records, [sha1hex]).get(sha1hex)
         refusal = explain_refusal(hidden, settings, viewer)
         if refusal is not None:
             raise RefusedError(403, refusal)
@@ -283,15 +306,15 @@ def take_down(
 def _check(all_stores: Stores, sha1hex: str, sent: TakedownIn) -> ReasonClass:
     """Return the reason of a new takedown. Raises InvalidParameterError."""
     if not build_description(all_stores, sha1hex).is_known:
-        said = (
+        message = (
             f"Nothing here has the SHA-1 {sha1hex}. `fonds takedown` refuses bytes that never came."
         )
-        raise InvalidParameterError(said, "sha1hex")
+        raise InvalidParameterError(message, "sha1hex")
     if sent.reason is None:
         raise InvalidParameterError(f"Choose a reason: {', '.join(ReasonClass)}.", "reason")
     if not sent.sure:
-        said = "Confirm with the box in the form: a takedown cannot be undone."
-        raise InvalidParameterError(said, "sure")
+        message = "Confirm with the box in the form: a takedown cannot be undone."
+        raise InvalidParameterError(message, "sure")
     return sent.reason
 
 

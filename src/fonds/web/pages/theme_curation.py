@@ -1,4 +1,4 @@
-"""The documents curators took out of themes: which, out of what, since when, and where they are now."""
+"""Curation of themes: documents excluded from themes, and actions on a theme."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class ExclusionsForm(BaseModel):
-    """By which configuration, and which page of the documents."""
+    """Configuration, and page of documents."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,9 +71,14 @@ class ExclusionsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ExclusionLine:
-    """A document and a theme it does not belong in: `theme` by its id, `label` as it was labelled then,
-    `name` what a curator calls it now; `href` None where the theme is there no more. `now` is the label of
-    the theme the document is in, None for none."""
+    """A document and a theme that it does not belong to.
+
+    `theme`: id of the theme.
+    `label`: its label at that time.
+    `name`: its current name.
+    `href`: None if the theme no longer exists.
+    `now`: name or label of the theme the document is in now; None for none.
+    """
 
     document: DocumentLine
     theme: str
@@ -86,8 +91,10 @@ class ExclusionLine:
 
 @dataclass(frozen=True, slots=True)
 class ExclusionsPage:
-    """Exclusions in the order of the documents' ids, those of 20 documents a page; the page behind this one
-    is had with `after` = `next`, None at the end."""
+    """Exclusions sorted by document id, those of 20 documents per page.
+
+    `next` is the value of `after` for the next page; None on the last page.
+    """
 
     answer: str
     namespace: str
@@ -100,30 +107,34 @@ class ExclusionsPage:
 def build_exclusions_page(
     stores: Stores, collections: CollectionService, selection: Selection, after: str
 ) -> ExclusionsPage:
-    """The exclusions asked for. Raises HTTPException 400 for an `after` that is none of its pages."""
+    """Build a page of exclusions. Raises HTTPException 400 for an invalid `after`."""
     tables, name = collections.tables, selection.name
     with refuse_invalid_cursor():
-        found, last = list_exclusions(tables, name, decode_cursor(after), PAGE_SIZE)
-    members = add_titles(tables, name, [(id_, 0.0) for id_, _ in found])
+        exclusions, last = list_exclusions(tables, name, decode_cursor(after), PAGE_SIZE)
+    members = add_titles(tables, name, [(id_, 0.0) for id_, _ in exclusions])
     lines = {
         document_line.id: document_line
         for document_line in build_document_lines(stores.index, selection, members)
     }
-    at = selection.clustering
+    clustering = selection.clustering
     names = load_theme_names(tables, name, selection.conf)
-    known = list_theme_ids(tables, name, selection.conf, at.timestamp) if at and found else set()
+    theme_ids = (
+        list_theme_ids(tables, name, selection.conf, clustering.timestamp)
+        if clustering and exclusions
+        else set()
+    )
     excluded = [
         _build_line(
             selection,
             lines[id_],
             theme,
-            said,
+            exclusion,
             names,
-            theme in known,
+            theme in theme_ids,
             _find_placement(collections, selection, id_),
         )
-        for id_, told in found
-        for (conf, theme), said in sorted(told.items())
+        for id_, by_theme in exclusions
+        for (conf, theme), exclusion in sorted(by_theme.items())
         if conf == selection.conf
     ]
     return ExclusionsPage(
@@ -140,7 +151,14 @@ def _find_placement(
     collections: CollectionService, selection: Selection, document_id: str
 ) -> DocumentPlacement | None:
     placements = list_placements(collections.tables, selection.name, document_id)
-    return next((one for one in placements if one.conf == selection.conf and one.level == 0), None)
+    return next(
+        (
+            placement
+            for placement in placements
+            if placement.conf == selection.conf and placement.level == 0
+        ),
+        None,
+    )
 
 
 def _build_line(
@@ -174,22 +192,22 @@ def exclusions_html(
     key: str,
     form: Annotated[ExclusionsForm, Query()],
 ) -> HTMLResponse:
-    """The documents taken out of themes, each with a way back."""
-    there = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
-    exclusions_page = build_exclusions_page(stores, collections, there, form.after)
-    conf = there.build_params()["conf"]
-    here = link_to_exclusions(there.name, conf=conf)
+    """Show the documents excluded from themes, with buttons that include them again."""
+    selection = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
+    exclusions_page = build_exclusions_page(stores, collections, selection, form.after)
+    conf = selection.build_params()["conf"]
+    here = link_to_exclusions(selection.name, conf=conf)
     return render_page(
         request,
         "excluded.html",
         heading=exclusions_page.answer,
         found=exclusions_page,
-        name=there.name,
-        conf=there.conf,
-        collection_href=link_to_collection(there.name, conf=conf),
-        act_href=link_to_collection(there.name),
+        name=selection.name,
+        conf=selection.conf,
+        collection_href=link_to_collection(selection.name, conf=conf),
+        act_href=link_to_collection(selection.name),
         first_page_href=here if form.after else None,
-        next_href=link_to_exclusions(there.name, conf=conf, after=exclusions_page.next)
+        next_href=link_to_exclusions(selection.name, conf=conf, after=exclusions_page.next)
         if exclusions_page.next
         else None,
         api_href=f"{API}{build_url(here, after=form.after)}" if conf is None else f"{API}{here}",
@@ -205,12 +223,9 @@ def exclusions_json(
     key: str,
     form: Annotated[ExclusionsForm, Query()],
 ) -> ExclusionsPage:
-    """The documents curators said do not belong in a theme, in the order of their ids, 20 a page."""
-    there = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
-    return build_exclusions_page(stores, collections, there, form.after)
-
-
-# Actions on a theme: name it, pin it, take documents out of it.
+    """Return the documents that curators excluded from themes, sorted by id, 20 per page."""
+    selection = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
+    return build_exclusions_page(stores, collections, selection, form.after)
 
 
 class ThemeAct(StrEnum):
@@ -234,8 +249,11 @@ _Ids = Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=DOCUMENT_BAT
 
 
 class ThemeActIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The theme by its id, label or name, and the configuration. `rename` takes a `name`, empty to remove the
-    name; `exclude` and `include` take `ids` of documents."""
+    """The theme by its id, label or name, and the configuration.
+
+    `rename` takes a `name`; an empty one removes the name. `exclude` and `include` take `ids` of
+    documents.
+    """
 
     theme: _Word
     conf: str = DEFAULT
@@ -245,8 +263,11 @@ class ThemeActIn(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """A theme after an action: its id and label, the name a curator gave it, '' for none, and whether it is
-    pinned. `documents` is how many documents were just taken out or put back."""
+    """A theme after an action.
+
+    `name`: the name a curator gave it, '' for none.
+    `documents`: number of documents just excluded or included.
+    """
 
     id: str
     label: str
@@ -258,8 +279,11 @@ class ActResult:
 def curate(
     collections: TheService, namespace: str, key: str, act: ThemeAct, sent: ThemeActIn
 ) -> ActResult:
-    """As `fonds clusters rename`, `pin`, `unpin`, `exclude` and `include`; done twice it is as done once. A
-    theme is of the first granularity: those of others have no ids that stay."""
+    """Curate a theme, as `fonds clusters rename`, `pin`, `unpin`, `exclude` and `include` do.
+
+    Repeating an action changes nothing. The theme must be of the first granularity, because only
+    those have stable ids.
+    """
     _check_parameters(act, sent)
     name = collections.collection(parse_name(unquote_part(namespace), unquote_part(key))).name
     changes = collections.writing()
@@ -267,20 +291,22 @@ def curate(
         conf = validate_conf(sent.conf or DEFAULT)
         if sent.ids is not msgspec.UNSET:
             change_documents = exclude if act is ThemeAct.EXCLUDE else include
-            out = change_documents(changes, name, conf, sent.theme, sent.ids)
-            return ActResult(out.id, out.label, documents=out.documents)
+            change = change_documents(changes, name, conf, sent.theme, sent.ids)
+            return ActResult(change.id, change.label, documents=change.documents)
         if sent.name is not msgspec.UNSET:
             theme = rename(changes, name, conf, sent.theme, sent.name)
         else:
             theme = pin(changes, name, conf, sent.theme, pinned=act is ThemeAct.PIN)
     except ValueError as error:
-        said = shorten(str(error), 2_000)
-        raise RefusedError(400, capitalize(said if said.endswith("?") else f"{said}.")) from error
+        message = shorten(str(error), 2_000)
+        raise RefusedError(
+            400, capitalize(message if message.endswith("?") else f"{message}.")
+        ) from error
     return ActResult(theme.id, theme.label, theme.name, theme.pinned is not None)
 
 
 def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
-    """Raises InvalidParameterError for a parameter that another action takes, and for one that is missing."""
+    """Raise InvalidParameterError for a parameter of another action, and for a missing one."""
     for parameter in ("name", "ids"):
         is_given = getattr(sent, parameter) is not msgspec.UNSET
         is_taken = _PARAMETER_BY_ACT.get(act) == parameter

@@ -1,4 +1,4 @@
-"""What became of a result: the manifest of an export is held against the library."""
+"""Verification of an export: compares its manifest with the library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fonds.web.serving.concurrency import get_media_type
 from fonds.web.serving.parameters import shorten
 from fonds.web.serving.problems import RefusedError
 
-# A manifest as somebody sends it: a file or pasted text of the form of our page, or the bytes alone.
+# A manifest is uploaded as a file or pasted text in our form, or as the body itself.
 #
 # Source: RFC 7578 (multipart/form-data), RFC 2046, section 5.1.1 (boundaries).
 
@@ -37,7 +37,7 @@ FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 FIELDS = ("file", "pasted")
 PARTS_MAX = 4
 FRAME_MAX_BYTES = 10_000
-"""What stands around the parts of a form."""
+"""Maximum size of what surrounds the parts of a form."""
 TOO_LONG = f"A manifest has at most {MANIFEST_MAX_BYTES:,} bytes."
 _BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=? -]{1,70}?)"?\s*(?:;|$)')
 _NAME = re.compile(
@@ -46,7 +46,7 @@ _NAME = re.compile(
 
 
 async def _read_body(request: Request) -> bytes:
-    """The body. Raises RefusedError 413 for one that is longer than a manifest can be."""
+    """Read the body. Raises RefusedError 413 if it is longer than a manifest can be."""
     sent = bytearray()
     async for piece in request.stream():
         sent += piece
@@ -59,9 +59,9 @@ Sent = Annotated[bytes, Depends(_read_body)]
 
 
 def parse_manifest_upload(request: Request, body: bytes) -> bytes:
-    """The file of the form or, where none was chosen, what was pasted; b"" where there is neither.
+    """Return the uploaded file or, if none was chosen, the pasted text; b"" if there is neither.
 
-    Raises RefusedError 400 for what is none of our forms.
+    Raises RefusedError 400 for any other form.
     """
     kind = get_media_type(request.headers)
     if kind == FORM:
@@ -90,13 +90,13 @@ def _parse_multipart(content_type: str, body: bytes) -> dict[str, bytes]:
         raise RefusedError(400, FOREIGN_FORM_MESSAGE)
     between = b"\r\n--" + boundary[1].encode()
     fields: dict[str, bytes] = {}
-    # What stands before the first boundary and behind the last is no part.
+    # The text before the first boundary and after the last is no part.
     for part in (b"\r\n" + body).split(between, PARTS_MAX + 1)[1:-1]:
         head, blank, value = part.partition(b"\r\n\r\n")
-        named = _NAME.search(head)
-        if not blank or named is None or len(head) > FRAME_MAX_BYTES:
+        name_match = _NAME.search(head)
+        if not blank or name_match is None or len(head) > FRAME_MAX_BYTES:
             raise RefusedError(400, FOREIGN_FORM_MESSAGE)
-        fields[named[1].decode("ascii")] = value
+        fields[name_match[1].decode("ascii")] = value
     return fields
 
 
@@ -109,7 +109,7 @@ router = APIRouter(dependencies=[READS])
 
 @router.get("/verify", include_in_schema=False)
 def verify_html(request: Request) -> HTMLResponse:
-    """The form alone."""
+    """Show the empty form."""
     return _render_page(request, 200, "What became of a result", None)
 
 
@@ -117,15 +117,18 @@ def verify_html(request: Request) -> HTMLResponse:
 def verified_html(
     request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
 ) -> HTMLResponse:
-    """What became of the result of a manifest; what is none is told in its place, with status 400."""
+    """Show what became of an exported result.
+
+    For an invalid manifest, show the error with status 400.
+    """
     manifest_upload = parse_manifest_upload(request, sent)
     try:
         if not manifest_upload:
             raise RefusedError(400, EMPTY_FORM_MESSAGE)
-        found = _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), manifest_upload)
+        result = _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), manifest_upload)
     except RefusedError as error:
         return _render_page(request, 400, "This cannot be verified", None, str(error.detail))
-    return _render_page(request, 200, _format_heading(found), found)
+    return _render_page(request, 200, _format_heading(result), result)
 
 
 @router.post(
@@ -142,27 +145,31 @@ def verified_html(
 def verify_json(
     request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
 ) -> VerificationResult:
-    """How many documents are unchanged, read again, shown by another version, unfound, taken down, under
-    embargo (null for who may not know; such are gone for them), gone and added, and the first 50 of each.
-    Nothing is kept of what is sent."""
+    """Return the number of documents by what became of them, and the first 50 of each.
+
+    They are unchanged, read again, shown by another version, no longer found, removed, under
+    embargo, gone, not compared or added. Embargoes are null for users who are not curators; those
+    documents count as gone.
+    The manifest is not stored.
+    """
     return _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), sent)
 
 
 def _verify_manifest(
     request: Request, stores: Stores, knows: bool, data: bytes
 ) -> VerificationResult:
-    """Raises RefusedError 400 for what is no manifest, or one of no search."""
+    """Verify a manifest. Raises RefusedError 400 if it is invalid or has no search."""
     try:
         manifest = parse_manifest(data)
         if manifest.search is None:
             raise ValueError("it is of the library whole, and no search; nothing is compared")
-        whole: Stores = request.app.state.whole_stores
-        return ManifestVerifier(stores, whole.records if knows else None)(
+        all_stores: Stores = request.app.state.whole_stores
+        return ManifestVerifier(stores, all_stores.records if knows else None)(
             manifest, _get_file_name(manifest)
         )
     except ValueError as error:
-        said = f"This is no manifest that can be verified: {shorten(str(error), REASON_CHARS)}."
-        raise RefusedError(400, said) from error
+        message = f"This is no manifest that can be verified: {shorten(str(error), REASON_CHARS)}."
+        raise RefusedError(400, message) from error
 
 
 def _get_file_name(manifest: Manifest) -> str:

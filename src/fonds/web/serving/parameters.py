@@ -1,4 +1,4 @@
-"""The parameters of a URL: which ones a page takes, and what is told of any other."""
+"""Parameters of a URL: which ones a page accepts, and errors for all others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLE_MAX_CHARS = 300
 
 
 Day = Annotated[date | None, BeforeValidator(entered_day)]
-"""A day as a parameter."""
+"""A day in a URL."""
 
 
 def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
@@ -53,17 +53,17 @@ def take_search(*names: str) -> Any:
 
 
 async def reject_unknown_parameters(request: Request) -> None:
-    """Raises RefusedError 400 for a parameter the page does not take, and for one that is given twice and
-    may not be.
+    """Raise RefusedError 400 for a parameter that the page does not accept, and for a repeated one
+    that may not be.
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None:
         return
-    known = dict(_iter_parameters(dependant))
+    accepted = dict(_iter_parameters(dependant))
     for name in request.query_params:
-        if name not in known:
-            raise _refuse(build_unknown_parameter(name, known))
-        if not known[name] and len(request.query_params.getlist(name)) > 1:
+        if name not in accepted:
+            raise _refuse(build_unknown_parameter(name, accepted))
+        if not accepted[name] and len(request.query_params.getlist(name)) > 1:
             raise _refuse(build_repeated_parameter(name))
 
 
@@ -72,7 +72,7 @@ def _refuse(error: ParameterError) -> RefusedError:
 
 
 def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
-    """Each parameter's name in the URL, and whether it may be repeated."""
+    """Yield each parameter's name in the URL, and whether it may be repeated."""
     for dependency in dependant.dependencies:
         yield from _iter_parameters(dependency)
     for param in dependant.query_params:
@@ -85,22 +85,25 @@ def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
 
 
 def parse_name(namespace: str, key: str) -> CollectionName:
-    """The collection. Raises RefusedError 400 for what can be no name."""
-    for name, one in (("ns", CollectionName(namespace, "-")), ("key", CollectionName("-", key))):
+    """Parse the name of a collection. Raises RefusedError 400 for an invalid one."""
+    for name, candidate in (
+        ("ns", CollectionName(namespace, "-")),
+        ("key", CollectionName("-", key)),
+    ):
         try:
-            validate_name(one)
+            validate_name(candidate)
         except ValueError as error:
             raise RefusedError(400, f"{_capitalize(error)}.", parameter=name) from error
     return CollectionName(namespace, key)
 
 
 def namespace_named(namespace: str) -> str:
-    """Return the namespace of a path. Raises RefusedError 400 for an impossible one."""
+    """Return the namespace of a path. Raises RefusedError 400 for an invalid one."""
     return parse_name(namespace, "-").namespace
 
 
 def parse_conf(conf: str) -> str:
-    """Return the name of a configuration in a path. Raises RefusedError 400 for an impossible one."""
+    """Return the name of a configuration in a path. Raises RefusedError 400 for an invalid one."""
     try:
         return validate_conf(conf)
     except ValueError as error:
@@ -108,7 +111,7 @@ def parse_conf(conf: str) -> str:
 
 
 def parse_id(document_id: str) -> str:
-    """The id of a document. Raises RefusedError 400 for what can be none."""
+    """Return the id of a document. Raises RefusedError 400 for an invalid one."""
     try:
         return validate_id(document_id)
     except ValueError as error:
@@ -116,6 +119,6 @@ def parse_id(document_id: str) -> str:
 
 
 def _capitalize(error: ValueError) -> str:
-    """What an error says, as a sentence begins."""
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:]}"
+    """Return an error's message with a capital letter."""
+    message = str(error)
+    return f"{message[:1].upper()}{message[1:]}"
