@@ -1,4 +1,4 @@
-"""Lease cells in SQL: rows of the table `lease`, or two columns of another row."""
+"""Lease cells in SQL: rows of their own, or two columns of a subject's row."""
 
 from __future__ import annotations
 
@@ -45,54 +45,35 @@ class LeaseTable:
         return cells | {names_by_key[row.name]: get_cell(row) for row in rows}
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-<<<<<<< HEAD
-        """Acquiring inserts a row, releasing removes it."""
+        """Write changes. Acquiring inserts a row, releasing removes it."""
         inserted = {
             change.name: LeaseRow(
                 _build_key(change.name), change.after.holder, change.after.version
             )
-=======
-        """Write changes. Acquiring inserts a row, releasing removes it."""
-        inserted = [
-            LeaseRow(change.name, change.after.holder, change.after.version)
->>>>>>> work-d
             for change in changes
             if change.before.holder is None and change.after.holder is not None
         }
         written = self._insert(inserted) if inserted else set()
-<<<<<<< HEAD
         held = [change for change in changes if change.before.holder is not None]
         rows = [
             RowChange(_build_key(one.name), _build_values(one), _build_where(one)) for one in held
         ]
-=======
-        updates = [change for change in changes if change.before.holder is not None]
-        rows = [RowChange(item.name, _build_values(item), _build_where(item)) for item in updates]
->>>>>>> work-d
         changed = self.records.change_each(LeaseRow, rows) if rows else []
         return written | {
-            item.name for item, is_changed in zip(updates, changed, strict=True) if is_changed
+            one.name for one, is_changed in zip(held, changed, strict=True) if is_changed
         }
 
-<<<<<<< HEAD
     def _insert(self, rows: Mapping[str, LeaseRow]) -> set[str]:
         self.records.put(list(rows.values()), replace=False)
         stored = self.records.get(LeaseRow, [row.name for row in rows.values()])
         return {name for name, row in rows.items() if row in stored}
-=======
-    def _insert(self, rows: Sequence[LeaseRow]) -> set[str]:
-        self.records.put(rows, replace=False)
-        stored_rows = self.records.get(LeaseRow, [row.name for row in rows])
-        return {row.name for row in rows if row in stored_rows}
->>>>>>> work-d
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseColumns:
-    """Implementation of the port LeaseCells by two columns of a kind of row.
+    """Implementation of the port LeaseCells by the columns `lease_holder` and `lease_version` of a kind of row.
 
-    The columns are `lease_holder` and `lease_version`. The holder's other columns are written in
-    the same step as the lease, or not at all.
+    What a holder writes into its row is written in the same step as the lease, or not at all.
     """
 
     records: Records
@@ -118,7 +99,7 @@ class LeaseColumns:
             for change in changes
         ]
         changed = self.records.change_each(self.kind, rows)
-        return {item.name for item, is_changed in zip(changes, changed, strict=True) if is_changed}
+        return {one.name for one, is_changed in zip(changes, changed, strict=True) if is_changed}
 
 
 def _build_key(name: str) -> str:
