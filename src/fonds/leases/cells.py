@@ -71,7 +71,7 @@ class LeaseTable:
 
 @dataclass(frozen=True, slots=True)
 class LeaseColumns:
-    """Implementation of the port LeaseCells by the columns `lease_holder` and `lease_version` of a kind of row.
+    """Port LeaseCells on the columns `lease_holder` and `lease_version` of a kind of row.
 
     What a holder writes into its row is written in the same step as the lease, or not at all.
     """
