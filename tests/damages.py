@@ -86,7 +86,7 @@ DAMAGES = (
     Damage(
         "file-row-gone",
         sql("delete from file_meta where sha1hex = ?", lambda w: w.story),
-        "no row in file_meta",
+        "but none in file_meta",
     ),
     Damage(
         "cdx-row-of-ours-gone",

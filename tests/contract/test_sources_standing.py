@@ -107,7 +107,7 @@ def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
     for stands, ids in ((SourceHealth.FAILING, ["b" * 12]), (SourceHealth.SILENT, ["d" * 12])):
         total, found = list_sources(records, SourceQuery("", stands, since), there, NOW, 1, 9)
         assert ([row.source_id for row in found], total) == (ids, 1)
-    with pytest.raises(ValueError, match="only of dead, failing, silent"):
+    with pytest.raises(ValueError, match="use one of dead, failing, silent"):
         health_since_filter(SourceHealth.QUIET, since, NOW)
     with pytest.raises(ValueError, match="a start date needs a health"):
         list_sources(records, SourceQuery("", None, since), there, NOW, 1, 9)

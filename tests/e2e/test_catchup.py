@@ -63,7 +63,7 @@ def test_nothing_is_wanted_after_an_ingest(home: Path) -> None:
     assert statuses(home) == {"success": 7, "encrypted": 1, "parse-error": 1}
     assert wanted(home) == {}
     ran = fonds(home, "catchup", "pdf")
-    assert (ran.code, "Every PDF was read by this extractor" in ran.out) == (0, True)
+    assert (ran.code, "every PDF was read by this extractor" in ran.out) == (0, True)
 
 
 def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
@@ -121,7 +121,7 @@ def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> Non
     stores.records.delete(TextSketchRow, [row.sha1hex for row in there])
     close_stores(stores)
     ran = fonds(home, "catchup", "sketch")
-    assert (ran.code, f"{len(there)} rows were made" in ran.out) == (0, True), ran.out
+    assert (ran.code, f"{len(there)} rows derived from stored texts" in ran.out) == (0, True), ran.out
     assert rows(home, TextSketchRow) == there
     assert fonds(home, "catchup", "sketch", "--json").last == {"remade": 0}
 
@@ -129,7 +129,7 @@ def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("pdf", "--status", "encrypted"), "go with --reextract"),
+        (("pdf", "--status", "encrypted"), "need --reextract"),
         (("pdf", "--reextract", "--status", "nonsense"), "nonsense"),
         (("nonsense",), "No such command"),
         ((), "fonds catchup --list"),

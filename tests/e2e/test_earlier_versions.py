@@ -194,7 +194,7 @@ def test_page_and_api_name_the_version_and_lead_to_it(home: Path) -> None:
         assert (none["total"], none["earlier"]) == (0, {"count": 1, "query": query})
         assert none["notes"] == []
         page = client.get("/search", params={"q": '"17 million euros"'}).text
-        (href,) = re.findall(r'1 story had these words.*<a href="([^"]+)">show it</a>', page)
+        (href,) = re.findall(r'1 story had these words.*<a href="([^"]+)">Show it</a>', page)
         shown = client.get(href.replace("&amp;", "&")).text
         assert "version captured" in shown
         links = [f"/file/{key(OLD)}?find=", f"/file/{key(NEWEST)}/changes?since={key(OLD)}"]

@@ -313,7 +313,7 @@ def test_people_are_shown_why_a_link_waits(
 
 def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
     for words, said in (
-        ((), "name an address"),
+        ((), "Name a URL"),
         (("--from", str(tmp_path / "none")), "no such file or folder"),
         (("--pipeline", "library", "http://a.example/"), "no pipeline that starts with links"),
         (("--pipeline", "nws", "http://a.example/"), "Did you mean 'news'?"),

@@ -169,7 +169,7 @@ def test_a_coded_robots_file_is_decoded(coding: str) -> None:
 )
 def test_what_cannot_be_decoded_is_unreachable(body: bytes, coding: str) -> None:
     known = robots(body, coding=coding)
-    assert "decoded" in known.unreachable
+    assert "cannot decode robots.txt" in known.unreachable
     assert not allows_path(known, "/open")
     assert known.expires_s == UNREACHABLE_CACHE_S
 

@@ -98,7 +98,7 @@ def test_rows_of_the_api_that_are_odd_are_counted_and_never_fatal() -> None:
 
 
 def test_an_answer_of_the_api_that_is_not_well_is_refused() -> None:
-    with pytest.raises(DamagedInputError, match="status is ERROR"):
+    with pytest.raises(DamagedInputError, match="with the status ERROR"):
         read_listing(api_rows(1, 1, status="ERROR"), API)
 
 

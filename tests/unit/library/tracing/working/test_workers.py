@@ -79,11 +79,11 @@ def test_the_page_says_who_works_each_step_and_nothing_of_which_machine(stores: 
     with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
         page = read(client, "/pipeline")
         told = client.get("/api/pipeline")
-    assert "1 process" in page.words("//tr[th='identify']")
-    assert "The last sign of life of whoever works on it came" in page.words()
-    assert "1 silent since 14 Mar 2026, 09:26:53 UTC" in page.words("//tr[th='persist_file']")
-    assert "waits: <b>full</b>" in page.words("//tr[th='archive_body']")
-    assert "nobody" in page.words("//tr[th='extract_pdf']")
+    assert "1 worker" in page.words("//tr[th='identify']")
+    assert "A worker sends a heartbeat every 15 seconds" in page.words()
+    assert "1 not responding since 14 Mar 2026, 09:26:53 UTC" in page.words("//tr[th='persist_file']")
+    assert "waiting: <b>full</b>" in page.words("//tr[th='archive_body']")
+    assert "none" in page.words("//tr[th='extract_pdf']")
     assert "other-host" not in told.text
     steps = {one["step"]: one["workers"] for one in told.json()["pipelines"][0]["steps"]}
     assert (steps["identify"]["at_work"], steps["identify"]["overdue"]) == (1, 0)
