@@ -94,7 +94,7 @@ def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(copy: Copy, 
     audited = copy.fonds(home, "audit", "--json")
     assert audited.code == 1
     (said,) = audited.last["missing"]
-    assert "lacks type0:type_certainty" in said
+    assert "has no type0:type_certainty" in said
 
 
 LOSE = """

@@ -28,7 +28,7 @@ def test_doctor_says_of_every_layer_whether_it_holds(tmp_path: Path, missing: li
     assert all(one["fine"] for one in layers)
     not_held = [one["name"] for one in layers if one["warning"]]
     assert not_held == [f"readers confined by {layer}" for layer in missing]
-    assert all("not held: " in one["detail"] for one in layers if one["warning"])
+    assert all("not active: " in one["detail"] for one in layers if one["warning"])
 
 
 def test_doctor_is_not_content_with_less_than_is_required(

@@ -78,8 +78,7 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
             answer = client.get(f"/records.json?reason={reason}").json()
             assert (answer["total"], answer["answer"].split(" as ")[0]) == (
                 count,
-                f"{count} record{'s' if count > 1 else ''} {'were' if count > 1 else 'was'}"
-                " kept without text",
+                f"{count} record{'s' if count > 1 else ''} stored without text",
             )
             assert reason in client.get("/").text
         for path in ("/search", "/api/search"):
