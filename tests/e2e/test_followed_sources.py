@@ -113,8 +113,8 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     assert (refused.code, refused.last["reason"]) == (0, "non-news")
     assert refused.last["source_url"] == f"{server.url}/feed"
     told = fonds(home, "show", REFUSED).out
-    assert "non-news (youtube.com is no news)" in told
-    assert f"{server.url}/feed listed it" in told
+    assert "non-news (youtube.com is not a news site)" in told
+    assert f"Listed by {server.url}/feed, refused at" in told
     assert fonds(home, "show", "http://www.youtube.com/watch?v=8").code == 1
 
 

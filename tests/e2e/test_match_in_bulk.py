@@ -49,7 +49,7 @@ def test_the_audit_is_clean_after_a_match_in_bulk_and_after_more_papers(
     # The step itself finds nothing left to do, and a repair has nothing to mend.
     must(fonds(home, "catchup", "match", "--pipeline", "match"))
     assert steps(home)["done"] == 2
-    assert "nothing to repair" in must(fonds(home, "repair")).out
+    assert "Nothing to repair" in must(fonds(home, "repair")).out
 
 
 def test_a_match_in_bulk_leaves_what_the_step_was_done_with(home: Path, tmp_path: Path) -> None:

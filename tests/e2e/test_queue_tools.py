@@ -50,7 +50,7 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
         kinds = [one.rec_type for one in ArchiveIterator(stream, check_digests="raise")]
     assert kinds == ["warcinfo", *["resource"] * before]
     assert _quarantined(filled) == 0
-    assert "not in quarantine" in fonds(filled, "audit").out
+    assert "missing from the quarantine" in fonds(filled, "audit").out
     assert fonds(filled, "queue", "load", dump).code == 0
     assert _quarantined(filled) == before
     assert fonds(filled, "audit").code == 0
@@ -119,7 +119,7 @@ def test_a_file_that_is_no_dump_is_refused_and_one_that_is_there_is_kept(
     ran = fonds(filled, "queue", "load", page)
     assert (ran.code, "not a WARC file" in ran.err) == (1, True)
     ran = fonds(filled, "queue", "dump", "extract_pdf", page)
-    assert (ran.code, "choose another name" in ran.err) == (2, True)
+    assert (ran.code, "already exists" in ran.err) == (2, True)
     assert page.read_text() == "<p>hello"
 
 

@@ -96,7 +96,7 @@ def test_an_index_that_is_gone_is_built_again_without_more_ado(home: Path) -> No
     assert not fonds(home, "audit", "--json").last["balanced"]
     ran = fonds(home, "reindex")
     assert (ran.code, ran.err) == (0, "")
-    assert f"{len(hits)} documents are in the index, 0 were removed" in ran.out
+    assert f"{len(hits)} documents in the index, 0 removed" in ran.out
     assert (exported(home), found(home)) == (before, hits)
     assert fonds(home, "audit", "--json").last["balanced"]
 
