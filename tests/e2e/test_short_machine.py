@@ -34,7 +34,7 @@ def test_limits_too_narrow_to_work_in_are_said_before_anything_is_done(
 ) -> None:
     ran = fonds(tmp_path / "home", *words, prefix=(*LIMITED, flag, value))
     assert ran.code == 2
-    assert ran.err.startswith("fonds: only ")
+    assert ran.err.startswith("fonds: The limit is ")
     assert f"`ulimit {flag}" in ran.err
     assert "Traceback" not in ran.err
 
