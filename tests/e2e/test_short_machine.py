@@ -88,7 +88,7 @@ def test_work_goes_on_when_files_can_be_opened_again(tmp_path: Path) -> None:
         wait_for_line(running, "at work")
         hard = resource.prlimit(running.pid, resource.RLIMIT_NOFILE)[1]
         resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (3, hard))
-        wait_for_line(running, "again in")
+        wait_for_line(running, "retrying in")
         resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (hard, hard))
         settled(home, count)
     finally:
@@ -131,7 +131,7 @@ def test_a_service_goes_on_when_there_is_room_again(small_disk: Path, tmp_path: 
     fill(small_disk / "ballast")
     running = started(home, "run")
     try:
-        wait_for_line(running, "again in")
+        wait_for_line(running, "retrying in")
         (small_disk / "ballast").unlink()
         settled(home, count)
     finally:
