@@ -207,7 +207,7 @@ def test_what_no_queue_takes_is_told_and_not_lost(
     connection = pika.BlockingConnection(pika.URLParameters(url_of("TEST_RABBITMQ_URL")))
     connection.channel().queue_delete(name_incoming_queue(reader))
     connection.close()
-    with pytest.raises(ConfigurationError, match="no queue takes"):
+    with pytest.raises(ConfigurationError, match="no queue is bound"):
         queue.put(reader.topic, [Message("a", b"")])
 
 
