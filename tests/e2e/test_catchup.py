@@ -121,7 +121,9 @@ def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> Non
     stores.records.delete(TextSketchRow, [row.sha1hex for row in there])
     close_stores(stores)
     ran = fonds(home, "catchup", "sketch")
-    assert (ran.code, f"{len(there)} rows derived from stored texts" in ran.out) == (0, True), ran.out
+    assert (ran.code, f"{len(there)} rows derived from stored texts" in ran.out) == (0, True), (
+        ran.out
+    )
     assert rows(home, TextSketchRow) == there
     assert fonds(home, "catchup", "sketch", "--json").last == {"remade": 0}
 

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fonds.cli.search import KINDS
+from fonds.model.file import SEARCHED_KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_an_error_is_a_sentence(library: Path, tmp_path: Path, words: tuple[str,
     [
         ("status",),
         ("search", "marshes"),
-        ("search", "--kind", KINDS[0]),
+        ("search", "--kind", str(SEARCHED_KINDS[0])),
         ("export", "marshes"),
         ("export", "--out", "{folder}/library.csv", "--format", "csv"),
         ("export", "marshes", "--out", "{folder}/library.bib", "--format", "bibtex"),

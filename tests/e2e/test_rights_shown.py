@@ -220,7 +220,7 @@ def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
         assert off.code == 0
         assert [path for path, _ in host.asked].count(TDMREP) == 1
     assert "tdmrep" not in fonds(tmp_path / "off", "show", f"{host.url}/2024/weir").out
-    assert "nothing" in fonds(home, "failures").out.lower()
+    assert "No failures" in fonds(home, "failures").out
     assert fonds(home, "audit", "--deep").code == 0
 
 

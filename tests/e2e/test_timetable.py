@@ -41,9 +41,7 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
     stores.records.put(
         [
             CrashedPdfRow("a" * 40, "reader", "error-timeout", "why", LONG_AGO, LONG_AGO),
-            TimetableRow(
-                "sweep", "", 86_400, "03:00", LONG_AGO, None, None, 0, None, None, None, 0, 0
-            ),
+            TimetableRow("sweep", "", 86_400, "03:00", LONG_AGO, None, 0, None, None, None, 0, 0),
         ]
     )
     close_stores(stores)
@@ -76,5 +74,5 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
 def test_a_home_without_a_service_says_that_nothing_recurs(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    assert "Nothing recurs yet" in fonds(home, "timetable").out
+    assert "No recurring tasks yet" in fonds(home, "timetable").out
     assert fonds(home, "timetable", "--json").last["tasks"] == []

@@ -101,7 +101,7 @@ def test_one_of_them_is_killed_and_the_others_do_its_work(
     os.kill(first_of(tmp_path, run), signal.SIGKILL)
     out, err = run.communicate(timeout=RUN_MAX_S)
     assert json.loads(out)["pending"] == 0
-    assert "ended with -9" in err.decode()
+    assert "exited with -9" in err.decode()
     assert up_to_owners(state(tmp_path)) == expected
 
 

@@ -108,7 +108,7 @@ def test_a_home_that_one_process_works_alone_takes_no_workers(tmp_path: Path) ->
 def test_steps_pipelines_and_ports_there_are_not_are_refused(tmp_path: Path) -> None:
     home = tmp_path / "home"
     unknown = fonds(home, "work", "extract_pdff")
-    assert (unknown.code, "there are identify, persist_file" in unknown.err) == (2, True)
+    assert (unknown.code, "Known: identify, persist_file" in unknown.err) == (2, True)
     unknown = fonds(home, "run", "librery")
     assert (unknown.code, "no pipeline named 'librery'" in unknown.err) == (2, True)
     assert fonds(home, "work").code == 2

@@ -81,7 +81,9 @@ def test_the_page_says_who_works_each_step_and_nothing_of_which_machine(stores: 
         told = client.get("/api/pipeline")
     assert "1 worker" in page.words("//tr[th='identify']")
     assert "A worker sends a heartbeat every 15 seconds" in page.words()
-    assert "1 not responding since 14 Mar 2026, 09:26:53 UTC" in page.words("//tr[th='persist_file']")
+    assert "1 not responding since 14 Mar 2026, 09:26:53 UTC" in page.words(
+        "//tr[th='persist_file']"
+    )
     assert "waiting: <b>full</b>" in page.words("//tr[th='archive_body']")
     assert "none" in page.words("//tr[th='extract_pdf']")
     assert "other-host" not in told.text
