@@ -65,7 +65,7 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
     due = datetime.fromisoformat(task["next_due"])
     assert due < datetime.now(UTC) + timedelta(days=2)
     assert due.hour in (3, 4)
-    assert "succeeded, 20" in fonds(home, "timetable").out
+    assert "ok, 20" in fonds(home, "timetable").out
     stores = open_stores(home, load_settings(home))
     assert stores.records.count(CrashedPdfRow) == {(): 0}
     close_stores(stores)

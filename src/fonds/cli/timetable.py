@@ -61,4 +61,4 @@ def _format_ending(row: TimetableRow) -> str:
         failed = f"failed {row.failures} times" if row.failures > 1 else "failed"
         cut = "…" if len(row.last_error) > ERROR_MAX_CHARS else ""
         return f"{failed}: {row.last_error[:ERROR_MAX_CHARS]}{cut}"
-    return "never" if row.last_finished is None else f"succeeded, {_format_time(row.last_finished)}"
+    return "never" if row.last_finished is None else f"ok, {_format_time(row.last_finished)}"
