@@ -148,7 +148,12 @@ HARMS = (
         lambda on: on.alter("archive", ".gz", lambda data: data[: len(data) // 2]),
         "ends at byte",
     ),
-    Harm("WARC altered", lambda on: on.alter("archive", ".gz", _flipped), "cannot read file", deep=True),
+    Harm(
+        "WARC altered",
+        lambda on: on.alter("archive", ".gz", _flipped),
+        "cannot read file",
+        deep=True,
+    ),
     Harm(
         "text altered",
         lambda on: on.alter("blobs", ".txt", lambda data: data[::-1]),
