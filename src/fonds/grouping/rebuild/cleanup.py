@@ -28,7 +28,7 @@ from fonds.grouping.tables import (
 
 
 def drop_leavings(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
-    """Remove what rebuilds left that died; how many clusterings. For the holder of the rebuild's lease."""
+    """Remove clusterings of interrupted rebuilds and return their number. Needs the lease of the rebuild."""
     with changes.lease(name) as held:
         serving = decode_int(held.cells, served_column(conf), -1)
         left = [

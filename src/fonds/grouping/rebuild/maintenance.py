@@ -188,7 +188,7 @@ def _collect_changes(clustering: StoredClustering, collection: Cells) -> ChangeC
 
 
 def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple[int, bool]:
-    """Remove dead clusterings, and settle a served clustering that is unsettled.
+    """Remove what interrupted rebuilds left, and bring document rows up to date with the served clustering.
 
     Raises LeaseConflictError while it is being built.
     """

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class TimetableRow:
-    """`timetable`: one task that recurs, when it is due next, who does it and how it ended last.
+    """`timetable`: a recurring task: when it is due, who runs it and how it last ended.
 
-    `pipeline` is the flavour it belongs to, '' for none. `lease_holder` names the process that runs the task
-    now, None for nobody. `lease_version` changes with every write of the lease. `runs` counts finished
-    runs, `failures` those since the last success.
+    - `pipeline`: the flavour it belongs to, "" for none.
+    - `lease_holder`: the process that runs it now, None for none; `lease_version` changes with every
+      write of the lease.
+    - `runs`: completed runs; `failures`: failed runs since the last success.
     """
 
     TABLE: ClassVar[str] = "timetable"
@@ -34,7 +35,10 @@ class TimetableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """`lease`: what one process alone does now. `lease_version` changes with every write of the row."""
+    """`lease`: lease on work that one process at a time may do.
+
+    `lease_version` changes with every write of the row.
+    """
 
     TABLE: ClassVar[str] = "lease"
     KEY: ClassVar[tuple[str, ...]] = ("name",)

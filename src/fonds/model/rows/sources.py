@@ -12,27 +12,33 @@ from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """`sources`: one feed, sitemap, page of links or API that is followed, and what is known of it.
+    """`sources`: a feed, sitemap, page of links or API that is followed, and its status.
 
-    `kind` is `feed` (feeds, sitemaps and lists, told by their content), `page` or `rss-fetcher`; `state`
-    `active`, `paused` or `gone`, which it stays until a person changes it. `source_id` follows from the URL
-    it was added with. `polls` counts polls begun; one is under way, or was broken off, while `polling`.
-    `lease_holder` names the process that polls it now, None for nobody; `lease_version` changes with every
-    write of the lease. `etag`, `last_modified` and `digest` (SHA-1
-    of the body) are those of the last listing read; `mark` is the id after which an API is asked. `rate_day`
-    is how many new links it has a day, None before the first listing. `failures` counts polls that failed
-    since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
-    had and that were refused. `hints` is what the listing says of being polled. `listed` is how many links
-    the last listing that had any had;
-    `silent_polls` counts those read since that had none, the first at `silent_since`. `refused_tally` counts
-    links that were refused, by reason, in all polls; `days` has for each of the last days it was polled on
-    (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones. `standing` is how the
-    last poll left it (`following/health.py`), whatever `state` says. `failing_since` is when the
-    first of `failures` was, None also where that was before it was noted. A person said at `muted_at`, with
-    `mute_note`, that until `muted_until` what ails it needs nobody. `form` is that of its listings
-    (`following/listings/listing.py`), None before one with links was read; it was `form_before` until
-    `form_changed`. `backfill` is the last one somebody asked for and how it stands
-    (`sources/following/backfill/`), None for none ever; `backfill_changes` counts what people said of it.
+    - `source_id`: derived from the URL it was added with.
+    - `kind`: `feed` (feeds, sitemaps and lists, distinguished by their content), `page` or
+      `rss-fetcher`.
+    - `state`: `active`, `paused` or `gone`; only a person changes `gone`.
+    - `polls`: polls begun; `polling` while one is in progress or was interrupted.
+    - `lease_holder`: the process that polls it now, None for none; `lease_version` changes with every
+      write of the lease.
+    - `etag`, `last_modified`, `digest` (SHA-1 of the body): those of the last listing read.
+    - `mark`: id after which an API is queried.
+    - `rate_day`: new links per day, None before the first listing.
+    - `failures`: failed polls since `last_well`; `error` and `status` are those of the last.
+    - `failing_since`: time of the first of `failures`, None also if it was not recorded then.
+    - `refused`: ids of refused links in the last listing.
+    - `hints`: what the listing says about polling.
+    - `listed`: number of links in the last listing that had any.
+    - `silent_polls`: listings without links read since then, the first at `silent_since`.
+    - `refused_tally`: refused links of all polls, by reason.
+    - `days`: for each of the last days with polls (YYYY-MM-DD, UTC) the polls, failed polls, new
+      links and refused links.
+    - `standing`: health after the last poll (`following/health.py`), regardless of `state`.
+    - `muted_at`, `muted_until`, `mute_note`: when a person muted its alerts, until when, and why.
+    - `form`: format of its listings (`following/listings/listing.py`), None before one with links
+      was read; `form_before` is the previous one, until `form_changed`.
+    - `backfill`: last backfill requested, with its progress (`following/backfill.py`), None without
+      one; `backfill_changes` counts the requests of people about it.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -138,12 +144,13 @@ class FetchedPageRow:
 
 @dataclass(frozen=True, slots=True)
 class PaceRow:
-    """`paces`: how soon a registered domain and its hosts may be asked again, and which process asks them.
+    """`paces`: rate limits of a registered domain and its hosts, and the process that holds its
+    lease.
 
-    `lease_holder` names the process, None for nobody; `lease_version` changes with every write of the lease.
-    `paces` has by host, "" for the domain, when it may be asked next
-    (Unix seconds), the slowdown and what else the pace remembers. `wanted_by` names a process that wants to
-    poll a source of the domain, since `wanted_at`.
+    - `lease_holder`: the process, None for none; `lease_version` changes with every write of the lease.
+    - `paces`: by host, "" for the domain: the next allowed request (Unix seconds), the slowdown and
+      other state of the rate limit.
+    - `wanted_by`, `wanted_at`: a process that waits to poll a source of the domain, and since when.
     """
 
     TABLE: ClassVar[str] = "paces"
