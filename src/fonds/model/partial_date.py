@@ -10,7 +10,7 @@ def parse_first_day(published: object) -> date | None:
     parts = str(published or "").split("-")
     try:
         return date(*map(int, (*parts, "1", "1")[:3]))
-    except ValueError:
+    except (ValueError, OverflowError):  # a number that fits no C integer
         return None
 
 

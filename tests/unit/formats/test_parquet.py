@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -41,5 +41,7 @@ def test_values_have_the_types_of_their_columns() -> None:
 
 
 @given(st.text(), st.text())
+@example("99999999999999999999", "2024-99999999999999999999-1")
+@example("9" * 5_000, "0-0-0")
 def test_no_text_stops_the_writing(day: str, at: str) -> None:
     assert len(read({"day": day, "at": at, "names": [], "count": 1})) == 1
