@@ -67,7 +67,7 @@ def set_group_note(
         try:
             row = set_note(
                 records, pipelines[0], query.group,
-                note=note or "", owner=owner or "", columns=find_local_user(), moment=get_utc_now(),
+                note=note or "", owner=owner or "", author=find_local_user(), moment=get_utc_now(),
             )  # fmt: skip
         except ValueError as error:
             raise click.UsageError(str(error)) from error

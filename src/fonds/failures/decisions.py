@@ -282,7 +282,7 @@ def set_note(
     *,
     note: str,
     owner: str,
-    columns: str,
+    author: str,
     moment: datetime,
 ) -> FailureNoteRow | None:
     """Set the note and owner of a group and return the note.
@@ -309,7 +309,7 @@ def set_note(
             f"the limit of {NOTES_MAX:,} groups with a note is reached. "
             "Remove notes of settled groups first"
         )
-    row = FailureNoteRow(pipeline, group, step, reason, note, owner, columns, moment)
+    row = FailureNoteRow(pipeline, group, step, reason, note, owner, author, moment)
     records.put([row])
     return row
 

@@ -385,5 +385,4 @@ def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]
 def _sort_key(line: str) -> str:
     """Return the first letters of the family name, the first word that is longer than an initial."""
     words = re.findall(r"[^\W\d_]{2,}", line)
-    first = re.match(rf"{INITIALS}", line)
-    return (words[0] if words and not first else (words[0] if words else line)).lower()[:3]
+    return (words[0] if words else line).lower()[:3]

@@ -229,15 +229,15 @@ def get_max_edits(word: str) -> int:
     return 1 if len(word) < 2 * WORD_MIN_CHARS else 2
 
 
-def rank_similar(word: str, increment: Iterable[tuple[str, int]]) -> list[str]:
+def rank_similar(word: str, counts: Iterable[tuple[str, int]]) -> list[str]:
     """Return the words most like `word`, at most five: fewest edits first, then the most frequent.
 
-    The other parameter gives words with their counts.
+    `counts` has words with their counts.
     """
     allowed = get_max_edits(word)
     ranked = sorted(
         (edits, -count, other)
-        for other, count in Counter(dict(increment)).items()
+        for other, count in Counter(dict(counts)).items()
         if other != word
         and abs(len(other) - len(word)) <= allowed
         and 0 < (edits := count_edits(word, other)) <= allowed

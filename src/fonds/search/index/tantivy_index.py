@@ -37,6 +37,7 @@ from fonds.search.index.tantivy_schema import (
     remove_surrogates,
 )
 from fonds.search.query.filters import normalize_query
+from fonds.search.query.parser import parse_query
 from fonds.text.words import split_words
 
 # Errors of the tantivy library are translated to errors of Fonds that name the folder.
@@ -195,7 +196,7 @@ class TantivyIndex:
     def search(self, query: SearchQuery) -> SearchResults:
         """Search the index. Raises ValueError with a sentence for people."""
         query = normalize_query(query)
-        tree = tantivy_query.parse_search_query(query)
+        tree = parse_query(query)
         tantivy_search = tantivy_query.build(query, tree, self._schema)
         with translate_errors(self._folder):
             searcher, generation = self._get_searcher_and_generation()

@@ -19,7 +19,7 @@ from fonds.search.index.tantivy_schema import (
     remove_surrogates,
 )
 from fonds.search.index.words import CUT_VERSIONS, EARLIER_WEIGHT
-from fonds.search.query.parser import list_pairs, parse_query
+from fonds.search.query.parser import list_pairs
 from fonds.search.query.tree import (
     ExactValue,
     IdSet,
@@ -63,11 +63,6 @@ def build_fuzzy_query(word: str, faults: int, schema: tantivy.Schema) -> Query:
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
     field_queries = [Query.fuzzy_term_query(schema, field, word, faults) for field in fields]
     return Query.boolean_query([(Occur.Should, field_query) for field_query in field_queries])
-
-
-def parse_search_query(query: SearchQuery) -> Node:
-    """Return the tree of a query's text. Raises ValueError with a sentence for people."""
-    return parse_query(query)
 
 
 def _build_query(node: Node, schema: tantivy.Schema) -> Query:

@@ -13,7 +13,7 @@ from fonds.model.document import IndexDocument
 from fonds.model.search import Hit, SearchQuery, SearchResults
 from fonds.search.fields import FACET_FIELDS
 from fonds.search.index.passages import build_hit
-from fonds.search.index.tantivy_query import build, parse_search_query, restrict_after
+from fonds.search.index.tantivy_query import build, restrict_after
 from fonds.search.index.tantivy_schema import (
     UNDATED,
     build_schema,
@@ -27,6 +27,7 @@ from fonds.search.index.tantivy_schema import (
     register_analyzer,
 )
 from fonds.search.query.filters import normalize_query
+from fonds.search.query.parser import parse_query
 from fonds.search.query.tree import Node
 
 # The maximum of the library, so that the largest values are counted in every segment.
@@ -99,7 +100,7 @@ def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> s
     Raises ValueError with a sentence for people.
     """
     normalized = normalize_query(replace(query, offset=0, after=None, sort="id"))
-    tantivy_search = build(normalized, parse_search_query(normalized), build_schema())
+    tantivy_search = build(normalized, parse_query(normalized), build_schema())
     index = tantivy.Index(build_schema())
     register_analyzer(index)
     writer = index.writer(SMALL_INDEX_MEMORY_BYTES, num_threads=1)

@@ -28,6 +28,15 @@ TIME = sa.DateTime(timezone=True)
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
 
+def build_constant(text: str) -> sa.ColumnElement[str]:
+    """Return a text of the code as an SQL literal.
+
+    A grouped expression must be identical in both places, and PostgreSQL never treats two
+    parameters as equal.
+    """
+    return sa.literal_column(f"'{text}'", sa.Text)
+
+
 def clean_text(text: str) -> str:
     """Remove NUL and lone surrogates, which PostgreSQL refuses."""
     if text.isascii() and "\x00" not in text:

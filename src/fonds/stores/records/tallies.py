@@ -38,6 +38,7 @@ from fonds.model.tallies import (
     format_day,
     format_hour,
 )
+from fonds.stores.records.column_types import build_constant
 from fonds.stores.records.conditions import match_keys
 from fonds.stores.records.row_writes import build_insert, iter_chunks
 from fonds.stores.records.tables import get_table, list_key_columns
@@ -60,12 +61,12 @@ def build_entry_counting() -> Counting:
     source = sa.func.substr(entry.input_id, number("1"), number(str(SOURCE_CHARACTERS)))
     point = sa.func.substr(entry.input_id, number(str(SOURCE_CHARACTERS + 1)), number("1"))
     step, reason = (
-        sa.func.coalesce(column, _build_text("")) for column in (entry.step, entry.reason)
+        sa.func.coalesce(column, build_constant("")) for column in (entry.step, entry.reason)
     )
     # A literal, because PostgreSQL requires identical expressions in SELECT and GROUP BY.
     step_and_reason = sa.case(
-        (entry.outcome == _build_text("pending"), _build_text("")),
-        else_=step.op("||")(_build_text(" ")).op("||")(reason),
+        (entry.outcome == build_constant("pending"), build_constant("")),
+        else_=step.op("||")(build_constant(" ")).op("||")(reason),
     )
     conditions = (
         entry.kind == LINK,
@@ -73,10 +74,6 @@ def build_entry_counting() -> Counting:
         point == POINT,
     )
     return ENTRIES_BY_SOURCE, (entry.pipeline, source, entry.outcome, step_and_reason), conditions
-
-
-def _build_text(value: str) -> ColumnElement[str]:
-    return sa.literal_column(f"'{value}'", sa.Text)
 
 
 Group = tuple[str, str, str, str, str]
@@ -115,11 +112,7 @@ def build_hour_column(column: ColumnElement[Any]) -> ColumnElement[str]:
 def _build_cut(column: ColumnElement[Any], count: int) -> ColumnElement[str]:
     # A literal, because PostgreSQL requires identical expressions in SELECT and GROUP BY.
     time_prefix = _TimePrefix(column, sa.literal_column(str(count), sa.Integer))
-    return sa.func.coalesce(time_prefix, _build_constant(""))
-
-
-def _build_constant(text: str) -> ColumnElement[str]:
-    return sa.literal_column(f"'{text}'", sa.Text)
+    return sa.func.coalesce(time_prefix, build_constant(""))
 
 
 def iter_entry_time_groups(row: EntryRow) -> Iterator[Group]:
@@ -145,8 +138,8 @@ def build_input_group(row: InputRow, reason: str) -> Group:
 def list_entry_countings() -> list[Counting]:
     """Return the groups of all entries in SQL: counter, pipeline and values, and conditions."""
     entry = get_table(EntryRow).c
-    is_final = entry.outcome != _build_constant("pending")
-    reason = sa.func.coalesce(sa.case((is_final, entry.reason), else_=None), _build_constant(""))
+    is_final = entry.outcome != build_constant("pending")
+    reason = sa.func.coalesce(sa.case((is_final, entry.reason), else_=None), build_constant(""))
     by_day = (entry.pipeline, build_day_column(entry.entered_at), entry.outcome, reason)
     by_failure_group = (entry.pipeline, entry.failure_group, build_day_column(entry.settled_at))
     return [
@@ -160,7 +153,7 @@ def list_disposition_countings() -> list[Counting]:
     disposition = get_table(DispositionRow).c
     # Not a bare constant: PostgreSQL does not group by one.
     arrived, finished = (
-        sa.func.coalesce(_build_constant(word), _build_constant("")) for word in (ARRIVED, ENDED)
+        sa.func.coalesce(build_constant(word), build_constant("")) for word in (ARRIVED, ENDED)
     )
     return [
         (

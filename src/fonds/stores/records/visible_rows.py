@@ -33,6 +33,7 @@ from fonds.model.rows import (
 )
 from fonds.model.tallies import COUNTED_AS
 from fonds.stores.records import tallies
+from fonds.stores.records.column_types import build_constant
 from fonds.stores.records.tables import get_table
 from fonds.stores.records.tallies import COUNTED
 
@@ -141,7 +142,7 @@ def _select_tallies() -> Select[Any]:
 def _list_hidden_counts() -> list[Select[Any]]:
     """Count the hidden rows in the same groups as the tallies (`tallies.py`)."""
     entry, dispositions = get_table(EntryRow).c, get_table(DispositionRow).c
-    is_final = entry.outcome != _build_constant("pending")
+    is_final = entry.outcome != build_constant("pending")
     by_outcome = (
         entry.outcome,
         sa.case((is_final, entry.reason), else_=None),
@@ -183,21 +184,12 @@ def _count(
     *continues_soon: ColumnElement[bool],
 ) -> Select[Any]:
     hidden = _build_hidden_condition(kind)
-    empty_text = _build_constant("")
+    empty_text = build_constant("")
     texts = [sa.func.coalesce(expression, empty_text) for expression in values] + [empty_text] * (
         3 - len(values)
     )
-    group = [_build_constant(counter), empty_text if pipeline is None else pipeline, *texts]
+    group = [build_constant(counter), empty_text if pipeline is None else pipeline, *texts]
     labels = [expression.label(name) for expression, name in zip(group, TallyRow.KEY, strict=True)]
     group_columns = [*([] if pipeline is None else [pipeline]), *texts[: len(values)]]
     where = [*continues_soon, *([] if hidden is None else [hidden])]
     return sa.select(*labels, sa.func.count().label("count")).where(*where).group_by(*group_columns)
-
-
-def _build_constant(text: str) -> ColumnElement[str]:
-    """Return one of our words as an SQL literal.
-
-    A grouped expression must be identical in both places, and PostgreSQL never treats two
-    parameters as equal.
-    """
-    return sa.literal_column(f"'{text}'", sa.Text)

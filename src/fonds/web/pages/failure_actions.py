@@ -200,7 +200,7 @@ def save_note(stores: OpenStores, viewer: TheViewer, sent: NoteIn) -> FailureNot
     try:
         return set_note(
             stores.records, sent.pipeline, sent.group,
-            note=sent.note, owner=sent.owner, columns=viewer.name, moment=datetime.now(UTC),
+            note=sent.note, owner=sent.owner, author=viewer.name, moment=datetime.now(UTC),
         )  # fmt: skip
     except ValueError as error:
         raise RefusedError(400, f"{capitalize(str(error))}.") from error

@@ -70,9 +70,9 @@ def build_response(
     return Response(content[start:end], 206, range_headers, media_type)
 
 
-def _matches_etag(etag: str, etags: str) -> bool:
-    tags = {tag.strip().removeprefix("W/") for tag in etag.split(",")}
-    return "*" in tags or etags in tags
+def _matches_etag(known_etags: str, etag: str) -> bool:
+    tags = {tag.strip().removeprefix("W/") for tag in known_etags.split(",")}
+    return "*" in tags or etag in tags
 
 
 # File names of downloads.

@@ -56,13 +56,13 @@ class ConnectionDeadlines:
 DEADLINES = ConnectionDeadlines()
 
 
-def compute_max_connections(expected_status: int = CONNECTIONS_MAX) -> int:
+def compute_max_connections(wanted_max: int = CONNECTIONS_MAX) -> int:
     """Return the requested number of connections, or as many as this process has file descriptors
     for.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = expected_status if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
-    return max(CONNECTIONS_MIN, min(expected_status, allowed))
+    allowed = wanted_max if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
+    return max(CONNECTIONS_MIN, min(wanted_max, allowed))
 
 
 @dataclass(slots=True)
