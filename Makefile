@@ -22,10 +22,9 @@ KILLS_NEWS ?= 20
 QUEUE ?=
 ENGINE ?= local
 TESTED := $(shell find .ci deploy docs requirements scripts src tests -type f -not -name '*.pyc') $(wildcard *.md *.toml *.yaml Makefile)
-# Tests that start processes or a browser; folders are named so that the others are not even collected.
-FAST_TESTS := tests/unit tests/contract tests/house tests/fuzz
-SLOW_TESTS := tests/journeys tests/e2e tests/hostile tests/peers $(shell grep -lrE "mark\.(slow|browser)" $(FAST_TESTS))
-NOT_HERE := not corpus and not servers
+# Each layer of tests is a folder; CONTRIBUTING.md says what each is for.
+FAST_TESTS := tests/unit tests/contract
+SLOW_TESTS := tests/journeys tests/e2e tests/browser
 export DATA
 
 help: ## list the recipes
@@ -50,16 +49,16 @@ run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..
 
 # Passed once, the fast tests need not pass again until something they may depend on has changed.
 $(VENV)/.fast: $(VENV)/.dev $(TESTED)
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow and not browser and not nightly and $(NOT_HERE)" $(FAST_TESTS)
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not nightly and not servers" $(FAST_TESTS)
 	@touch $@
 
 test: $(VENV)/.fast ## every test that needs no server; the fast ones if anything changed since they passed
 	@sh scripts/browser.sh
-	$(BIN)/pytest -q -n $(WAITING) --dist loadgroup $(SLOWEST) -m "not nightly and $(NOT_HERE)" $(SLOW_TESTS)
+	$(BIN)/pytest -q -n $(WAITING) --dist loadgroup $(SLOWEST) -m "not nightly" $(SLOW_TESTS)
 
 nightly: $(VENV)/.dev ## every full matrix, many kills, other programs; on servers too where they run
 	@sh scripts/browser.sh
-	TEST_NIGHTLY=1 $(BIN)/pytest -q -n $(WAITING) --dist loadgroup -m "$(NOT_HERE)" tests
+	TEST_NIGHTLY=1 $(BIN)/pytest -q -n $(WAITING) --dist loadgroup -m "not servers" $(FAST_TESTS) $(SLOW_TESTS) tests/peers
 	if [ -f "$(SERVERS_FOLDER)/servers.env" ]; then $(MAKE) --no-print-directory test-servers TEST_NIGHTLY=1; fi
 
 check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
@@ -98,7 +97,7 @@ torture-news: $(VENV)/.dev ## a web of news followed while workers are killed; S
 	PYTHONPATH=tests:scripts $(BIN)/python tests/torture_news.py --stories $(STORIES) --kills $(KILLS_NEWS) --queue "$(QUEUE)"
 
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
-	$(BIN)/pytest -s -m corpus tests/corpus tests/peers
+	$(BIN)/pytest -s tests/nightly/corpus
 
 bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one run
 	$(BIN)/python scripts/bench.py

@@ -1,4 +1,4 @@
-"""Fuzzes each target of `tests/fuzz/targets/` in turn, in an environment of its own.
+"""Fuzzes each target of `tests/nightly/fuzz/targets/` in turn, in an environment of its own.
 
 python scripts/fuzzing.py --seconds 600                 # all of them
 python scripts/fuzzing.py --seconds 60 cdx codings      # two of them
@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".fuzz"
 PYTHON = FOLDER / "venv/bin/python"
-TARGETS = sorted(path.stem for path in (ROOT / "tests/fuzz/targets").glob("*.py"))
+TARGETS = sorted(path.stem for path in (ROOT / "tests/nightly/fuzz/targets").glob("*.py"))
 LOCKS = ("requirements/run.txt", "requirements/fuzz.txt")
 INPUT_BYTES_MAX = 8_192
 ONE_INPUT_S = 30
@@ -55,7 +55,7 @@ def fuzz(target: str, seconds: int) -> bool:
     folder = FOLDER / target
     (folder / "found").mkdir(parents=True, exist_ok=True)
     seeds = folder / "seeds"
-    subprocess.run([PYTHON, ROOT / "tests/fuzz/seeds.py", target, seeds], check=True)
+    subprocess.run([PYTHON, ROOT / "tests/nightly/fuzz/seeds.py", target, seeds], check=True)
     options = {
         "max_total_time": seconds,
         "max_len": INPUT_BYTES_MAX,
@@ -67,7 +67,7 @@ def fuzz(target: str, seconds: int) -> bool:
     began = time.monotonic()
     with (folder / "log").open("wb") as log:
         done = subprocess.run(
-            [PYTHON, ROOT / "tests/fuzz/run.py", target, folder / "found", seeds, *words],
+            [PYTHON, ROOT / "tests/nightly/fuzz/run.py", target, folder / "found", seeds, *words],
             stdout=log,
             stderr=log,
             check=False,

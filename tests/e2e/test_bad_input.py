@@ -16,8 +16,6 @@ from e2e.crawls import page
 from e2e.running import Ran, adds_up, fonds
 from fixtures.warcs import coded_response, gzipped, http_response
 
-pytestmark = pytest.mark.slow
-
 # Root, but bound by the permissions of files as everybody is.
 WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 

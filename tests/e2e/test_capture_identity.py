@@ -25,7 +25,6 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import PermanentError
 from fonds.web.replay import create_replay
 
-pytestmark = pytest.mark.slow
 URL = "http://rivers.example/papers/one.pdf"
 PAPER = text_pdf(["Rivers are slow. They turn, and where they turn they leave banks behind."])
 SHA1 = hashlib.sha1(PAPER).hexdigest()

@@ -18,7 +18,6 @@ from fonds.model.rows import CrashedPdfRow, PdfMetaRow, TextSketchRow
 from fonds.wiring.readers import name_pdf_extractor
 from fonds.wiring.stores import close_stores, open_stores
 
-pytestmark = pytest.mark.slow
 FEWER_PAGES = ("--set", "pdf.pages_max=2")
 
 

@@ -21,8 +21,6 @@ from fonds.model.errors import FondsError
 from fonds.wiring.pipelines import list_used_readers
 from sample import write_sample
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> World:

@@ -18,7 +18,6 @@ from fonds.model.document import IndexDocument
 from fonds.web.app import create_app
 from story_pages import page_markup
 
-pytestmark = pytest.mark.slow
 ORIGIN = "http://localhost:8765"
 AUTHOR, SECOND = "Jane Quillfeather", "Amadou Ostrander"
 PAGE_URL = "http://news.courier.example/2024/weir"

@@ -19,7 +19,6 @@ from fonds.config import Settings
 from fonds.web.app import create_app
 from fonds.wiring.stores import close_stores, open_stores
 
-pytestmark = pytest.mark.slow
 URL = "http://courier.example/harbour-wall"
 COMMON = (
     "The town council met on Monday evening in the old hall to decide about the harbour wall, which the"

@@ -34,7 +34,6 @@ from fonds.cli.main import cli, run
 from fonds.fetching import addresses
 from fonds.rights.host_files import TDMREP_PATH
 
-pytestmark = pytest.mark.slow
 fetch = importlib.import_module("fonds.cli.fetch")
 
 HOSTS, PAGES, GAP_S = 30, 4, 0.2

@@ -28,7 +28,7 @@ from fonds.ports import Stores
 from fonds.wiring.stores import close_stores, open_stores
 from sample import write_sample
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flavours")]
+pytestmark = pytest.mark.xdist_group("flavours")
 
 DRAIN_MAX_S = 180.0
 

@@ -17,8 +17,6 @@ from e2e.running import fonds
 from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import atom, rss_of
 
-pytestmark = pytest.mark.slow
-
 WAIT_MAX_S = 120.0
 TEXT = (
     "The council met on Tuesday to speak of the flood defences of the town and its old river wall. "

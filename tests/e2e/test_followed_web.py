@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from news_checks import too_fast
 from torture_news import SMALL, follow
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_web_is_followed_whole_politely_and_once_whoever_is_killed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from e2e.howto_copy import Copy, copied, run_checks
 from fixtures.pdfs import text_pdf
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_backend")]
+pytestmark = pytest.mark.xdist_group("howto_backend")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 
 def test_the_contract_and_the_house_tests_pass(copy: Copy) -> None:
-    run_checks(copy, "tests/contract/test_blobs.py", "tests/house/test_code.py")
+    run_checks(copy, "tests/contract/test_blobs.py", "tests/unit/repository/test_code.py")
 
 
 def test_a_home_keeps_its_blobs_there(copy: Copy, tmp_path: Path) -> None:

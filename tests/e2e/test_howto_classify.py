@@ -12,7 +12,7 @@ from e2e.howto_copy import Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import encrypted_pdf, image_pdf, text_pdf
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_classify")]
+pytestmark = pytest.mark.xdist_group("howto_classify")
 NO_PDF = b"%PDF-1.7 and not a word more of a PDF\n" * 20
 SAID = {
     "words.pdf": ("pdf", 1.0),
@@ -53,10 +53,10 @@ def classified(copy: Copy, home: Path) -> dict[str, tuple[str | None, float | No
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
-        "tests/house/test_kinds.py",
-        "tests/house/test_pipelines.py",
-        "tests/house/test_code.py",
-        "tests/unit/steps/pdf/test_classify_file.py",
+        "tests/unit/repository/test_kinds.py",
+        "tests/unit/repository/test_pipelines.py",
+        "tests/unit/repository/test_code.py",
+        "tests/unit/ingest/test_classify_file.py",
         "tests/unit/stores/test_sql_records.py",
     )
 

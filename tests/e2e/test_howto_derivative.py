@@ -12,7 +12,7 @@ from e2e.howto_copy import Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_derivative")]
+pytestmark = pytest.mark.xdist_group("howto_derivative")
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,11 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy, pages: Path) -> P
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
-        "tests/house/test_kinds.py",
-        "tests/house/test_pipelines.py",
-        "tests/house/test_code.py",
-        "tests/house/test_sizes.py",
-        "tests/unit/steps/story/test_count_sentences.py",
+        "tests/unit/repository/test_kinds.py",
+        "tests/unit/repository/test_pipelines.py",
+        "tests/unit/repository/test_code.py",
+        "tests/unit/repository/test_sizes.py",
+        "tests/unit/ingest/test_count_sentences.py",
         "tests/unit/stores/test_sql_records.py",
     )
 

@@ -10,7 +10,7 @@ from e2e.crawls import page
 from e2e.howto_copy import Copy, copied, run_checks
 from fixtures.pdfs import text_pdf
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_flavour")]
+pytestmark = pytest.mark.xdist_group("howto_flavour")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 
 def test_the_house_tests_pass(copy: Copy) -> None:
-    run_checks(copy, "tests/house/test_pipelines.py")
+    run_checks(copy, "tests/unit/repository/test_pipelines.py")
 
 
 def test_it_reads_pdfs_and_copies_nothing(copy: Copy, tmp_path: Path) -> None:

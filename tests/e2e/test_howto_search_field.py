@@ -11,7 +11,7 @@ from e2e.howto_copy import Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_search_field")]
+pytestmark = pytest.mark.xdist_group("howto_search_field")
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +40,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
-        "tests/house/test_code.py",
-        "tests/house/test_sizes.py",
-        "tests/house/test_pages.py",
+        "tests/unit/repository/test_code.py",
+        "tests/unit/repository/test_sizes.py",
+        "tests/unit/repository/test_pages.py",
         "tests/contract/test_index_formats.py",
         "tests/contract/test_index_queries.py",
-        "tests/unit/stores/test_query_completing.py",
+        "tests/unit/search/test_query_completing.py",
     )
 
 

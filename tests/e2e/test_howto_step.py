@@ -10,7 +10,7 @@ from e2e.crawls import page
 from e2e.howto_copy import Copy, copied, run_checks
 from fixtures.warcs import gzipped, http_response
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_step")]
+pytestmark = pytest.mark.xdist_group("howto_step")
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 def test_the_house_tests_and_its_own_pass(copy: Copy) -> None:
     run_checks(
         copy,
-        "tests/house/test_pipelines.py",
-        "tests/house/test_code.py",
-        "tests/unit/steps/story/test_note_title.py",
+        "tests/unit/repository/test_pipelines.py",
+        "tests/unit/repository/test_code.py",
+        "tests/unit/ingest/test_note_title.py",
     )
 
 

@@ -10,11 +10,11 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser
 
+from browser.browsing import running
+from browser.matrix import LIGHT, is_usable, launched, looking
+from browser.test_form_answers import ANSWERS
+from browser.test_pages import NAMES
 from depth import partly_nightly
-from e2e.browsing import running
-from e2e.matrix import LIGHT, is_usable, launched, looking
-from e2e.test_form_answers import ANSWERS
-from e2e.test_pages import NAMES
 from filled_home import opened
 from followed_home import GOOD, left
 from fonds.following.health import UNTIL_RECOVERED
@@ -146,7 +146,6 @@ def _document(number: int) -> IndexDocument:
     )
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("name", partly_nightly(PAGES, ON_PUSH.__contains__))
 def test_a_page_of_much_holds_in_every_setting(much: tuple[Browser, str], name: str) -> None:
     browser, address = much

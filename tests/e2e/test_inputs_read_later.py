@@ -19,8 +19,6 @@ from fixtures.warcs import gzipped, http_response, offsets
 from fonds.model.keys import encode_sha1_base32
 from fonds.web.app import create_app
 
-pytestmark = pytest.mark.slow
-
 ORIGIN = "http://localhost:8765"
 WARC = gzipped([http_response(text_pdf(["Found in a WARC."]), url="http://a.example/a.pdf")])
 CDX = (

@@ -11,8 +11,6 @@ from fixtures.pdfs import text_pdf
 from fonds.isolation.confinement import Layer
 from fonds.isolation.pool import ChildPool
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def missing() -> list[Layer]:

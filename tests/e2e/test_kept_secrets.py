@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.answering import Given, answering
 from fixtures.warcs import gzipped, http_response
-
-pytestmark = pytest.mark.slow
 
 PASSWORD = "hunter%2FTWO"
 TRACES = (b"hunter", b"aHVudGVy", b"ZmluZGVyOmh1bnRlci9UV08")

@@ -6,7 +6,6 @@ import io
 import zipfile
 from pathlib import Path
 
-import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -14,8 +13,6 @@ from e2e.running import fonds
 from filled_home import opened
 from fixtures.pdfs import text_pdf
 from fonds.web.app import create_app
-
-pytestmark = pytest.mark.slow
 
 
 def scan() -> bytes:

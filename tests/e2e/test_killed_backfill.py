@@ -8,16 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from bulk_jobs import made_lines
 from depth import kills
 from fonds.config import load_settings
 from fonds.model.rows import CdxRow
 from fonds.wiring.stores import close_stores, open_stores
 from killing import killed_behind
-
-pytestmark = pytest.mark.slow
 
 KILLS, CHANGES = kills(8, nightly=20), 30
 LINES, FILES = 12_000, 250

@@ -11,8 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from depth import kills
 from fonds.config import load_settings
 from fonds.model.errors import ConfigurationError
@@ -21,8 +19,6 @@ from fonds.papers.catalog.store import Catalog, name_catalog_table
 from fonds.ports.scan import iter_rows
 from fonds.stores.table.sqlite import SqliteTable
 from fonds.wiring.stores import close_stores, open_stores
-
-pytestmark = pytest.mark.slow
 
 KILLS = kills(3, nightly=5)
 WORKS, REVISED = 16_000, 4_000

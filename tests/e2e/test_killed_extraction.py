@@ -8,14 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from depth import kills
 from fonds.ingest.bulk.extraction_rows import RESULTS
 from killing import killed_behind
 from made_warcs import ENDED, rows_in, write_warcs
-
-pytestmark = pytest.mark.slow
 
 TO_PARQUET = (1, 5, 2, 6, 3, 4)[: kills(3, nightly=6)]
 TO_STORES = (1, 20, 3, 45, 8, 30)[: kills(4, nightly=6)]

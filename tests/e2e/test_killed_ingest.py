@@ -11,8 +11,6 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-import pytest
-
 from depth import kills as number_of_kills
 from e2e.crawls import write_crawl
 from e2e.states import state
@@ -34,7 +32,6 @@ def finish(home: Path, crawl: Path) -> dict[str, object]:
     return json.loads(out)
 
 
-@pytest.mark.slow
 def test_killed_at_random_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
@@ -89,7 +86,6 @@ def wait_for_entries(home: Path) -> None:
     raise AssertionError("nothing was entered")
 
 
-@pytest.mark.slow
 def test_interrupted_by_a_signal_it_says_so_and_goes_on_at_the_next_start(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)

@@ -10,8 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from depth import kills as number_of_kills
 from fonds.grouping.changes.curation import exclude
 from fonds.grouping.names import DEFAULT
@@ -105,7 +103,6 @@ def _back_in(kept: Kept, taken_out: dict[str, str]) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Path) -> None:
     folder, kept = tmp_path, open_kept(tmp_path)
     kept.changes.put(NEWS, themed(DOCUMENTS))
@@ -140,7 +137,6 @@ def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Pat
     kept.close()
 
 
-@pytest.mark.slow
 def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_path: Path) -> None:
     folder, kept = tmp_path, open_kept(tmp_path)
     kept.changes.put(NEWS, themed(200))

@@ -15,8 +15,6 @@ from e2e.crawls import page
 from e2e.running import adds_up, fonds
 from sample import write_sample
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:

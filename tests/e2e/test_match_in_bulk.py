@@ -12,8 +12,6 @@ from e2e.running import Ran, fonds
 from fixtures.pdfs import text_pdf
 from journeys.material import PAPER, write_material
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:

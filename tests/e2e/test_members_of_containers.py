@@ -6,15 +6,11 @@ import zipfile
 from hashlib import sha1
 from pathlib import Path
 
-import pytest
-
 from e2e.running import fonds
 from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, warc_record
 from story_pages import page_markup
-
-pytestmark = pytest.mark.slow
 
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
 ABOUT = {

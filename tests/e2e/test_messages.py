@@ -11,8 +11,6 @@ from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 from fonds.model.file import SEARCHED_KINDS
 
-pytestmark = pytest.mark.slow
-
 RAW = re.compile(r"\[Errno|%Y|Traceback|\.part\b|codec can't")
 WRONG_PLURAL = re.compile(
     r"(?<![\d,.])1 (?:file|page|record|document|row|capture|input|WARC file|WARC|cell|cluster|theme)s\b"

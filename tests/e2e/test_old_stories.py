@@ -22,8 +22,6 @@ from fonds.following.listings.csv_tables import FIRST_ID
 from fonds.model.rows import CdxRow, StoryMetaRow
 from fonds.wiring.stores import close_stores, open_stores
 
-pytestmark = pytest.mark.slow
-
 Call = Callable[..., tuple[int, dict[str, Any]]]
 TABLE = f"""collect_date,stories_id,media_id,downloads_id,feeds_id,language,url
 2012-03-04 05:06:07.5,1,2,5,4,en,http://a.example/five

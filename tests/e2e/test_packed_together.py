@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzipped_whole, http_response, zstandarded
 
 
-@pytest.mark.slow
 def test_they_balance_deep_audit_included_and_need_no_repair(tmp_path: Path) -> None:
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(6)]
     crawl, home = tmp_path / "crawl", tmp_path / "home"
@@ -23,7 +20,6 @@ def test_they_balance_deep_audit_included_and_need_no_repair(tmp_path: Path) -> 
     assert fonds(home, "repair", "--json").last["would"] == {}
 
 
-@pytest.mark.slow
 def test_one_that_was_shortened_is_named_by_its_bytes(tmp_path: Path) -> None:
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
     warc, home = tmp_path / "one.warc.gz", tmp_path / "home"

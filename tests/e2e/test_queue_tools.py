@@ -11,8 +11,6 @@ from e2e.crawls import write_crawl
 from e2e.running import fonds
 from fixtures.media_cloud import read_stories
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:

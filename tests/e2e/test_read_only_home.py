@@ -16,8 +16,6 @@ from fonds.stores.sqlite_file import SqliteFile
 from fonds.stores.table.sqlite import SqliteTable
 from read_only import read_only
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Path:

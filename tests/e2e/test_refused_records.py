@@ -5,11 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from e2e.running import fonds
-
-pytestmark = pytest.mark.slow
 
 
 def test_refused_records_are_listed_and_found(tmp_path: Path) -> None:

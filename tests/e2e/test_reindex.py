@@ -15,7 +15,7 @@ from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.home_lock import HomeLock
 from sample import write_sample
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reindex")]
+pytestmark = pytest.mark.xdist_group("reindex")
 
 
 @pytest.fixture(scope="module")

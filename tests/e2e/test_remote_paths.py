@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest
-
 from e2e.running import Ran, adds_up, fonds
 from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from made_warcs import ENDED, rows_in, write_warcs
 from sample import write_sample
-
-pytestmark = pytest.mark.slow
 
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 
 
-@pytest.mark.slow
 def test_after_repair_everything_adds_up_and_a_second_one_finds_nothing(tmp_path: Path) -> None:
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(8)]
     crawl, home = tmp_path / "crawl", tmp_path / "home"

@@ -16,7 +16,6 @@ from filled_home import opened
 from fixtures.warcs import PAGE, gzipped, http_response, warc_record
 from fonds.web.replay import create_replay
 
-pytestmark = pytest.mark.slow
 CASES = Path(__file__).parents[2].parent / "shared" / "corpus" / "cases"
 REPLAY = "http://localhost:8766"
 URL = "http://news.example/windmill"
@@ -76,7 +75,7 @@ def replayed(home: Path, moment: str, url: str) -> bytes:
         return answer.content
 
 
-@pytest.mark.corpus
+@pytest.mark.nightly
 @pytest.mark.skipif(not CASES.is_dir(), reason=f"no cases in {CASES}")
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_revisits_of_reported_bugs_are_replayed(tmp_path: Path, number: int) -> None:

@@ -33,8 +33,6 @@ from fonds.ports import Stores
 from fonds.restrictions.traces import build_key
 from fonds.rights.capture_rights import load_capture_rights
 
-pytestmark = pytest.mark.slow
-
 CC = "https://creativecommons.org/licenses/by-nc/4.0/"
 PAGE = (
     f'<!doctype html><html><head><title>The river</title><link rel="license" href="{CC}">'

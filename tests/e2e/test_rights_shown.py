@@ -22,7 +22,6 @@ from fixtures.warcs import gzipped, http_response
 from fonds.web.app import create_app
 from story_pages import page_markup
 
-pytestmark = pytest.mark.slow
 ORIGIN = "http://localhost:8765"
 FETCHING = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
 TDMREP = "/.well-known/tdmrep.json"

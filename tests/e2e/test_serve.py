@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.browsing import running
+from browser.browsing import running
 from filled_home import opened
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions

@@ -16,7 +16,6 @@ import pytest
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 
-pytestmark = pytest.mark.slow
 LIMITED = ("sh", "-c", 'ulimit "$1" "$2"; shift 2; exec "$@"', "sh")
 
 

@@ -30,8 +30,6 @@ from fonds.model.rows import JatsRow, PdfMetaRow, StoryMetaRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.web.app import create_app
 
-pytestmark = pytest.mark.slow
-
 PDF_URL = "http://reports.basin.example/gauge.pdf"
 PDF_INFO = {
     "Title": "On a tidal gauge",

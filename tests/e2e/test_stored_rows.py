@@ -31,8 +31,6 @@ from fonds.ports import Stores
 from fonds.web.app import create_app
 from sample import write_sample
 
-pytestmark = pytest.mark.slow
-
 LICENSE = (
     "<permissions><copyright-holder>Ada Example</copyright-holder><license license-type="
     "'open-access'><license-p>Creative Commons Attribution 4.0</license-p></license></permissions>"

@@ -8,15 +8,11 @@ import sys
 from hashlib import sha1, sha256
 from pathlib import Path
 
-import pytest
-
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 from killing import killed_behind
 from purged_files import holders
-
-pytestmark = pytest.mark.slow
 
 TAKEN, KILLS, CHANGES, SEED = 2, 8, 12, 20261123
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
@@ -12,8 +11,6 @@ from filled_home import opened
 from fixtures.pdfs import text_pdf
 from fonds.config import load_settings
 from fonds.web.app import create_app
-
-pytestmark = pytest.mark.slow
 
 
 def pictures(folder: Path) -> list[str]:

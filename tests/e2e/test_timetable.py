@@ -10,8 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from e2e.running import fonds
 from fonds.config import load_settings
 from fonds.model.rows import CrashedPdfRow, TimetableRow
@@ -19,8 +17,6 @@ from fonds.wiring.stores import close_stores, open_stores
 
 PATIENCE_S = 120.0
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-
-pytestmark = pytest.mark.slow
 
 
 def sweep_of(home: Path) -> dict[str, Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
@@ -15,7 +13,6 @@ from fonds.extract.page import EXTRACTOR
 from fonds.model.rows import StoryMetaRow
 from fonds.wiring.stores import close_stores, open_stores
 
-pytestmark = pytest.mark.slow
 URL = "http://news.example/harbour"
 CRAWLS = ("2021", "2022", "2023")
 

@@ -19,7 +19,7 @@ from e2e.running import fonds
 from e2e.states import state, up_to_owners
 from fixtures.warcs import gzipped, http_response
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("worker_processes")]
+pytestmark = pytest.mark.xdist_group("worker_processes")
 
 RUN_MAX_S = 300
 POLL_S = 0.02

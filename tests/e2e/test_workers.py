@@ -10,8 +10,6 @@ import time
 import urllib.request
 from pathlib import Path
 
-import pytest
-
 from e2e.crawls import write_crawl
 from e2e.running import fonds
 from e2e.states import state, up_to_owners
@@ -19,8 +17,6 @@ from e2e.workers import Workers
 
 KILLS = 20
 SEED = 20261121
-
-pytestmark = pytest.mark.slow
 
 
 def test_killed_at_random_the_workers_lose_nothing_and_count_nothing_twice(

@@ -20,8 +20,6 @@ from fixtures.grobid_server import grobid_server
 from journeys.journey import Journey, answers, commands, free_port
 from journeys.material import PAPER_SHA1, Material, publish_news, write_material
 
-pytestmark = pytest.mark.slow
-
 HOWTOS = Path(__file__).parents[2] / "docs" / "howto"
 NEEDS_SERVERS = {
     "spark.md": "tests/servers/test_spark.py",

@@ -11,8 +11,6 @@ from fixtures.answering import Answering, Given, answering
 from journeys.journey import Journey, answers, commands, free_port
 from journeys.material import PAPER_SHA1, publish_news, write_material
 
-pytestmark = pytest.mark.slow
-
 PAGES = ("README.md", "docs/commands.md", "docs/home.md")
 NOT_RUN = {
     "make test": "this is it",

@@ -26,8 +26,6 @@ from fonds.stores.journal_table.cells import (
 from fonds.stores.journal_table.keys import build_old_key, parse_key
 from peers.others import installed, run
 
-pytestmark = pytest.mark.nightly
-
 HERE = Path(__file__).parent
 SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"
 MOMENT = datetime(2017, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -10,8 +10,6 @@ import pytest
 from fixtures.pdfs import image_pdf, text_pdf
 from peers.others import installed, run
 
-pytestmark = pytest.mark.nightly
-
 
 @pytest.fixture(scope="module")
 def wacz(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -24,7 +24,6 @@ from peers.others import installed, run
 # pywb looks up URLs with a session id in their path as they are; the key in our index is without it.
 KEYS_DIFFER = {"us": {"http://example.org/semi;jsessionid=0123456789abcdef0123456789abcdef"}}
 
-pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
 

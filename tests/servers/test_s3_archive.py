@@ -95,7 +95,6 @@ def test_the_doctor_says_what_waits_to_be_moved(tmp_path: Path) -> None:
     assert "***" in told.out
 
 
-@pytest.mark.slow
 def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)

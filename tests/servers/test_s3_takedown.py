@@ -73,7 +73,6 @@ def test_while_the_server_is_away_nothing_is_purged_and_nothing_is_lost(tmp_path
         archive.close()
 
 
-@pytest.mark.slow
 def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path) -> None:
     inputs, home = tmp_path / "inputs", tmp_path / "home"
     inputs.mkdir()

@@ -1,4 +1,4 @@
-"""Fixtures of several rooms."""
+"""Fixtures of several packages."""
 
 from __future__ import annotations
 

@@ -83,7 +83,6 @@ def test_native_code_that_never_lets_go_is_killed_too(pool: ChildPool) -> None:
     assert reason_of(short, tasks.hang_in_native_code)[0] is Reason.TIMEOUT
 
 
-@pytest.mark.slow
 def test_processor_time_is_limited_for_each_call(pool: ChildPool) -> None:
     short = pool.with_limits(replace(LIMITS, cpu_s=1))
     reason, detail = reason_of(short, tasks.spin)
@@ -186,7 +185,6 @@ def test_an_endless_answer_is_not_awaited(pool: ChildPool) -> None:
     assert reason_of(pool, tasks.announce, 2**62)[0] is Reason.OUT_OF_MEMORY
 
 
-@pytest.mark.slow
 def test_a_child_that_hangs_up_and_lives_on_is_killed(pool: ChildPool) -> None:
     assert reason_of(pool, tasks.hang_up) == (
         Reason.CRASHED_READER,

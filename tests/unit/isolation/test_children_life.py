@@ -128,7 +128,6 @@ def test_a_hanging_call_blocks_nobody_else(begun: Begun) -> None:
         pool.close()
 
 
-@pytest.mark.slow
 def test_many_threads_with_good_hanging_and_crashing_calls_all_get_their_own_answer() -> None:
     with ChildPool(3, LIMITS) as pool:
         short = pool.with_limits(replace(LIMITS, wall_s=0.15))

@@ -16,7 +16,7 @@ from filled_home import opened
 from fonds.web.app import create_app
 from fonds.web.serving import server as serving
 from fonds.wiring.collections import create_service
-from house.tree import ROOT
+from unit.repository.tree import ROOT
 
 PAGE = (ROOT / "docs" / "rest.md").read_text("utf-8")
 COMMANDS = [

@@ -1,0 +1,194 @@
+"""Completion of the search box in a real browser: by keyboard and mouse, and what screen readers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
+
+from browser.browsing import QUIET, chromium, running
+from filled_home import fill_home, opened
+from fonds.web.app import create_app
+from themed_home import fill_themes
+
+expect.set_options(timeout=30_000)
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=list(QUIET))
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("completed")
+    fill_home(folder)
+    with opened(folder) as stores:
+        fill_themes(stores)
+        with running(create_app(stores)) as found:
+            yield found
+
+
+@contextmanager
+def box_at(browser: Browser, address: str, **settings: Any) -> Iterator[tuple[Page, Locator]]:
+    """The search box of a page; its scripts raise nothing and ask nobody else."""
+    context = browser.new_context(**{"viewport": WIDE, **settings})
+    page = context.new_page()
+    complaints: list[str] = []
+    requests: list[Request] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: _note(message.text, complaints))
+    page.on("request", lambda request: requests.append(request))
+    try:
+        page.goto(address)
+        yield page, page.get_by_label("Search", exact=True)
+        assert complaints == []
+        assert {one.url.split("/")[2] for one in requests} == {address.split("/")[2]}
+    finally:
+        context.close()
+
+
+def _note(text: str, complaints: list[str]) -> None:
+    """Chromium logs the status of a refused search itself; everything else is a complaint."""
+    if "responded with a status of 400" not in text:
+        complaints.append(text)
+
+
+def options(page: Page) -> Locator:
+    return page.get_by_role("option")
+
+
+def place(box: Locator) -> int:
+    found: int = box.evaluate("(one) => one.selectionStart")
+    return found
+
+
+@pytest.mark.parametrize("path", ["/search", "/"])
+def test_a_field_and_its_value_are_completed_by_keyboard(
+    browser: Browser, address: str, path: str
+) -> None:
+    with box_at(browser, f"{address}{path}") as (page, box):
+        expect(box).to_have_attribute("aria-expanded", "false")
+        box.press_sequentially("flood si")
+        expect(options(page)).to_have_count(1)
+        expect(box).to_have_attribute("aria-expanded", "true")
+        expect(page.get_by_role("status")).to_have_text("1 completion")
+        box.press("ArrowDown")
+        expect(box).to_have_attribute("aria-activedescendant", "offered-0")
+        expect(options(page).first).to_have_attribute("aria-selected", "true")
+        box.press("Enter")
+        expect(box).to_have_value("flood site:")
+        expect(options(page).nth(1)).to_be_visible()
+        box.press_sequentially("dai")
+        expect(options(page)).to_have_count(1)
+        box.press("ArrowDown")
+        box.press("Enter")
+        expect(box).to_have_value("flood site:daily.example")
+        expect(options(page)).to_have_count(0)
+        box.press("Enter")
+        page.wait_for_url("**/search?q=flood+site%3Adaily.example")
+        assert page.locator("h1").inner_text().endswith("found for “flood site:daily.example”")
+
+
+def test_in_the_middle_of_a_search_the_rest_is_left(browser: Browser, address: str) -> None:
+    with box_at(browser, f"{address}/search") as (page, box):
+        box.fill("\U0001f600 site:dai river")
+        box.evaluate("(one) => one.setSelectionRange(11, 11)")
+        box.press("ArrowDown")
+        expect(options(page)).to_have_count(1)
+        options(page).first.click()
+        expect(box).to_have_value("\U0001f600 site:daily.example river")
+        assert place(box) == len("\U0001f600 site:daily.example") + 1
+        expect(box).to_be_focused()
+
+
+def test_escape_closes_and_enter_searches_for_what_was_typed(
+    browser: Browser, address: str
+) -> None:
+    with box_at(browser, f"{address}/search") as (page, box):
+        box.press_sequentially("kind:")
+        expect(options(page)).to_have_count(3)
+        expect(options(page).first).to_contain_text("News page")
+        box.press("ArrowUp")
+        expect(box).to_have_attribute("aria-activedescendant", "offered-2")
+        box.press("Escape")
+        expect(options(page)).to_have_count(0)
+        expect(box).to_have_value("kind:")
+        box.press("ArrowDown")
+        expect(options(page)).to_have_count(3)
+        box.press_sequentially("pdf")
+        expect(options(page)).to_have_count(0)
+        box.press("Enter")
+        page.wait_for_url("**/search?q=kind%3Apdf")
+
+
+def test_what_was_typed_since_is_not_overwritten(browser: Browser, address: str) -> None:
+    with box_at(browser, f"{address}/search") as (page, box):
+        box.press_sequentially("site:")
+        expect(options(page).nth(1)).to_be_visible()
+        after = box.evaluate(
+            """(one) => {
+                one.value = "site:no";
+                one.dispatchEvent(new InputEvent("input"));
+                one.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", cancelable: true }));
+                document.getElementById("offered-0").click();
+                return [one.value, one.hasAttribute("aria-activedescendant")];
+            }"""
+        )
+        assert after == ["site:no", False]
+        expect(options(page)).to_have_count(1)
+        box.press("ArrowLeft")
+        expect(options(page)).to_have_count(0)
+
+
+def test_the_form_of_a_free_field_is_told(browser: Browser, address: str) -> None:
+    with box_at(browser, f"{address}/search") as (page, box):
+        box.press_sequentially("words:")
+        expect(page.get_by_role("status")).to_contain_text("e.g. words:>500")
+        expect(page.locator(".form")).to_be_visible()
+        box.blur()
+        expect(page.locator(".form")).to_be_hidden()
+
+
+def test_hostile_names_stay_text(browser: Browser, address: str) -> None:
+    with box_at(browser, f"{address}/search") as (page, box):
+        box.press_sequentially("theme:")
+        expect(options(page).first).to_be_visible()
+        assert page.locator(".offered script, .offered b").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_list_is_accessible_and_fits_a_phone(
+    browser: Browser, address: str, scheme: str
+) -> None:
+    settings: dict[str, Any] = {"bypass_csp": True, "color_scheme": scheme}
+    with box_at(browser, f"{address}/search", **settings) as (page, box):
+        for size in (WIDE, NARROW):
+            page.set_viewport_size({"width": size["width"], "height": size["height"]})
+            box.fill("")
+            box.press_sequentially("theme:")
+            expect(options(page).nth(7)).to_be_visible()
+            box.press("ArrowDown")
+            found = Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
+            assert found.violations_count == 0, found.generate_report()
+            assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+
+
+def test_without_scripts_the_page_says_the_same_in_links(browser: Browser, address: str) -> None:
+    with box_at(browser, f"{address}/search?q=words", java_script_enabled=False) as (page, box):
+        box.fill("flood site:")
+        page.get_by_role("button", name="Search").click()
+        section = page.get_by_role("region", name="Values of site:")
+        section.get_by_role("link", name="daily.example").click()
+        assert page.get_by_label("Search", exact=True).input_value() == "flood site:daily.example"
+        assert "found for" in page.locator("h1").inner_text()

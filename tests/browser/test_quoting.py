@@ -1,0 +1,86 @@
+"""Words chosen in a text in a real browser lead to how they are cited: by mouse, by key, without scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from browser.browsing import QUIET, chromium, running
+from filled_home import opened
+from fonds.web.app import create_app
+from reading_home import PAGES, Reading, fill_reading
+
+CHOOSE = """([start, end]) => {
+  const inside = document.querySelector("[data-cite]");
+  const text = document.createTreeWalker(inside, NodeFilter.SHOW_TEXT).nextNode();
+  getSelection().setBaseAndExtent(text, start, text, end);
+}"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, str, Reading]]:
+    folder = tmp_path_factory.mktemp("read")
+    reading = fill_reading(folder)
+    with (
+        opened(folder) as stores,
+        sync_playwright() as playwright,
+        running(create_app(stores)) as address,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(QUIET))
+        yield browser, address, reading
+        browser.close()
+
+
+@pytest.fixture
+def page(served: tuple[Browser, str, Reading]) -> Iterator[Page]:
+    browser, address, reading = served
+    found = browser.new_page()
+    found.goto(f"{address}/file/{reading.pdf}/pages/3")
+    yield found
+    found.close()
+
+
+def test_chosen_words_are_cited_and_found_again(page: Page) -> None:
+    quote = PAGES[2][2:14].strip()
+    page.evaluate(CHOOSE, [2, 14])
+    page.get_by_role("link", name="Cite quote").click()
+    page.wait_for_url(re.compile(r"/cite\?"))
+    assert page.locator("h1").inner_text() == "How these words are cited"
+    assert page.locator(".cited").inner_text().startswith(f"“{quote}” (characters ")
+    page.go_back()
+    page.evaluate(CHOOSE, [0, len(PAGES[2].split()[0])])
+    page.get_by_role("link", name="Cite quote").wait_for()
+    page.keyboard.press("c")
+    page.wait_for_url(re.compile(r"/cite\?"))
+    page.get_by_role("link", name="Show in the text").click()
+    page.wait_for_url(re.compile(r"/pages/3\?q="))
+    assert page.locator("mark").first.inner_text() == PAGES[2].split()[0]
+
+
+def test_without_words_chosen_nothing_is_offered(page: Page) -> None:
+    way = page.get_by_role("link", name="Cite quote")
+    assert way.count() == 0
+    page.evaluate(CHOOSE, [0, 5])
+    way.wait_for()
+    page.evaluate("() => getSelection().removeAllRanges()")
+    way.wait_for(state="detached")
+    page.evaluate("() => getSelection().selectAllChildren(document.querySelector('h1'))")
+    assert way.count() == 0
+    page.evaluate("() => getSelection().selectAllChildren(document.body)")
+    assert way.count() == 0
+
+
+def test_words_are_pasted_where_there_are_no_scripts(
+    served: tuple[Browser, str, Reading],
+) -> None:
+    browser, address, reading = served
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/file/{reading.pdf}/cite?page=3")
+    page.get_by_label("Quote from this page").fill(PAGES[2])
+    page.get_by_role("button", name="Cite quote").click()
+    assert page.locator("h1").inner_text() == "How these words are cited"
+    context.close()

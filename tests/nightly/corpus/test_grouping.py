@@ -1,0 +1,63 @@
+"""Groupings of labelled sets made by others: as good as `docs/figures.md` says, or nearly."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from fonds.grouping.algorithms.builder import GroupingInput, build
+from fonds.grouping.algorithms.clustering import (
+    Algorithm,
+    Clustering,
+    Options,
+)
+from fonds.grouping.algorithms.function_words import load_function_words
+
+SETS = Path(__file__).parents[3].parent / "shared" / "corpus" / "gold" / "text"
+pytestmark = [
+    pytest.mark.skipif(not SETS.is_dir(), reason="the corpus is not beside this repository"),
+]
+
+
+def grouped(name: str, **options: object) -> tuple[Clustering, np.ndarray, list[str]]:
+    with gzip.open(SETS / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    truth = np.unique([row["label"] for row in rows], return_inverse=True)[1]
+    texts = [row["text"] for row in rows]
+    if options.get("clusters") == "given":
+        options["clusters"] = int(truth.max()) + 1
+    return build(GroupingInput(texts), Options(**options), version=1), truth, texts  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("bbc", 0.89), ("agnews_test", 0.55), ("SearchSnippets", 0.60), ("Pascal_Flickr", 0.33)],
+)
+def test_topics_are_those_people_gave_the_texts(name: str, least: float) -> None:
+    made, truth, _ = grouped(name, clusters="given")
+    print(name, normalized_mutual_info_score(truth, made.levels[0].members))
+    assert normalized_mutual_info_score(truth, made.levels[0].members) >= least
+    shown = {
+        word
+        for cluster in made.levels[0].clusters
+        for part in (cluster.label, *(term for term, _ in cluster.terms))
+        for word in part.lower().replace(",", "").split()
+    }
+    assert shown & load_function_words("en") == set()
+
+
+def test_stories_are_those_people_gave_the_texts() -> None:
+    made, truth, _ = grouped("Tweet", algorithm=Algorithm.STORIES, size_min=1)
+    assert adjusted_rand_score(truth, made.levels[0].members) >= 0.55
+
+
+def test_the_order_of_real_texts_changes_nothing() -> None:
+    made, _, texts = grouped("Tweet", clusters="given")
+    order = np.random.default_rng(1).permutation(len(texts))
+    shuffled = build(GroupingInput([texts[one] for one in order]), Options(clusters=89), version=1)
+    assert np.array_equal(shuffled.levels[0].members, made.levels[0].members[order])

@@ -1,0 +1,25 @@
+"""A web of hosts, and a desk to fetch from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.web_of_hosts import Web, web_of_hosts
+from unit.fetching.desk import Desk, make_desk
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with web_of_hosts() as ours:
+        yield ours
+
+
+@pytest.fixture
+def desk(web: Web, tmp_path: Path) -> Iterator[Desk]:
+    ours = make_desk(web, tmp_path)
+    yield ours
+    ours.fetch.close()
+    ours.records.close()

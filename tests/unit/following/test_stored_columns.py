@@ -1,0 +1,50 @@
+"""The JSON that polls leave in the database, byte by byte: other versions of Fonds read it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from fixtures.feeds import rss_of
+from fonds.model.source import DayCounts, ListingHints
+from unit.following.world import LINKS, World
+
+
+def read_columns(folder: Path, query: str) -> list[tuple[str | None, ...]]:
+    with closing(sqlite3.connect(folder / "records.sqlite")) as database:
+        return database.execute(query).fetchall()
+
+
+def test_what_a_listing_says_is_stored(world: World, tmp_path: Path) -> None:
+    feed = rss_of([*LINKS, "http://10.0.0.1/"])
+    world.give("/feed", feed)
+    found = world.poll(world.add("/feed")).row
+    day = f"{world.polls()[0].updated:%Y-%m-%d}"
+    ((hints, days, tally, refused, backfill),) = read_columns(
+        tmp_path, "select hints, days, refused_tally, refused, backfill from sources"
+    )
+    assert hints == (
+        '{"ttl_s": null, "update_s": null, "hubs": [], "cloud": "", "self_url": "",'
+        ' "children": 0, "older": "", "complete": false}'
+    )
+    assert days == f'{{"{day}": [1, 0, 4, 1]}}'
+    assert tally == '{"bad-host": 1}'
+    assert list(json.loads(refused or "").values()) == ["bad-host"]
+    assert backfill is None
+    assert found.hints == ListingHints(older="")
+    assert found.days == {day: DayCounts(1, 0, 4, 1)}
+    ((notes,),) = read_columns(tmp_path, "select fingerprint from inputs")
+    assert notes == (
+        f'{{"status":200,"bytes":{len(feed)},"kind":"rss","listed":5,"known":0,"refused":1}}'
+    )
+
+
+def test_a_failed_poll_notes_its_status_alone(world: World, tmp_path: Path) -> None:
+    world.give("/feed", b"", 503)
+    world.poll(world.add("/feed"))
+    assert read_columns(tmp_path, "select fingerprint from inputs") == [('{"status":503}',)]
+    ((hints, days),) = read_columns(tmp_path, "select hints, days from sources")
+    assert hints is None
+    assert [*json.loads(days or "").values()] == [[1, 1, 0, 0]]

@@ -1,0 +1,267 @@
+"""`f:c` of a file: how often its body was met, and what a revisit is made of."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from archive_bodies import create_archive_body
+from fixtures.archives import files
+from fonds.archive.capture_rank import encode_record
+from fonds.archive.cdx import CdxLine
+from fonds.archive.table_places import (
+    build_cdx_row,
+    build_first_cells,
+    build_indexed_key,
+    compute_indexed_capture_id,
+)
+from fonds.ingest.bulk.index_job import CaptureWriter
+from fonds.ingest.steps.persist_file import (
+    PersistFileStep,
+    update_capture_counts,
+)
+from fonds.model.archive import OriginalCapture
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.keys import encode_sha1_base32
+from fonds.stores.journal_table.cells import (
+    F_C,
+    FILE_CDX,
+    Location,
+    parse_first_archived,
+    read_first_seen,
+    read_location,
+)
+from fonds.stores.journal_table.keys import build_old_key, build_row_key
+from fonds.stores.records.sql import open_sqlite
+from fonds.stores.table.sqlite import SqliteTable
+from fonds.urls.surt import build_surt
+from step_bench import JOURNAL, LATER, PAGE, Bench, identified, page_file
+from unit.ingest.test_archive_body import heads, unarchived
+
+KEY = page_file().sha1
+
+
+def persist(bench: Bench) -> PersistFileStep:
+    return PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+
+
+def count_of(bench: Bench) -> int:
+    return int(
+        json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])["c"]
+    )
+
+
+def test_each_capture_of_a_file_counts_once_however_often_it_is_noted(bench: Bench) -> None:
+    captures = bench.in_warc(PAGE, PAGE, PAGE)
+    for capture in (captures[0], captures[1], captures[1], captures[2], captures[0]):
+        persist(bench)([identified(capture)])
+    assert count_of(bench) == 3
+
+
+def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    persist(bench)([identified(capture)])
+    before = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
+    revisit = replace(
+        capture, id="revisit", place=replace(capture.place, offset=9_999), record_type="revisit"
+    )
+    bench.records.put([build_cdx_row(revisit, page_file(), revisit.place, LATER)])
+    update_capture_counts(bench.table, bench.records, JOURNAL, [KEY, "ab" * 20])
+    after = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
+    assert after == {**before, "c": 2}
+
+
+def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: Bench) -> None:
+    step = create_archive_body(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
+    first = unarchived(bench)
+    step([first])
+    cell = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
+    elsewhere = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(elsewhere).encode()})])
+    again = unarchived(bench, repeat_of=first.capture.id)
+    step([again])
+    step([again])
+    assert [head.type for head in heads(bench)] == ["resource", "revisit"]
+    written = b"".join(gzip.decompress(path.read_bytes()) for path in files(bench.home, ".warc.gz"))
+    assert b"WARC-Refers-To-Target-URI: http://first.example/\r\n" in written
+    assert b"WARC-Refers-To-Date: 2011-02-03T04:05:06" in written
+    assert count_of(bench) == 2
+
+
+def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Bench) -> None:
+    step = create_archive_body(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
+    first = unarchived(bench)
+    step([unarchived(bench, repeat_of=first.capture.id)])
+    step([first])
+    assert count_of(bench) == 2
+
+
+def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench: Bench) -> None:
+    captures = bench.in_warc(PAGE, PAGE, PAGE)
+    persist(bench)([identified(captures[0])])
+    others = [build_cdx_row(capture, page_file(), capture.place, LATER) for capture in captures[1:]]
+    bench.records.put(others[:1])
+
+    class Outrun:
+        """The table, before each of whose first writes somebody else notes a capture and writes first."""
+
+        get = bench.table.get
+
+        def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
+            if others[1:]:
+                bench.records.put([others.pop()])
+                update_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
+            bench.table.put(table, rows, where_equal=where_equal)
+
+    update_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    assert count_of(bench) == 3
+
+
+def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
+    """As when two pipelines archive one capture at the same moment: row and cell tell one place."""
+    capture, later = bench.in_warc(PAGE, PAGE)
+    persist(bench)([identified(capture)])
+    bench.records.put([build_cdx_row(later, page_file(), later.place, LATER)])
+    elsewhere = build_first_cells(
+        capture, replace(capture.place, path="another.warc.gz", offset=77)
+    )
+
+    class Overtaken:
+        """The table, into which another writes the file's place just before the count is written."""
+
+        get = bench.table.get
+
+        def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
+            nonlocal elsewhere
+            bench.table.put(JOURNAL, [(build_row_key(KEY), elsewhere)])
+            elsewhere = {}
+            bench.table.put(table, rows, where_equal=where_equal)
+
+    update_capture_counts(Overtaken(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    cells = bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)]
+    place, seen = read_location(cells), read_first_seen(cells)
+    assert place is not None
+    assert seen is not None
+    assert (place.warc, place.offset, seen.offset) == ("another.warc.gz", 77, 77)
+    assert count_of(bench) == 2
+
+
+def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    key = build_surt(capture.url)
+    told = Location(key, capture.url, "20110203040506", "ITEM/a.warc.gz", 7, None)
+    place = Place(PlaceKind.WARC, told.warc, told.offset, told.size_bytes)
+    indexed = replace(capture, captured_at=datetime(2011, 2, 3, 4, 5, 6, tzinfo=UTC))
+    bench.table.put(JOURNAL, [(build_row_key(KEY), build_first_cells(indexed, place))])
+    persist(bench)([identified(capture)])
+    rows = dict(bench.table.scan(JOURNAL, build_row_key(KEY)))
+    assert len(rows) == 2
+    (later,) = [cells for key, cells in rows.items() if key != build_row_key(KEY)]
+    assert read_location(later) == told
+    assert build_indexed_key(KEY, later) in rows
+    assert read_location(rows[build_row_key(KEY)]) != told
+    assert compute_indexed_capture_id(KEY, told).startswith("cdx-")
+
+
+def test_a_cell_of_another_hand_that_cannot_be_read_names_no_first() -> None:
+    for cell in (b"junk", b'{"u":"u","d":"yesterday"}', b"{}"):
+        assert parse_first_archived({F_C: cell, FILE_CDX: b""}) is None
+    moment = datetime(2017, 10, 27, 22, 21, 13, tzinfo=UTC)
+    assert parse_first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == OriginalCapture(
+        "u", moment
+    )
+    junk = b'{"u":"u","d":"2017-10-27T22:21:13","i":"urn:uuid:1"}'
+    assert parse_first_archived({F_C: junk}) == OriginalCapture("u", moment)
+
+
+NOTE = {
+    "u": "http://first.example/page",
+    "d": "2011-01-02T03:04:05Z",
+    "f": "OLD.warc.gz",
+    "o": 5,
+    "c": 7,
+    "i": "urn:uuid:1",
+}
+
+
+def note_of(bench: Bench, key: bytes) -> dict[str, Any]:
+    return dict(json.loads(bench.table.get(JOURNAL, [key])[key][F_C]))
+
+
+def backfill(bench: Bench, *warcs: str) -> None:
+    """Write the lines of an index that names these WARCs, each at byte 3."""
+    lines = [
+        encode_record(
+            CdxLine(
+                surt="example,b)/", datetime14="20200102030405", url="http://b.example/",
+                mime="text/html", status=200, digest=encode_sha1_base32(bytes.fromhex(KEY)),
+                size_bytes=10, offset=3, filename=warc,
+            ),
+            "text/html",
+        )
+        for warc in warcs
+    ]  # fmt: skip
+    list(
+        CaptureWriter(
+            lambda: SqliteTable(bench.home / "table.sqlite"),
+            lambda: open_sqlite(bench.home / "records.sqlite"),
+            JOURNAL,
+            LATER,
+        )(0, iter(lines))
+    )
+
+
+def check_note(bench: Bench, key: bytes, count: int) -> None:
+    assert note_of(bench, key) == {**NOTE, "c": count}
+
+
+def test_a_crawlers_note_stays_when_its_file_is_read(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    first, second = bench.in_warc(PAGE, PAGE)
+    for capture, count in ((first, 8), (first, 8), (second, 9), (first, 9)):
+        persist(bench)([identified(capture)])
+        check_note(bench, build_row_key(KEY), count)
+
+
+def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    item = unarchived(bench)
+    copy = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
+    copy([identified(item.capture)])
+    step = create_archive_body(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
+    step([item])
+    step([item])
+    check_note(bench, build_row_key(KEY), 8)
+
+
+def test_a_crawlers_note_stays_when_an_index_tells_of_its_file(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
+    check_note(bench, build_row_key(KEY), 9)
+    backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
+    check_note(bench, build_row_key(KEY), 9)
+
+
+def test_the_capture_a_crawler_noted_counts_once(bench: Bench) -> None:
+    note = {**NOTE, "f": "x.warc.gz", "o": 3}
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(note).encode()})])
+    backfill(bench, "a/x.warc.gz")
+    assert note_of(bench, build_row_key(KEY)) == note
+
+
+def test_a_row_as_heritrix_writes_it_is_the_files(bench: Bench) -> None:
+    key = build_old_key(KEY)
+    bench.table.put(JOURNAL, [(key, {F_C: json.dumps(NOTE).encode()})])
+    for capture in bench.in_warc(PAGE, PAGE):
+        persist(bench)([identified(capture)])
+    check_note(bench, build_row_key(KEY), 9)
+    check_note(bench, key, 9)

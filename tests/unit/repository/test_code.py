@@ -1,0 +1,224 @@
+"""What may stand in the package, and where."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from fonds.wiring.stores import BACKENDS
+from unit.repository.tree import PACKAGE, Module, modules, public
+
+# Bases that give a shape or are what a library asks for; none of them is behaviour of our own.
+SHAPES = frozenset({"Protocol", "Generic", "Exception", "StrEnum", "IntEnum", "Enum", "NamedTuple"})
+OF_LIBRARIES = {
+    "BaseModel": "pydantic: a form of the pages",
+    "Struct": "msgspec: the settings",
+    "msgspec.Struct": "msgspec: a message between two processes",
+    "ValueError": "the language: a sentence for people about what they typed, with where it stands",
+    "click.Group": "click: commands imported when they are asked for, and told when they are not there",
+    "click.Command": "click: words that begin with a minus, told how they are written",
+    "click.DateTime": "click: days, told how they are written",
+    "click.Choice": "click: names of which the nearest is told",
+    "HTTPException": "FastAPI: a refusal that may be raised wherever it is found",
+    "ProgressColumn": "rich: a column of the progress line",
+    "io.RawIOBase": "the standard library's only way to be a readable stream",
+    "Collector": "prometheus-client: numbers asked for when somebody wants to know",
+    "WSGIRequestHandler": "the standard library's only way to silence its server",
+    "ctypes.Structure": "a structure of the kernel's interface",
+    "TypeDecorator": "SQLAlchemy: how a value is written in a column",
+    "FunctionElement": "SQLAlchemy: an expression that each database has its own words for",
+    "dict[int, str]": "a translation table asks `__missing__` of a dict",
+    "dict[str, int]": "a word's number is worked out when it is first met, by `__missing__` of a dict",
+}
+# Who may import what stands behind a port, by the place of the importing module.
+TECHNOLOGIES = {
+    "sqlalchemy": ("stores/records/", "stores/migrations/"),
+    "alembic": ("stores/records/", "stores/migrations/"),
+    "tantivy": ("search/index/",),
+    "sqlite3": ("stores/sqlite_file.py", "queues/", "stores/table/", "stores/records/"),
+    "pika": ("queues/",),
+    "confluent_kafka": ("queues/",),
+    "happybase": ("stores/table/",),
+    "pyspark": ("bulk/",),
+    "py4j": ("bulk/",),
+    "psycopg": ("stores/records/",),
+    "obstore": ("stores/s3/",),
+    "elasticsearch": ("search/index/",),
+    "opensearchpy": ("search/index/",),
+}
+SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError"}
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+
+def _within(module: Module) -> str:
+    return module.path.relative_to(PACKAGE).as_posix()
+
+
+def _is_protocol(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).partition("[")[0] == "Protocol" for base in node.bases)
+
+
+def test_no_class_inherits_behaviour() -> None:
+    """Two ports may be asked for in one: that is no behaviour."""
+    classes = [
+        node for module in modules() for node in module.nodes if isinstance(node, ast.ClassDef)
+    ]
+    ports = {node.name for node in classes if _is_protocol(node)}
+    errors = {node.name for node in classes if node.name.endswith("Error")}
+    allowed = SHAPES | OF_LIBRARIES.keys() | errors
+    found = []
+    for module in modules():
+        for node in module.nodes:
+            for base in node.bases if isinstance(node, ast.ClassDef) else ():
+                name = ast.unparse(base)
+                if name in ports and isinstance(node, ast.ClassDef) and _is_protocol(node):
+                    continue
+                if name not in allowed and name.partition("[")[0] not in allowed:
+                    found.append(f"{module.place}: {node.name}({name})")
+    assert found == []
+
+
+def test_the_bases_a_library_asks_for_are_still_used() -> None:
+    used = {
+        name
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        for name in (ast.unparse(base), ast.unparse(base).partition("[")[0])
+    }
+    assert OF_LIBRARIES.keys() - used == set()
+
+
+def test_only_config_reads_the_environment() -> None:
+    def reads(node: ast.AST) -> bool:
+        if isinstance(node, ast.ImportFrom):
+            taken = {alias.name for alias in node.names}
+            return node.module == "os" and bool(taken & {"environ", "environb", "getenv"})
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("environ", "environb", "getenv")
+            and ast.unparse(node.value) == "os"
+        )
+
+    def forgets(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr == "clear" and reads(node.value)
+
+    readers = set()
+    for module in modules():
+        forgotten = {id(node.value) for node in module.nodes if forgets(node)}
+        if any(reads(node) and id(node) not in forgotten for node in module.nodes):
+            readers.add(_within(module))
+    assert readers == {"config.py"}
+
+
+def test_only_wiring_names_the_modules_of_backends() -> None:
+    """Other packages reach a backend through the table of backends."""
+    backends = {
+        spec.opener.partition(":")[0] for specs in BACKENDS.values() for spec in specs.values()
+    }
+    assert len(backends) > 10
+    any_backend = re.compile(rf"({'|'.join(map(re.escape, backends))})\b")
+    named = {
+        f"{_within(module)} names {match[1]}"
+        for module in modules()
+        for name in (*module.imports(), *module.strings())
+        if (match := any_backend.match(name))
+        and _within(module) != "wiring/stores.py"
+        and module.room != match[1].split(".")[1]
+    }
+    assert named == set()
+
+
+def test_a_technology_is_imported_by_its_backend_alone() -> None:
+    strays = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        for name in module.imports()
+        for technology, places in TECHNOLOGIES.items()
+        if name.split(".")[0] == technology and not _within(module).startswith(places)
+    ]
+    assert strays == []
+
+
+def test_everything_public_says_what_it_is() -> None:
+    silent = [module.place for module in modules() if not ast.get_docstring(module.tree)]
+    silent += [
+        f"{module.place}: {name}"
+        for module in modules()
+        for name, node in public(module)
+        if not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_nothing_in_the_package_asserts() -> None:
+    """`python -O` removes asserts; what must hold is checked with an error people can read."""
+    found = [
+        f"{module.place}:{node.lineno}"
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.Assert)
+    ]
+    assert found == []
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return statement.value.value is ...
+    return isinstance(statement, ast.Pass)
+
+
+def test_nothing_is_left_unfinished() -> None:
+    marked = [m.place for m in modules() if UNFINISHED.search(m.text)]
+    raised = [
+        f"{module.place}:{node.lineno}"
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
+    ]
+    empty = [
+        f"{module.place}: {node.name}"
+        for module in modules()
+        if _within(module) != "ports.py"
+        for node in module.functions()
+        if all(_does_nothing(one) for one in node.body)
+    ]
+    assert marked + raised + empty == []
+
+
+def test_nothing_is_imported_from_the_tests_or_scripts() -> None:
+    strays = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        for name in module.imports()
+        if name.split(".")[0] in ("tests", "scripts", "fixtures", "pytest", "hypothesis")
+    ]
+    assert strays == []
+
+
+def _shown_raw(handler: ast.ExceptHandler) -> list[int]:
+    """The lines of a handler that put its error into a text as Python writes it."""
+    name, lines = handler.name, []
+    # `str(error).startswith(…)` looks for something, and shows nothing.
+    looked_into = {id(one.value) for one in ast.walk(handler) if isinstance(one, ast.Attribute)}
+    for node in ast.walk(handler):
+        is_raw = isinstance(node, ast.FormattedValue) and ast.unparse(node.value) == name
+        if isinstance(node, ast.Call) and id(node) not in looked_into:
+            is_raw = ast.unparse(node) == f"str({name})"
+        if is_raw:
+            lines.append(node.lineno)
+    return lines
+
+
+def test_no_message_has_the_number_of_a_system_error() -> None:
+    """`cause_of(error)` says an OSError in words; Python writes "[Errno 2] … 'path'"."""
+    raw = [
+        f"{module.place}:{line}"
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.ExceptHandler) and node.type is not None
+        if SYSTEM_ERRORS & set(re.findall(r"\w+", ast.unparse(node.type)))
+        for line in _shown_raw(node)
+    ]
+    assert raw == []

@@ -1,0 +1,85 @@
+"""The documents that are made from the code say what the code says."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import click
+import pytest
+
+from fonds.cli.main import COMMANDS, cli
+from fonds.config import SETTINGS
+from fonds.model.disposition import Reason
+from fonds.model.pdf import PdfStatus, StatusClass
+from unit.repository.tree import ROOT
+
+
+def _script(name: str) -> ModuleType:
+    path = ROOT / "scripts" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES: dict[str, str] = _script("settings_page").pages() | _script("wire_page").pages()
+PAGES |= _script("openapi_page").pages()
+PAGES |= _script("json_page").pages()
+PAGES |= _script("query_page").pages()
+MANUAL: str = _script("man_page").pages()["docs/fonds.1"]
+PAGES["docs/fonds.1"] = MANUAL
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_generated_page_is_up_to_date(name: str) -> None:
+    """`python scripts/settings_page.py` and its siblings write them anew."""
+    assert (ROOT / name).read_text("utf-8") == PAGES[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_manual_tells_of_a_command_and_its_options(name: str) -> None:
+    shown = MANUAL.replace("\\-", "-")
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert f".SS fonds {name}" in shown
+    assert f".B fonds {name}" in shown
+    assert [
+        param.opts
+        for param in command.params
+        if param.opts[0][:1] == "-" and param.opts[0] not in shown
+    ] == []
+
+
+def test_the_manual_is_ascii_and_says_nothing_else_to_roff() -> None:
+    requests = {line.split()[0] for line in MANUAL.splitlines() if line.startswith((".", "'"))}
+    assert requests == {'.\\"', ".TH", ".SH", ".SS", ".B", ".RI", ".PP", ".TP", ".nf", ".fi"}
+    assert MANUAL.isascii()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_is_documented(name: str) -> None:
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    assert f"| `{name}` |" in page
+    assert f"`FONDS_{name.replace('.', '_').upper()}`" in page
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_is_explained(reason: Reason) -> None:
+    page = (ROOT / "docs" / "reasons.md").read_text("utf-8")
+    assert len(reason.explanation.split()) > 2
+    assert f"| `{reason.value}` | {reason.explanation} |" in page
+
+
+@pytest.mark.parametrize("status", list(PdfStatus))
+def test_every_status_of_a_pdf_is_explained(status: PdfStatus) -> None:
+    page = (ROOT / "docs" / "pdf-statuses.md").read_text("utf-8")
+    assert len(status.explanation.split()) > 2
+    assert f"| `{status.value}` | {status.explanation} |" in page
+    assert (status.reason is None) == (status.status_class is StatusClass.OK)
+
+
+def test_reasons_are_written_as_words_joined_by_hyphens() -> None:
+    assert [one for one in Reason if one.value != one.name.lower().replace("_", "-")] == []

@@ -1,0 +1,37 @@
+"""Port sizes and module names. Line counts and folder sizes are not checked: subjects decide the cut."""
+
+from __future__ import annotations
+
+import ast
+
+from unit.repository.tree import PACKAGE, everywhere, modules
+
+PORT_METHODS_MAX = 6
+EMPTY_WORDS = frozenset(
+    {"base", "utils", "util", "common", "helpers", "misc", "manager", "handler"}
+)
+
+
+def test_no_port_has_more_than_six_methods() -> None:
+    """The width of a port is the size of every backend."""
+    ports = [module for module in modules() if module.path.parent == PACKAGE / "ports"]
+    methods = {
+        node.name: [one.name for one in node.body if isinstance(one, ast.FunctionDef)]
+        for module in ports
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef) and "Protocol" in ast.unparse(ast.Tuple(node.bases))
+    }
+    assert {"Queue", "Table", "Records", "Blobs", "Index", "Archive"} <= methods.keys()
+    assert {port: names for port, names in methods.items() if len(names) > PORT_METHODS_MAX} == {}
+
+
+def test_no_module_has_a_generic_name() -> None:
+    names = [
+        module.place for module in everywhere() if EMPTY_WORDS & set(module.path.stem.split("_"))
+    ]
+    folders = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_dir() and path.name in EMPTY_WORDS
+    ]
+    assert names + folders == []

@@ -1,0 +1,5 @@
+"""Stores of a small library."""
+
+from audit_bench import stores
+
+__all__ = ["stores"]
