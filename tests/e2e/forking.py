@@ -8,6 +8,7 @@ a pipe for the answer. The answer is the process's id in eight bytes, then its e
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import signal
@@ -30,15 +31,27 @@ LOADED = (
     "fonds.archive.store.folder",
     "fonds.search.index.tantivy_index",
     "fonds.queues.sqlite",
+    # What commands import once they need it.
+    "fonds.archive.store.fetched_bodies",
+    "fonds.archive.store.remote",
+    "fonds.extract.page",
+    "fonds.extract.pdf.extraction",
+    "fonds.fetching.fetcher",
+    "fonds.stores.records.migration",
+    "fonds.wiring.audit_notes",
 )
 
 
 def load() -> None:
     """Import what commands use. Nothing of it may start a thread: only one would be forked."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     from fonds.cli.main import COMMANDS
 
     for name in (*COMMANDS.values(), *LOADED):
         import_module(name)
+    # A collection in a child would copy every page it looks at.
+    gc.collect()
+    gc.freeze()
     assert threading.active_count() == 1
     assert len(list(Path("/proc/self/task").iterdir())) == 1
 
