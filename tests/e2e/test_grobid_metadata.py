@@ -1,0 +1,78 @@
+"""Metadata that GROBID extracts from a PDF reaches the pages, the API, the exports and the audit."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from e2e.running import fonds
+from filled_home import opened
+from fixtures.grobid_server import Answer, grobid_server
+from fixtures.pdfs import text_pdf
+from fixtures.tei import author, citation, tei
+from fonds.web.app import create_app
+
+PAPER = text_pdf(["Scanned without a heading", "nothing here names the paper"])
+SHA1 = sha1(PAPER, usedforsecurity=False).hexdigest()
+JOURNAL = (
+    "<monogr><title level='j'>Annals of Air</title><imprint><biblScope unit='volume'>7</biblScope>"
+    "<date type='published' when='1931-05-02'>1931</date></imprint></monogr>"
+    "<idno type='DOI'>10.5555/air.7</idno>"
+)
+TEI = tei(
+    "Weighing the <hi>Upper</hi> Air",
+    authors=author("Ida", "Lindqvist"),
+    of_itself=JOURNAL,
+    citations=citation(1, "<title level='a'>An Earlier Balance</title>"),
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A library of one paper, whose metadata come from a GROBID server."""
+    (tmp_path / "paper.pdf").write_bytes(PAPER)
+    with grobid_server(Answer(body=TEI)) as server:
+        url = f"grobid_url={server.url}"
+        ran = fonds(tmp_path / "home", "ingest", "--set", url, tmp_path / "paper.pdf")
+    assert ran.code == 0, ran.err
+    return tmp_path / "home"
+
+
+def test_grobid_metadata_reaches_every_page_and_export(home: Path) -> None:
+    row = fonds(home, "show", "--json", SHA1).lines[0]["derivatives"]["grobid"]
+    head = row["metadata"]["biblio"]
+    assert (row["status"], row["grobid_version"]) == ("success", "0.8.1")
+    assert (head["title"], head["doi"]) == ("Weighing the Upper Air", "10.5555/air.7")
+    assert [one["name"] for one in head["authors"]] == ["Ida Lindqvist"]
+
+    (exported,) = fonds(home, "export").lines
+    columns = ("grobid_status", "grobid_status_code", "grobid_version", "grobid_quality")
+    assert [exported[name] for name in columns] == ["success", 200, "0.8.1", row["quality"]]
+    assert "Annals of Air" in fonds(home, "export", "*", "--format", "bibtex").out
+    (reference,) = json.loads(fonds(home, "export", "*", "--format", "csl").out)
+    assert (reference["container-title"], reference["volume"]) == ("Annals of Air", "7")
+    (cells,) = [one["cells"] for one in fonds(home, "table", "scan", "--json").lines]
+    metadata = json.loads(cells["grobid0:metadata"])
+    assert (metadata["title"], metadata["doi"]) == ("Weighing the Upper Air", "10.5555/air.7")
+    assert [one["title"] for one in metadata["citations"]] == ["An Earlier Balance"]
+
+    with (
+        opened(home) as stores,
+        TestClient(create_app(stores), base_url="http://localhost:8765") as client,
+    ):
+        page = client.get(f"/file/{SHA1}").text
+        described = client.get(f"/api/files/{SHA1}").json()
+    for text in (
+        "Weighing the Upper Air",
+        "Ida Lindqvist",
+        "Annals of Air",
+        "10.5555/air.7",
+        "0.8.1",
+    ):
+        assert text in page
+    assert described["derivatives"]["grobid"]["metadata"] == row["metadata"]
+    assert fonds(home, "audit", "--deep").code == 0
