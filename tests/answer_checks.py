@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from fonds.cli.answers.by_command import ANSWERS
-from fonds.cli.json_answers import AnswerDescription, FieldDescription
+from fonds.cli.json_answers import AnswerDescription, FieldDescription, list_answers
+from fonds.cli.main import cli
 
-DAY_CHARACTERS = 10
+ANSWERS = list_answers(cli)
+
 TYPES: Mapping[str, tuple[type, ...]] = {
-    "text": (str,), "time": (str,), "integer": (int,), "number": (int, float),
+    "text": (str,), "time": (str,), "date": (str,), "integer": (int,), "number": (int, float),
     "boolean": (bool,), "object": (dict,), "list": (list,),
 }  # fmt: skip
 """What a field of each type is once it is decoded."""
@@ -58,12 +59,14 @@ def _fits(field: FieldDescription, value: object) -> bool:
         return field.is_nullable
     if isinstance(value, bool) and field.type != "boolean":
         return False
-    return isinstance(value, TYPES[field.type]) and (field.type != "time" or _is_time(str(value)))
+    return isinstance(value, TYPES[field.type]) and _is_well_formed(field.type, str(value))
 
 
-def _is_time(text: str) -> bool:
-    """A day, or a moment with its zone."""
+def _is_well_formed(type_: str, text: str) -> bool:
+    """A time has its zone, and a date is a day."""
     try:
-        return len(text) == DAY_CHARACTERS or datetime.fromisoformat(text).tzinfo is not None
+        if type_ == "time":
+            return datetime.fromisoformat(text).tzinfo is not None
+        return type_ != "date" or str(date.fromisoformat(text)) == text
     except ValueError:
         return False

@@ -15,7 +15,7 @@ from bulk_jobs import captures_job, left_in, made_lines, open_hbase_collections,
 from engine_rebuilds import by_engine, filled, left
 from fonds.bulk.local import LocalEngine
 from fonds.bulk.spark import SparkEngine
-from fonds.bulk.tallies import build_json, sum_tallies
+from fonds.bulk.tallies import build_report, sum_tallies
 from fonds.grouping.changes.curation import exclude
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.rebuild.rebuild import rebuild
@@ -129,8 +129,8 @@ def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
         path.write_text("\n".join([*lines, ""]))
         running = engine or LocalEngine(home / "bulk", 2, 1, 50_000)
         job = captures_job(home, [path], ranges=3, part_bytes=60_000)
-        done = build_json(sum_tallies(running.run(job)))
-        told.append(done["counts"])
+        done = build_report(sum_tallies(running.run(job)))
+        told.append(done.counts)
         left.append(left_in(home))
         random.Random(1).shuffle(lines)
     assert told[0] == told[1]

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from fonds.audit.bodies import iter_remembered_faults
 from fonds.audit.collections import check_collections
 from fonds.audit.conservation import (
     NO_DEPTH,
     StepAccount,
+    StepReport,
     build_accounts,
     check_account,
     check_inputs,
@@ -65,6 +69,33 @@ class AuditResult:
         self.missing_count += count
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(fault)
+
+
+class FaultReport(msgspec.Struct, frozen=True):
+    """A fault, described for people by `told`."""
+
+    check: str
+    subject: str
+    told: str
+    remedy: str
+
+
+class AuditReport(msgspec.Struct, frozen=True):
+    """Report of an audit."""
+
+    balanced: Annotated[
+        bool, Meta(description="whether everything is accounted for and still present")
+    ]
+    missing: Annotated[Sequence[str], Meta(description="the first hundred faults, as text")]
+    missing_count: Annotated[
+        int,
+        Meta(description="number of faults; each message that is in no queue is one"),
+    ]
+    faults: Annotated[Sequence[FaultReport], Meta(description="the first hundred faults")]
+    steps: Annotated[
+        Mapping[str, Mapping[str, StepReport]],
+        Meta(description="number of messages by pipeline, step and outcome"),
+    ]
 
 
 def run_audit(
@@ -200,23 +231,18 @@ def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
     )
 
 
-def build_json(result: AuditResult) -> dict[str, Any]:
-    """Build the JSON object of `fonds audit --json`."""
-    return {
-        "balanced": result.is_balanced,
-        "missing": result.fault_texts,
-        "missing_count": result.missing_count,
-        "faults": [
-            {
-                "check": str(fault.check),
-                "subject": fault.subject,
-                "told": fault.message,
-                "remedy": fault.remedy,
-            }
+def build_report(result: AuditResult) -> AuditReport:
+    """Build the report of an audit."""
+    return AuditReport(
+        balanced=result.is_balanced,
+        missing=result.fault_texts,
+        missing_count=result.missing_count,
+        faults=[
+            FaultReport(str(fault.check), fault.subject, fault.message, fault.remedy)
             for fault in result.faults
         ],
-        "steps": {
-            pipeline: {name: account.build_json() for name, account in steps.items()}
+        steps={
+            pipeline: {name: account.build_report() for name, account in steps.items()}
             for pipeline, steps in result.steps.items()
         },
-    }
+    )

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
+
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
@@ -68,6 +70,16 @@ Tell = Callable[..., None]
 """Function that receives a fault and the number of messages it represents."""
 
 
+class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
+    """Number of messages of one step. `received` is the sum of the other fields."""
+
+    received: int
+    done: int
+    dropped: int
+    quarantined: int
+    pending: int
+
+
 @dataclass(frozen=True, slots=True)
 class StepAccount:
     """Account of one step. `received` is the sum of the other fields, and `missing` must be 0."""
@@ -79,15 +91,9 @@ class StepAccount:
     pending: int
     missing: int
 
-    def build_json(self) -> dict[str, int]:
-        """Build this step's object in `fonds audit --json`."""
-        return {
-            "in": self.received,
-            "done": self.done,
-            "dropped": self.dropped,
-            "quarantined": self.quarantined,
-            "pending": self.pending,
-        }
+    def build_report(self) -> StepReport:
+        """Build the report of this step."""
+        return StepReport(self.received, self.done, self.dropped, self.quarantined, self.pending)
 
 
 @dataclass(slots=True)

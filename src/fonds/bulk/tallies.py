@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 MARK = b"~"
 """Prefix of tally records. No key begins with it, and all keys sort before it."""
@@ -56,7 +58,14 @@ def sum_tallies(results: Iterable[bytes]) -> ExampleCounts:
     return total
 
 
-def build_json(tallies: ExampleCounts) -> Mapping[str, object]:
-    """Build the JSON form with counts and examples."""
+class TallyReport(msgspec.Struct, frozen=True):
+    """Counts and examples by word."""
+
+    counts: Annotated[Mapping[str, int], Meta(description="counts by result")]
+    examples: Annotated[Mapping[str, Sequence[str]], Meta(description="a few examples, by result")]
+
+
+def build_report(tallies: ExampleCounts) -> TallyReport:
+    """Build a report with the words in order."""
     examples = {word: texts for word, texts in sorted(tallies.examples.items()) if texts}
-    return {"counts": dict(sorted(tallies.counts.items())), "examples": examples}
+    return TallyReport(dict(sorted(tallies.counts.items())), examples)

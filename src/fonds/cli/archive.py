@@ -133,9 +133,7 @@ class WarcReportAnswer(msgspec.Struct, frozen=True):
     digests: Annotated[int, Meta(description="digests that were checked")]
     unchecked: Annotated[int, Meta(description="digests with an unknown algorithm")]
     faults_total: Annotated[int, Meta(description="number of faults")]
-    faults: Annotated[
-        Sequence[FaultAnswer], Meta(description="offset and text of each fault, at most 1,000")
-    ]
+    faults: Annotated[Sequence[FaultAnswer], Meta(description="the faults, at most 1,000")]
 
 
 class IndexAnswer(msgspec.Struct, frozen=True):

@@ -67,7 +67,7 @@ class CaptureAnswer(msgspec.Struct, frozen=True):
     ] = msgspec.UNSET
     source: Annotated[
         CdxRow | msgspec.UnsetType,
-        Meta(description="capture that holds the body, a row of `cdx`; omitted with --record"),
+        Meta(description="capture that holds the body; omitted with --record"),
     ] = msgspec.UNSET
 
 

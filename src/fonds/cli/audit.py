@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,6 +19,7 @@ from rich.table import Table
 from fonds.audit import audit as auditing
 from fonds.audit.bodies import DeepAudit
 from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.process import handle_stop_signals
 from fonds.failures.accounting.tallies import count_files_by_type
 from fonds.model.encoding import pluralize
@@ -29,7 +32,18 @@ REPORT_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130
 
 
-@command("audit")
+AuditAnswer = define_answer(
+    "AuditAnswer",
+    auditing.AuditReport,
+    deep=Annotated[
+        DeepAuditRow | msgspec.UnsetType,
+        Meta(description="with --deep, the progress of the deep audit"),
+    ],
+)
+"""Report of an audit."""
+
+
+@command("audit", answers={"one": AuditAnswer})
 @pipeline_option
 @click.option("--deep", is_flag=True, help="Also read and hash every body, blob and document.")
 @click.option(
@@ -70,8 +84,8 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     pipelines = list_used_readers(stores, settings, flags["pipeline"])
     result = auditing.run_audit(stores, pipelines, changes=find_changes(stores, settings))
     if app.is_json:
-        report = auditing.build_json(result)
-        echo_json(report | ({"deep": round_} if round_ else {}))
+        report = auditing.build_report(result)
+        echo_json(build_answer(AuditAnswer, report, deep=round_ or msgspec.UNSET))
         return 0 if result.is_balanced else 1
     screen = open_console()
     if round_ is not None:
@@ -88,7 +102,10 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
         table.add_column(name, justify="right")
     for pipeline, steps in found.steps.items():
         for name, counts in steps.items():
-            cells = [*counts.build_json().values(), counts.missing]
+            cells = (
+                *(counts.received, counts.done, counts.dropped, counts.quarantined),
+                *(counts.pending, counts.missing),
+            )
             label = f"{pipeline}.{name}" if len(found.steps) > 1 else name
             table.add_row(label, *(f"{cell:,}" for cell in cells))
     screen.print(table)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
-from fonds.bulk.tallies import ExampleCounts, build_json, sum_tallies
+from fonds.bulk.tallies import ExampleCounts, TallyReport, build_report, sum_tallies
 from fonds.cli.context import (
     App,
     build_global_options,
@@ -19,6 +22,7 @@ from fonds.cli.context import (
     print_note,
 )
 from fonds.cli.inputs import expand_names
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import CommandGroup, SuggestingChoice
 from fonds.cli.table_options import engine_option, workers_option
 from fonds.config import PORTS, Settings
@@ -48,7 +52,30 @@ FORMS = [PARQUET, "stores"]
 UNBALANCED_MAX = 10
 
 
-@command("extract")
+class ExtractionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of extracting WARCs."""
+
+    warcs: Annotated[int, Meta(description="number of WARC files")]
+    records: Annotated[int, Meta(description="number of records read")]
+    ended: Annotated[
+        Mapping[str, int], Meta(description="number of records by `verdict` or `verdict:reason`")
+    ]
+    wrong: Annotated[
+        Sequence[str],
+        Meta(description="WARC files whose records and outcomes differ in number"),
+    ]
+    seconds: Annotated[float, Meta(description="duration in seconds")]
+
+
+ImportedIndexAnswer = define_answer(
+    "ImportedIndexAnswer",
+    TallyReport,
+    seconds=Annotated[float, Meta(description="duration in seconds")],
+)
+"""Result of importing indexes."""
+
+
+@command("extract", answers={"one": ExtractionAnswer})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--to", type=SuggestingChoice("form", FORMS), required=True, help="Where to store results."
@@ -156,8 +183,14 @@ def _report_progress(noun: str, done: int, total: int) -> None:
 def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> None:
     count, paths = manifest.records.total(), len(manifest.endings)
     if app.is_json:
-        summary = {"warcs": paths, "records": count, "ended": encode_ending_counts(manifest.total)}
-        echo_json({**summary, "wrong": manifest.unbalanced_warcs, "seconds": round(seconds, 3)})
+        answer = ExtractionAnswer(
+            warcs=paths,
+            records=count,
+            ended=encode_ending_counts(manifest.total),
+            wrong=manifest.unbalanced_warcs,
+            seconds=round(seconds, 3),
+        )
+        echo_json(answer)
         return
     screen = open_console()
     screen.print(f"{pluralize(count, 'record')} of {pluralize(paths, 'WARC')}; {seconds:,.1f} s.")
@@ -187,7 +220,7 @@ def backfill(ctx: click.Context, /, **flags: Any) -> None:
 backfill.params += build_global_options()
 
 
-@command("cdx")
+@command("cdx", answers={"one": ImportedIndexAnswer})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @engine_option
 @workers_option
@@ -257,7 +290,8 @@ def _parse_types(mimes: tuple[str, ...]) -> frozenset[str]:
 
 def _print_tallies(app: App, tallies: ExampleCounts, seconds: float) -> None:
     if app.is_json:
-        echo_json({**build_json(tallies), "seconds": round(seconds, 3)})
+        answer = build_answer(ImportedIndexAnswer, build_report(tallies), seconds=round(seconds, 3))
+        echo_json(answer)
         return
     counts, screen = tallies.counts, open_console()
     screen.print(

@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
 from fonds.cli.context import (
@@ -22,6 +23,7 @@ from fonds.cli.context import (
     print_note,
 )
 from fonds.cli.inputs import expand_names
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import CommandGroup
 from fonds.ingest.sources.remote_files import (
     is_remote,
@@ -72,7 +74,42 @@ def open_catalog(app: App, *, create: bool = False) -> Catalog:
     return opened
 
 
-@command("load")
+class CatalogAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Records of the catalogue by source."""
+
+    files: Annotated[int, Meta(description="number of files read")]
+    unfinished: Annotated[Sequence[str], Meta(description="files that were not read to the end")]
+    taken: Annotated[Mapping[str, int], Meta(description="number of records loaded, by source")]
+    refused: Annotated[Mapping[str, int], Meta(description="number of refused records, by reason")]
+    examples: Annotated[
+        Mapping[str, Sequence[str]], Meta(description="a few refused records, by reason")
+    ]
+    failed: Annotated[Sequence[str], Meta(description="files that cannot be read, with errors")]
+
+
+LoadAnswer = define_answer(
+    "LoadAnswer",
+    CatalogAnswer,
+    seconds=Annotated[float, Meta(description="duration in seconds")],
+)
+"""Result of loading records."""
+
+
+class WorkAnswer(msgspec.Struct, frozen=True):
+    """A work of the catalogue."""
+
+    work: Annotated[Work, Meta(description="merged record of the work")]
+    records: Annotated[Mapping[str, Work], Meta(description="records of the work, by source")]
+
+
+class WorksAnswer(msgspec.Struct, frozen=True):
+    """Works with a title."""
+
+    works: Annotated[Sequence[Work], Meta(description=f"at most {LISTED_MAX} works")]
+    more: Annotated[bool, Meta(description="whether there are more")]
+
+
+@command("load", answers={"one": LoadAnswer})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def load_files(app: App, paths: tuple[str, ...]) -> int:
     """Load records of works from files and folders.
@@ -115,7 +152,7 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
     return 1 if failed else 0
 
 
-@command("show")
+@command("show", answers={"one for each work": WorkAnswer})
 @click.argument("key", metavar="DOI")
 def show_work(app: App, key: str) -> int:
     """Show the records of a work by DOI or other id (`pmid:1`).
@@ -137,7 +174,7 @@ def show_work(app: App, key: str) -> int:
     for id_, work in works.items():
         records = target.load_records(id_)
         if app.is_json:
-            echo_json({"work": work, "records": records})
+            echo_json(WorkAnswer(work, records))
             continue
         open_console().print(f"[bold]{escape(work.full_title or id_)}[/bold]")
         for name, value in _build_fields(work):
@@ -146,7 +183,7 @@ def show_work(app: App, key: str) -> int:
     return 0
 
 
-@command("search")
+@command("search", answers={"one": WorksAnswer})
 @click.argument("title")
 @click.option(
     "--author", metavar="NAME", help="Family name of the first author, for common titles."
@@ -165,7 +202,7 @@ def search_titles(app: App, title: str, author: str | None) -> int:
     matches = target.find_by_title(title, author)
     works = list(target.load_works(matches.ids).values())
     if app.is_json:
-        echo_json({"works": works, "more": matches.has_more})
+        echo_json(WorksAnswer(works, matches.has_more))
     else:
         for work in works:
             open_console().print(f"{escape(work.id)}  {escape(_format_work(work))}")
@@ -178,7 +215,7 @@ def search_titles(app: App, title: str, author: str | None) -> int:
     return 0
 
 
-@command("stats")
+@command("stats", answers={"one": CatalogAnswer})
 def count_loaded(app: App) -> int:
     """Count loaded and refused records of the catalogue.
 
@@ -290,14 +327,19 @@ def _print_result(
     accepted = {name: counts[name] for name in SOURCES if counts[name]}
     refused_counts = {str(name): counts[name] for name in RefusalReason if counts[name]}
     if app.is_json:
-        summary: dict[str, Any] = {"files": len(files), "unfinished": _list_unfinished(files)}
-        summary |= {
-            "taken": accepted,
-            "refused": refused_counts,
-            "examples": examples,
-            "failed": failed_paths,
-        }
-        echo_json(summary if seconds is None else {**summary, "seconds": round(seconds, 3)})
+        answer = CatalogAnswer(
+            files=len(files),
+            unfinished=_list_unfinished(files),
+            taken=accepted,
+            refused=refused_counts,
+            examples=examples,
+            failed=failed_paths,
+        )
+        echo_json(
+            answer
+            if seconds is None
+            else build_answer(LoadAnswer, answer, seconds=round(seconds, 3))
+        )
         return
     duration = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = open_console()

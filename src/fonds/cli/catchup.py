@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
 from fonds.audit.repair.reindex import rebuild_derived_rows
@@ -19,7 +21,7 @@ from fonds.cli.context import (
     pipeline_option,
 )
 from fonds.cli.names import CommandGroup, SuggestingChoice
-from fonds.cli.pipeline_run import run_and_report
+from fonds.cli.pipeline_run import RunAnswer, run_and_report
 from fonds.config import Settings
 from fonds.derivatives.kind import DerivativeKind, RereadPlan
 from fonds.derivatives.kinds import KINDS
@@ -29,6 +31,33 @@ from fonds.model.rows import EntryRow
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Stores
 from fonds.stores.home_lock import HomeLock
+
+
+class KindAnswer(msgspec.Struct, frozen=True):
+    """A kind of derivative."""
+
+    kind: Annotated[str, Meta(description="name of the kind")]
+    table: Annotated[str, Meta(description="table of the rows")]
+    made_by: Annotated[str, Meta(description="step that stores it")]
+    read_by: Annotated[
+        str | None,
+        Meta(description="step that computes it; null if it is computed with another kind"),
+    ]
+
+
+class DryRunAnswer(msgspec.Struct, frozen=True):
+    """Files that would be read."""
+
+    wanted: Annotated[int, Meta(description="number of files that would be read")]
+    by_status: Annotated[
+        Mapping[str, int], Meta(description="number of these files, by current status")
+    ]
+
+
+class DerivedRowsAnswer(msgspec.Struct, frozen=True):
+    """Rows derived from stored texts."""
+
+    remade: Annotated[int, Meta(description="number of rows derived from stored texts")]
 
 
 @click.group("catchup", cls=CommandGroup, invoke_without_command=True)
@@ -58,18 +87,14 @@ def catchup(ctx: click.Context, /, listed: bool, **flags: object) -> int | None:
 
 
 catchup.params += build_global_options()
+catchup.answers = {"one for each kind, with --list": KindAnswer}
 
 
 def _list_kinds(app: App) -> None:
     for kind in KINDS:
-        description = {
-            "kind": kind.name,
-            "table": kind.row.TABLE,
-            "made_by": kind.step,
-            "read_by": kind.reading.step if kind.reading else None,
-        }
         if app.is_json:
-            echo_json(description)
+            read_by = kind.reading.step if kind.reading else None
+            echo_json(KindAnswer(kind.name, kind.row.TABLE, kind.step, read_by))
         elif kind.reading:
             open_console().print(
                 f"{kind.name}: computed by {kind.reading.step}, stored by {kind.step}"
@@ -100,7 +125,12 @@ def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
     """
     for option in reversed(_build_options(reading)):
         run = option(run)
-    return command(kind.name)(run)
+    answers = {
+        "one, when the work is done": RunAnswer,
+        "one, with --enter-only": CatchUpCount,
+        "one, with --dry-run": DryRunAnswer,
+    }
+    return command(kind.name, answers=answers)(run)
 
 
 def _build_derive_command(kind: DerivativeKind) -> click.Command:
@@ -111,7 +141,7 @@ def _build_derive_command(kind: DerivativeKind) -> click.Command:
         with HomeLock(app.home):
             n_rows = rebuild_derived_rows(stores.records, stores.blobs, [kind])
         if app.is_json:
-            echo_json({"remade": n_rows})
+            echo_json(DerivedRowsAnswer(n_rows))
         else:
             open_console().print(
                 f"{pluralize(n_rows, 'row')} derived from stored texts: {kind.title}."
@@ -128,7 +158,7 @@ def _build_derive_command(kind: DerivativeKind) -> click.Command:
     fonds catchup {kind.name}
     fonds catchup {kind.name} --json
     """
-    return command(kind.name)(run)
+    return command(kind.name, answers={"one": DerivedRowsAnswer})(run)
 
 
 def _build_options(reading: RereadPlan) -> list[Callable[[Callable[..., Any]], Callable[..., Any]]]:
@@ -230,7 +260,7 @@ def _print_counts(app: App, stores: Stores, selection: CatchUpSelection) -> int:
     """Print how many files would be read, by their current status."""
     counts_by_status = selection.count_by_status(stores.records)
     if app.is_json:
-        echo_json({"wanted": sum(counts_by_status.values()), "by_status": counts_by_status})
+        echo_json(DryRunAnswer(sum(counts_by_status.values()), counts_by_status))
         return 0
     screen = open_console()
     screen.print(f"[bold]{sum(counts_by_status.values()):,}[/bold] files would be read.")

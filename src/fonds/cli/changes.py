@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 
@@ -17,7 +20,23 @@ _STYLES = {"added": "green", "removed": "red"}
 _SIGNS = {"added": "+", "removed": "−"}
 
 
-@command("changes")
+class EditCountAnswer(msgspec.Struct, frozen=True):
+    """Counts of the versions that were examined."""
+
+    walked: Annotated[int, Meta(description="number of versions examined")]
+    counts: Annotated[
+        Mapping[str, int], Meta(description="number of later versions among them, by change")
+    ]
+    complete: Annotated[bool, Meta(description="whether these are all versions")]
+
+
+@command(
+    "changes",
+    answers={
+        "one for each later version, newest first, as in `/api/changes`": Edit,
+        "last": EditCountAnswer,
+    },
+)
 @click.option("--site", metavar="SITE", default="", help="Only stories of this site.")
 @click.option(
     "--change",
@@ -59,7 +78,7 @@ def changes(app: App, site: str, change: str, limit: int) -> int:
         if after is None or shown_count == limit:
             break
     if app.is_json:
-        echo_json({"walked": walked, "counts": counts, "complete": after is None})
+        echo_json(EditCountAnswer(walked, counts, after is None))
     elif not walked:
         of_site = f" of the site {site!r}" if site else ""
         open_console().print(f"No changed story{of_site}.", markup=False)

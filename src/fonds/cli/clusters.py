@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -29,11 +31,16 @@ from fonds.cli.context import (
     open_console,
     print_note,
 )
+from fonds.cli.json_answers import build_answer
 from fonds.cli.names import CommandGroup
+from fonds.grouping.changes import curation
+from fonds.grouping.changes.curation import ExclusionResult
+from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import Tables
 from fonds.grouping.views.clusterings import list_clusterings
 from fonds.grouping.views.clusters import (
+    ClusterMember,
     ClusterView,
     LevelView,
     MemberPage,
@@ -42,16 +49,35 @@ from fonds.grouping.views.clusters import (
     unclustered_members,
 )
 from fonds.grouping.views.clusters import load_clusters as read_clusters
-from fonds.grouping.views.lineage import ClusterChange, compare_clusterings
+from fonds.grouping.views.curation import CuratedTheme
+from fonds.grouping.views.lineage import ClusterChange, ClusteringChanges, compare_clusterings
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
 from fonds.wiring.collections import open_changes, open_tables
 
-if TYPE_CHECKING:
-    from fonds.grouping.changes.curation import ExclusionResult
-    from fonds.grouping.changes.writer import CollectionWriter
-    from fonds.grouping.names import CollectionName
-    from fonds.grouping.views.curation import CuratedTheme
+
+class ThemeAnswer(msgspec.Struct, frozen=True):
+    """A theme that was renamed, pinned or unpinned."""
+
+    id: Annotated[str, Meta(description="id of the theme, which rebuilds keep")]
+    label: Annotated[str, Meta(description="generated label")]
+    name: Annotated[str, Meta(description="name given by a person; empty for none")]
+    pinned: Annotated[bool, Meta(description="whether the theme is listed first")]
+
+
+class ClusterMembersAnswer(msgspec.Struct, frozen=True):
+    """A cluster with a page of its documents."""
+
+    cluster: Annotated[
+        ClusterView | None, Meta(description="the cluster; null for unclustered documents")
+    ]
+    label: Annotated[str, Meta(description="the label, or the reason for unclustered documents")]
+    members: Annotated[
+        Sequence[ClusterMember], Meta(description="documents with their scores, highest first")
+    ]
+    after: Annotated[
+        str | None, Meta(description="start of the next page, for --after; null on the last")
+    ]
 
 
 _conf = click.option(
@@ -62,7 +88,7 @@ _theme = click.argument("theme")
 _documents = click.argument("documents", metavar="DOCUMENT...", nargs=-1, required=True)
 
 
-@command("rename")
+@command("rename", answers={"one": ThemeAnswer})
 @_collection
 @_theme
 @click.argument("called", metavar="NAME")
@@ -77,17 +103,14 @@ def rename(app: App, name: str, theme: str, called: str, conf: str) -> int:
     fonds clusters rename news/floods 'river, dam, rain' 'The floods of May'
     fonds clusters rename news/floods 'The floods of May' ''
     """
-    from fonds.grouping.changes.curation import (
-        rename as act,
-    )
 
     def done(changes: CollectionWriter, collection: CollectionName) -> CuratedTheme:
-        return act(changes, collection, conf, theme, called)
+        return curation.rename(changes, collection, conf, theme, called)
 
     return _print_theme(app, _change_collection(app, name, conf, "rename", done))
 
 
-@command("pin")
+@command("pin", answers={"one": ThemeAnswer})
 @_collection
 @_theme
 @_conf
@@ -102,7 +125,7 @@ def pin(app: App, name: str, theme: str, conf: str) -> int:
     )
 
 
-@command("unpin")
+@command("unpin", answers={"one": ThemeAnswer})
 @_collection
 @_theme
 @_conf
@@ -117,7 +140,7 @@ def unpin(app: App, name: str, theme: str, conf: str) -> int:
     )
 
 
-@command("exclude")
+@command("exclude", answers={"one": ExclusionResult})
 @_collection
 @_theme
 @_documents
@@ -131,17 +154,16 @@ def exclude(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
     \b
     fonds clusters exclude news/floods 'river, dam, rain' DOCUMENT
     """
-    from fonds.grouping.changes.curation import exclude as act
 
     def done(changes: CollectionWriter, collection: CollectionName) -> ExclusionResult:
-        return act(changes, collection, conf, theme, documents)
+        return curation.exclude(changes, collection, conf, theme, documents)
 
     return _print_documents(
         app, _change_collection(app, name, conf, "exclude", done), "removed from"
     )
 
 
-@command("include")
+@command("include", answers={"one": ExclusionResult})
 @_collection
 @_theme
 @_documents
@@ -154,10 +176,9 @@ def include(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
     \b
     fonds clusters include news/floods 'river, dam, rain' DOCUMENT
     """
-    from fonds.grouping.changes.curation import include as act
 
     def done(changes: CollectionWriter, collection: CollectionName) -> ExclusionResult:
-        return act(changes, collection, conf, theme, documents)
+        return curation.include(changes, collection, conf, theme, documents)
 
     return _print_documents(
         app, _change_collection(app, name, conf, "include", done), "included again in"
@@ -167,11 +188,8 @@ def include(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
 def _set_pinned(
     theme: str, conf: str, *, pinned: bool
 ) -> Callable[[CollectionWriter, CollectionName], CuratedTheme]:
-    from fonds.grouping.changes.curation import (
-        pin as act,
-    )
 
-    return lambda changes, name: act(changes, name, conf, theme, pinned=pinned)
+    return lambda changes, name: curation.pin(changes, name, conf, theme, pinned=pinned)
 
 
 def _change_collection(
@@ -195,14 +213,7 @@ def _change_collection(
 def _print_theme(app: App, curated_theme: CuratedTheme) -> int:
     if app.is_json:
         pinned = curated_theme.pinned is not None
-        echo_json(
-            {
-                "id": curated_theme.id,
-                "label": curated_theme.label,
-                "name": curated_theme.name,
-                "pinned": pinned,
-            }
-        )
+        echo_json(build_answer(ThemeAnswer, curated_theme, pinned=pinned))
         return 0
     name_prefix = f"“{escape(curated_theme.name)}”, labelled " if curated_theme.name else ""
     pin_suffix = ", pinned" if curated_theme.pinned is not None else ""
@@ -247,7 +258,14 @@ def clusters(ctx: click.Context, /, **flags: Any) -> None:
 clusters.params += build_global_options()
 
 
-@command("show")
+@command(
+    "show",
+    answers={
+        "one": LevelView,
+        "one, with LABEL": ClusterMembersAnswer,
+        "one, with --changes": ClusteringChanges,
+    },
+)
 @click.argument("name", metavar="COLLECTION")
 @click.argument("label", required=False)
 @click.option(
@@ -361,7 +379,7 @@ def _print_all(app: App, level: LevelView, limit: int) -> int:
 def _print_cluster(app: App, label: str, cluster: ClusterView | None, page: MemberPage) -> int:
     after = None if page.after is None else base64.urlsafe_b64encode(page.after).decode()
     if app.is_json:
-        echo_json({"cluster": cluster, "label": label, "members": page.members, "after": after})
+        echo_json(ClusterMembersAnswer(cluster, label, page.members, after))
         return 0
     screen = open_console()
     if cluster is not None:

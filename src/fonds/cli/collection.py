@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from heapq import nlargest
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -28,6 +30,7 @@ from fonds.cli.context import (
     print_note,
 )
 from fonds.cli.inputs import open_named_file
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import CommandGroup
 from fonds.cli.table_options import engine_option, workers_option
 from fonds.grouping.changes import lifecycle as changing
@@ -36,7 +39,10 @@ from fonds.grouping.changes.writer import PutCounts
 from fonds.grouping.document import Document
 from fonds.grouping.names import validate_name
 from fonds.grouping.views.clusterings import (
+    ClusteringView,
     CollectionView,
+    RebuildProgress,
+    ServedClustering,
     iter_collections,
     list_clusterings,
     list_progress,
@@ -49,7 +55,81 @@ from fonds.wiring.collections import create_collector, open_changes, open_tables
 TERMS_MAX = 100_000
 
 
-@command("frequencies")
+class CollectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A collection."""
+
+    collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
+    namespace: Annotated[str, Meta(description="namespace of the collection")]
+    key: Annotated[str, Meta(description="key of the collection")]
+    size: Annotated[int, Meta(description="number of documents")]
+    modified: Annotated[
+        int | None,
+        Meta(description="when a document was last added, in Unix seconds; null before the first"),
+    ]
+    query: Annotated[str, Meta(description="search that fills the collection; empty for none")]
+    template: Annotated[str, Meta(description="template that it was created from; empty for none")]
+    served: Annotated[
+        Sequence[ServedClustering], Meta(description="current clustering by each configuration")
+    ]
+
+
+CollectionDetailAnswer = define_answer(
+    "CollectionDetailAnswer",
+    CollectionAnswer,
+    clusterings=Annotated[Sequence[ClusteringView], Meta(description="stored clusterings")],
+    rebuilding=Annotated[Sequence[RebuildProgress], Meta(description="rebuilds in progress")],
+)
+"""A collection with its clusterings and rebuilds."""
+
+
+class CreatedCollectionAnswer(msgspec.Struct, frozen=True):
+    """A collection that was created or changed."""
+
+    collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
+    new: Annotated[bool, Meta(description="whether the collection was created")]
+    put: Annotated[int, Meta(description="number of documents added by the query")]
+
+
+class AddedDocumentsAnswer(msgspec.Struct, frozen=True):
+    """Documents that were added to a collection."""
+
+    added: Annotated[int, Meta(description="number of new documents")]
+    replaced: Annotated[int, Meta(description="number of documents that replaced others")]
+    unchanged: Annotated[int, Meta(description="number of documents that existed already")]
+    refused: Annotated[int, Meta(description="number of lines that are not documents")]
+
+
+class RemovedDocumentsAnswer(msgspec.Struct, frozen=True):
+    """Documents that were removed from a collection."""
+
+    removed: Annotated[int, Meta(description="number of documents removed")]
+    absent: Annotated[int, Meta(description="number of documents that were not in the collection")]
+
+
+class DeletedCollectionAnswer(msgspec.Struct, frozen=True):
+    """A collection that was deleted."""
+
+    deleted: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
+    documents: Annotated[int, Meta(description="number of documents in it")]
+
+
+class TermFrequency(msgspec.Struct, frozen=True):
+    """Number of documents that contain a term."""
+
+    term: str
+    documents: int
+
+
+class FrequenciesAnswer(msgspec.Struct, frozen=True):
+    """Frequencies of the terms of a collection."""
+
+    collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
+    documents: Annotated[int, Meta(description="number of documents counted")]
+    terms: Annotated[int, Meta(description="number of distinct terms")]
+    most: Annotated[Sequence[TermFrequency], Meta(description="the most frequent terms")]
+
+
+@command("frequencies", answers={"one": FrequenciesAnswer})
 @click.argument("name", metavar="COLLECTION")
 @click.option(
     "--conf", default="DEFAULT", show_default=True, help="Configuration whose filters apply."
@@ -87,15 +167,8 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
     terms = list(counts)
     total, most_frequent = len(terms), nlargest(count, terms, key=lambda told: told[1])
     if app.is_json:
-        rows = [{"term": term, "documents": n_documents} for term, n_documents in most_frequent]
-        echo_json(
-            {
-                "collection": str(collection_view.name),
-                "documents": documents,
-                "terms": total,
-                "most": rows,
-            }
-        )
+        rows = [TermFrequency(term, n_documents) for term, n_documents in most_frequent]
+        echo_json(FrequenciesAnswer(str(collection_view.name), documents, total, rows))
         return 0
     screen = open_console()
     screen.print(
@@ -132,7 +205,7 @@ def collection(ctx: click.Context, /, **flags: Any) -> None:
 collection.params += build_global_options()
 
 
-@command("create")
+@command("create", answers={"one": CreatedCollectionAnswer})
 @click.argument("name", metavar="COLLECTION")
 @click.option(
     "--query", default="", help="Query whose results are added automatically; see `fonds search`."
@@ -165,7 +238,7 @@ def create(app: App, name: str, query: str) -> int:
     )
     n_added = 0 if result is None else result.put
     if app.is_json:
-        echo_json({"collection": str(collection_name), "new": is_new, "put": n_added})
+        echo_json(CreatedCollectionAnswer(str(collection_name), is_new, n_added))
         return 0
     state = "created" if is_new else "changed"
     open_console().print(
@@ -174,7 +247,7 @@ def create(app: App, name: str, query: str) -> int:
     return 0
 
 
-@command("list")
+@command("list", answers={"one for each collection": CollectionAnswer})
 @click.argument("namespace", required=False)
 def list_(app: App, namespace: str | None) -> int:
     """List collections with size, last change and clusterings.
@@ -193,7 +266,7 @@ def list_(app: App, namespace: str | None) -> int:
     for view in iter_collections(tables, namespace):
         count += 1
         if app.is_json:
-            echo_json(_build_facts(view))
+            echo_json(_build_answer(view))
             continue
         served = ", ".join(f"{each.conf} {format_seconds(each.rebuilt)}" for each in view.served)
         table.add_row(
@@ -213,7 +286,7 @@ def list_(app: App, namespace: str | None) -> int:
     return 0
 
 
-@command("show")
+@command("show", answers={"one": CollectionDetailAnswer})
 @click.argument("name", metavar="COLLECTION")
 def show(app: App, name: str) -> int:
     """Show a collection's query, clusterings and rebuilds.
@@ -227,9 +300,13 @@ def show(app: App, name: str) -> int:
     clusterings = list_clusterings(changes.tables, collection_view.name)
     rebuilds = list_progress(changes.tables, changes.leases, collection_view.name)
     if app.is_json:
-        echo_json(
-            {**_build_facts(collection_view), "clusterings": clusterings, "rebuilding": rebuilds}
+        answer = build_answer(
+            CollectionDetailAnswer,
+            _build_answer(collection_view),
+            clusterings=clusterings,
+            rebuilding=rebuilds,
         )
+        echo_json(answer)
         return 0
     screen = open_console()
     screen.print(
@@ -254,7 +331,7 @@ def show(app: App, name: str) -> int:
     return 0
 
 
-@command("add")
+@command("add", answers={"one": AddedDocumentsAnswer})
 @click.argument("name", metavar="COLLECTION")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL|-...")
 def add(app: App, name: str, files: tuple[str, ...]) -> int:
@@ -293,7 +370,7 @@ def add(app: App, name: str, files: tuple[str, ...]) -> int:
     return 1 if faults else 0
 
 
-@command("remove")
+@command("remove", answers={"one": RemovedDocumentsAnswer})
 @click.argument("name", metavar="COLLECTION")
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
@@ -306,7 +383,7 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
     collection_view = require_collection(changes.tables, name)
     count = changes.delete(collection_view.name, ids)
     if app.is_json:
-        echo_json({"removed": count, "absent": len(set(ids)) - count})
+        echo_json(RemovedDocumentsAnswer(count, len(set(ids)) - count))
         return 0
     absent = len(set(ids)) - count
     open_console().print(
@@ -315,7 +392,7 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
     return 0
 
 
-@command("delete")
+@command("delete", answers={"one": DeletedCollectionAnswer})
 @click.argument("name", metavar="COLLECTION")
 def delete(app: App, name: str) -> int:
     """Delete a collection with its documents and clusterings. The library is not changed.
@@ -329,7 +406,7 @@ def delete(app: App, name: str) -> int:
     with record_act(stores.records, f"fonds collection delete {collection_view.name}"):
         changing.remove(changes, collection_view.name)
     if app.is_json:
-        echo_json({"deleted": str(collection_view.name), "documents": collection_view.size})
+        echo_json(DeletedCollectionAnswer(str(collection_view.name), collection_view.size))
         return 0
     open_console().print(
         f"{escape(str(collection_view.name))} deleted with "
@@ -349,17 +426,14 @@ def format_seconds(seconds: int | None) -> str:
     )
 
 
-def _build_facts(collection: CollectionView) -> dict[str, Any]:
-    return {
-        "collection": str(collection.name),
-        "namespace": collection.name.namespace,
-        "key": collection.name.key,
-        "size": collection.size,
-        "modified": collection.modified,
-        "query": collection.query,
-        "template": collection.template,
-        "served": collection.served,
-    }
+def _build_answer(collection: CollectionView) -> CollectionAnswer:
+    return build_answer(
+        CollectionAnswer,
+        collection,
+        collection=str(collection.name),
+        namespace=collection.name.namespace,
+        key=collection.name.key,
+    )
 
 
 def _iter_documents(app: App, files: tuple[str, ...]) -> Iterator[Document | str]:
@@ -378,14 +452,7 @@ def _iter_documents(app: App, files: tuple[str, ...]) -> Iterator[Document | str
 
 def _print_added(app: App, counts: PutCounts, faults: int) -> None:
     if app.is_json:
-        echo_json(
-            {
-                "added": counts.added,
-                "replaced": counts.replaced,
-                "unchanged": counts.unchanged,
-                "refused": faults,
-            }
-        )
+        echo_json(build_answer(AddedDocumentsAnswer, counts, refused=faults))
         return
     summary = (
         f"{counts.added:,} added, {counts.replaced:,} replaced, {counts.unchanged:,} unchanged"

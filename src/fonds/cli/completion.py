@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_FONDS_COMPLETE"
 
 
-@command("completion")
+@command("completion", output="a shell script")
 @click.argument("shell", type=SuggestingChoice("shell", SHELLS), metavar="SHELL")
 @click.pass_context
 def completion(ctx: click.Context, app: App, shell: str) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.acts import record_act
 from fonds.cli.collection_arguments import convert_usage_errors, parse_name
 from fonds.cli.context import App, build_global_options, command, echo_json, open_console
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import CommandGroup
 from fonds.grouping import configuration as configurations
 from fonds.grouping.names import validate_conf
@@ -38,7 +41,25 @@ def configuration(ctx: click.Context, /, **flags: Any) -> None:
 configuration.params += build_global_options()
 
 
-@command("list")
+class ConfigurationName(msgspec.Struct, frozen=True):
+    """The name of a configuration."""
+
+    name: Annotated[str, Meta(description="name of the configuration")]
+
+
+ConfigurationAnswer = define_answer(
+    "ConfigurationAnswer", ConfigurationName, configurations.Configuration
+)
+"""A configuration with its name."""
+
+
+class RemovedConfigurationAnswer(msgspec.Struct, frozen=True):
+    """A configuration that was deleted."""
+
+    removed: Annotated[str, Meta(description="name of the configuration")]
+
+
+@command("list", answers={"one for each configuration": ConfigurationAnswer})
 @click.argument("namespace")
 def list_(app: App, namespace: str) -> int:
     """List the configurations of a namespace.
@@ -54,7 +75,7 @@ def list_(app: App, namespace: str) -> int:
     for name, conf in sorted(confs.items()):
         values = configurations.build_values(conf)
         if app.is_json:
-            echo_json({"name": name, **values})
+            echo_json(build_answer(ConfigurationAnswer, conf, name=name))
             continue
         changed_values = [
             f"{key}={value}" for key, value in values.items() if value != default_values[key]
@@ -65,7 +86,7 @@ def list_(app: App, namespace: str) -> int:
     return 0
 
 
-@command("show")
+@command("show", answers={"one": ConfigurationAnswer})
 @click.argument("name")
 def show(app: App, name: str) -> int:
     """Show all parameters of a configuration.
@@ -78,7 +99,7 @@ def show(app: App, name: str) -> int:
         tables = open_tables(app.open_stores(), app.load_settings())
         conf = configurations.get(tables, conf_name.namespace, conf_name.key)
     if app.is_json:
-        echo_json({"name": conf_name.key, **configurations.build_values(conf)})
+        echo_json(build_answer(ConfigurationAnswer, conf, name=conf_name.key))
         return 0
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in configurations.build_values(conf).items():
@@ -92,7 +113,7 @@ def show(app: App, name: str) -> int:
 NEVER = ("growth_max", "outliers_factor", "unknown_max", "every_s")
 
 
-@command("set")
+@command("set", answers={"one": ConfigurationAnswer})
 @click.argument("name")
 @click.argument("values", nargs=-1, required=True, metavar="PARAMETER=VALUE…")
 def set_(app: App, name: str, values: tuple[str, ...]) -> int:
@@ -117,13 +138,13 @@ def set_(app: App, name: str, values: tuple[str, ...]) -> int:
         conf = configurations.build_configuration(dict(map(_parse_pair, values)), existing)
         configurations.save_configuration(tables, conf_name.namespace, conf_name.key, conf)
     if app.is_json:
-        echo_json({"name": conf_name.key, **configurations.build_values(conf)})
+        echo_json(build_answer(ConfigurationAnswer, conf, name=conf_name.key))
         return 0
     open_console().print(f"{escape(name)} saved. The next rebuild uses it.")
     return 0
 
 
-@command("remove")
+@command("remove", answers={"one": RemovedConfigurationAnswer})
 @click.argument("name")
 def remove(app: App, name: str) -> int:
     """Delete a configuration.
@@ -142,7 +163,7 @@ def remove(app: App, name: str) -> int:
             names = configurations.list_configurations(tables, conf_name.namespace)
             raise click.UsageError(format_unknown_name("configuration", conf_name.key, names))
     if app.is_json:
-        echo_json({"removed": conf_name.key})
+        echo_json(RemovedConfigurationAnswer(conf_name.key))
         return 0
     open_console().print(f"{escape(name)} deleted.")
     return 0

@@ -19,7 +19,6 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import redact_secrets
 
 if TYPE_CHECKING:
-    import msgspec
     from rich.console import Console
 
     from fonds.config import Settings
@@ -183,12 +182,13 @@ pipeline_option = click.option(
 
 
 def command(
-    name: str, *, answers: Mapping[str, type[msgspec.Struct]] | None = None
+    name: str, *, answers: Mapping[str, type] | None = None, output: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command of a function.
 
-    The function has the parameters App and its own options. `answers` are the structs that the
-    command writes with `--json`, by condition and number; see `json_answers`.
+    The function has the parameters App and its own options. `answers` are the types of objects that
+    the command writes with `--json`, by condition and number; see `json_answers`. `output` says what
+    a command writes that has no such answers.
     """
 
     def wrap(function: Callable[..., Any]) -> click.Command:
@@ -202,7 +202,7 @@ def command(
 
         called.__doc__ = function.__doc__
         click_command = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
-        click_command.answers = answers or {}
+        click_command.answers, click_command.output = answers or {}, output
         click_command.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
         return click_command
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -41,7 +43,20 @@ class CheckResult:
     warning: bool = False
 
 
-@command("doctor")
+class DoctorAnswer(msgspec.Struct, frozen=True):
+    """Result of all checks, and the settings."""
+
+    findings: Annotated[
+        Sequence[CheckResult],
+        Meta(description="results of the checks; one with `warning` passed, but could be better"),
+    ]
+    settings: Annotated[
+        Mapping[str, object], Meta(description="all settings in effect, without passwords")
+    ]
+    home: Annotated[str, Meta(description="folder of the library")]
+
+
+@command("doctor", answers={"one": DoctorAnswer})
 def doctor(app: App) -> int:
     """Check the installation and list the settings in effect.
 
@@ -60,7 +75,7 @@ def doctor(app: App) -> int:
         for name, value in settings.flatten().items()
     }
     if app.is_json:
-        echo_json({"findings": findings, "settings": values, "home": str(app.home)})
+        echo_json(DoctorAnswer(findings, values, str(app.home)))
     else:
         _print(findings, values)
     return 0 if all(finding.fine for finding in findings) else 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.acts import (
     FILES_MAX,
@@ -15,6 +17,7 @@ from fonds.cli.acts import (
     validate_note,
 )
 from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.json_answers import build_answer
 from fonds.cli.names import SuggestingChoice
 from fonds.isolation.process_identity import find_login_name
 from fonds.model.restrictions import EmbargoReason
@@ -27,7 +30,25 @@ if TYPE_CHECKING:
     from fonds.restrictions.embargo import EmbargoService
 
 
-@command("embargo")
+class HidingAnswer(msgspec.Struct, frozen=True):
+    """A file that would be hidden."""
+
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
+    title: Annotated[str | None, Meta(description="title of the document")]
+    captures: Annotated[int, Meta(description="number of captures that would be hidden")]
+    documents: Annotated[
+        Sequence[str], Meta(description="ids of the documents that would leave the index")
+    ]
+    collections: Annotated[Sequence[str], Meta(description="collections that the file would leave")]
+
+
+@command(
+    "embargo",
+    answers={
+        "one for each file, with --dry-run": HidingAnswer,
+        "one for each file that is hidden, or was shown again": EmbargoRow,
+    },
+)
 @click.argument("keys", nargs=-1, metavar="[SHA1]…")
 @click.option(
     "--until",
@@ -149,7 +170,7 @@ def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[Emba
             with record_act(stores.records, _describe_embargo_act(new_row)):
                 row = act.hide(new_row)
             if app.is_json:
-                echo_json(_build_json(row))
+                echo_json(row)
             else:
                 open_console().print(
                     f"{row.sha1hex} is hidden until {row.until:%Y-%m-%d %H:%M} UTC."
@@ -175,7 +196,7 @@ def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) ->
                 print_note(f"{sha1hex} is under no embargo")
                 code = 1
             elif app.is_json:
-                echo_json(_build_json(stores.records.get(EmbargoRow, [sha1hex])[0]))
+                echo_json(stores.records.get(EmbargoRow, [sha1hex])[0])
             else:
                 open_console().print(f"{sha1hex} is shown again.")
     return code
@@ -192,12 +213,7 @@ def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[
             document.article_title for document in stores.index.get(traces.documents).values()
         ]
         if app.is_json:
-            answer = {
-                "sha1hex": sha1hex,
-                "title": next(iter(titles), None),
-                "captures": traces.captures,
-            }
-            echo_json(answer | {"documents": traces.documents, "collections": traces.collections})
+            echo_json(build_answer(HidingAnswer, traces, title=next(iter(titles), None)))
             continue
         lines = [
             f"{sha1hex}  {next(iter(titles), None) or 'no title'}",
@@ -210,19 +226,6 @@ def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[
     return 0
 
 
-def _build_json(row: EmbargoRow) -> dict[str, object]:
-    return {
-        "sha1hex": row.sha1hex,
-        "reason_class": row.reason_class,
-        "note": row.note,
-        "until": row.until,
-        "made_by": row.made_by,
-        "row_created": row.row_created,
-        "lifting": row.lifting,
-        "ended": row.ended,
-    }
-
-
 def _list_embargoes(app: App) -> int:
     from fonds.restrictions.embargo import iter_active_embargoes
 
@@ -230,7 +233,7 @@ def _list_embargoes(app: App) -> int:
     for row in iter_active_embargoes(app.open_stores()):
         count += 1
         if app.is_json:
-            echo_json(_build_json(row))
+            echo_json(row)
             continue
         state = "  DUE: fonds run lifts it, or --lift" if row.until <= now else ""
         state = "  NOT LIFTED TO THE END: say --lift again" if row.lifting else state

@@ -73,7 +73,7 @@ class ExportCounts:
         return self.contents.count if self.search else self.rows
 
 
-@command("export")
+@command("export", output="rows in the format of --format; the manifest lists their columns")
 @click.argument("query", nargs=-1, metavar="[QUERY]")
 @click.option("--format", "form", type=SuggestingChoice("format", list(FORMS)), default="jsonl")
 @click.option(

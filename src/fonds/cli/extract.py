@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha1
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
+from msgspec import Meta
 
 from fonds.cli.context import App, command, echo_json
 from fonds.cli.inputs import check_warc_base, expand_names
@@ -23,9 +24,10 @@ from fonds.ingest.bulk.record_reading import (
     read_body,
 )
 from fonds.model.capture import Capture
-from fonds.model.disposition import DONE, Disposition, Verdict
+from fonds.model.disposition import DONE, Disposition, Reason, Verdict
 from fonds.model.entry import Entry
 from fonds.model.errors import FondsError
+from fonds.model.file import Kind
 from fonds.model.pdf import PdfText
 from fonds.model.story import ParsedPage
 from fonds.model.story_json import encode_story
@@ -33,7 +35,33 @@ from fonds.papers.article_result import ArticleResult
 from fonds.ports import Archive, Source
 
 
-@command("extract")
+class ExtractedBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What was extracted from one body."""
+
+    path: Annotated[
+        str, Meta(description="location of the body: path and offset, or member of a ZIP")
+    ]
+    sha1hex: Annotated[str | None, Meta(description="SHA-1 of the body; null without a body")]
+    kind: Annotated[
+        Kind | None,
+        Meta(description="pdf, story, jats or unread; null if Fonds does not store the type"),
+    ]
+    status: Annotated[Verdict, Meta(description="done, dropped or quarantined")]
+    reason: Annotated[Reason | None, Meta(description="reason of the status; see docs/reasons.md")]
+    detail: Annotated[str, Meta(description="details of the reason")]
+    url: Annotated[str, Meta(description="URL of the capture")]
+    pdf: Annotated[PdfText | msgspec.UnsetType, Meta(description="record of a PDF")] = msgspec.UNSET
+    story: Annotated[
+        Mapping[str, object] | msgspec.UnsetType,
+        Meta(description="record of a story, with story_id and extractor"),
+    ] = msgspec.UNSET
+    article: Annotated[
+        Mapping[str, object] | msgspec.UnsetType,
+        Meta(description="record of a JATS article, or its error"),
+    ] = msgspec.UNSET
+
+
+@command("extract", answers={"one for each body, in input order": ExtractedBody})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--warc-base", metavar="DIR|URL", help="Folder of the WARCs named by a CDX.")
 @click.option(
@@ -71,7 +99,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
             for line in _iter_ordered(
                 source, archive, steps, settings.work.children or count_cores()
             ):
-                failed = failed or line["status"] == Verdict.QUARANTINED
+                failed = failed or line.status == Verdict.QUARANTINED
                 echo_json(line)
         finally:
             readers.close()
@@ -80,12 +108,12 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
 
 def _iter_ordered(
     source: Source, archive: Archive, steps: Mapping[str, StepFunction], workers: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ExtractedBody]:
     """Yield the lines of all captures in their order in the input.
 
     Several captures are read concurrently; at most about four per worker wait in memory.
     """
-    waiting: deque[Future[dict[str, Any]]] = deque()
+    waiting: deque[Future[ExtractedBody]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for row in source.iter_inputs():
             for entry in source.iter_entries(row):
@@ -99,14 +127,14 @@ def _iter_ordered(
 
 def _build_line(
     capture: Capture, archive: Archive, steps: Mapping[str, StepFunction]
-) -> dict[str, Any]:
+) -> ExtractedBody:
     record = identify(steps, capture)
     if record.file is None:
-        return _build_report(record, record.ending, {"sha1hex": _hash_body(archive, capture)})
+        return _build_answer(record, record.ending, _hash_body(archive, capture))
     if record.ending != DONE:
-        return _build_report(record, record.ending, {})
+        return _build_answer(record, record.ending)
     result = read_body(steps, record, record.file)
-    return _build_report(record, result.ended, _build_fields(result.output))
+    return _build_answer(record, result.ended, **_build_fields(result.output))
 
 
 def _hash_body(archive: Archive, capture: Capture) -> str | None:
@@ -124,7 +152,7 @@ def _hash_body(archive: Archive, capture: Capture) -> str | None:
 def _build_fields(output: StepOutput | None) -> dict[str, Any]:
     match output:
         case PdfText():
-            return {"pdf": msgspec.to_builtins(output)}
+            return {"pdf": output}
         case ParsedPage():
             story = encode_story(output.story, html=True)
             return {"story": story | {"story_id": output.story_id, "extractor": output.extractor}}
@@ -139,17 +167,17 @@ def _build_fields(output: StepOutput | None) -> dict[str, Any]:
     return {}
 
 
-def _build_report(
-    record: RecordState, ending: Disposition, fields: dict[str, Any]
-) -> dict[str, Any]:
+def _build_answer(
+    record: RecordState, ending: Disposition, sha1hex: str | None = None, **fields: Any
+) -> ExtractedBody:
     file = record.file
-    return {
-        "path": str(record.capture.place),
-        "sha1hex": file.sha1 if file else None,
-        "kind": file.kind if file else None,
-        "status": ending.verdict,
-        "reason": ending.reason,
-        "detail": ending.detail,
-        "url": record.capture.url,
+    return ExtractedBody(
+        path=str(record.capture.place),
+        sha1hex=file.sha1 if file else sha1hex,
+        kind=file.kind if file else None,
+        status=ending.verdict,
+        reason=ending.reason,
+        detail=ending.detail,
+        url=record.capture.url,
         **fields,
-    }
+    )

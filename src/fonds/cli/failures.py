@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 
@@ -16,7 +18,7 @@ from fonds.cli.context import App, command, echo_json, open_console, pipeline_op
 from fonds.cli.inputs import resolve_paths
 from fonds.cli.live_view import format_time
 from fonds.cli.names import SuggestingChoice
-from fonds.cli.pipeline_run import run_and_report
+from fonds.cli.pipeline_run import RetriedAnswer, run_and_report
 from fonds.config import Settings
 from fonds.failures.decisions import (
     NOTE_MAX_CHARS,
@@ -30,14 +32,57 @@ from fonds.failures.decisions import (
 )
 from fonds.failures.entries import FailureList, FailureQuery, list_failed_entries, list_failures
 from fonds.failures.groups import FailureGroup
-from fonds.failures.refusals import count_refused, list_refused_entries
+from fonds.failures.refusals import RefusedGroup, count_refused, list_refused_entries
 from fonds.failures.retries import RetryGroup
 from fonds.model.disposition import Reason
 from fonds.model.message import Subscription
-from fonds.model.rows import EntryRow, FailureNoteRow
+from fonds.model.rows import EntryRow, FailureNoteRow, InputRow
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Records, Stores
 from fonds.stores.home_lock import HomeLock
+
+
+class UnreadInputAnswer(msgspec.Struct, frozen=True):
+    """An input that was not read to its end."""
+
+    input: Annotated[InputRow, Meta(description="the input, with its error")]
+
+
+class ReasonCountAnswer(msgspec.Struct, frozen=True):
+    """Number of records with a reason that have no failure each."""
+
+    reason: Annotated[str, Meta(description="reason; see docs/reasons.md")]
+    count: Annotated[int, Meta(description="number of records")]
+    counted_at: Annotated[
+        str | msgspec.UnsetType,
+        Meta(description="`source` if a source counted them without a row for each"),
+    ] = msgspec.UNSET
+
+
+class RetryGroupAnswer(msgspec.Struct, frozen=True):
+    """Messages that wait for their next attempt."""
+
+    retries: Annotated[
+        RetryGroup, Meta(description="the messages; `first` is the one that is due first")
+    ]
+
+
+class SettledNoteAnswer(msgspec.Struct, frozen=True):
+    """A note on a group that has no failures left."""
+
+    settled: Annotated[FailureNoteRow, Meta(description="the note")]
+
+
+class NotedAnswer(msgspec.Struct, frozen=True):
+    """Result of `failures note`."""
+
+    noted: Annotated[FailureNoteRow | None, Meta(description="the note; null if it was cleared")]
+
+
+class AcceptedAnswer(msgspec.Struct, frozen=True):
+    """Result of `failures accept`."""
+
+    accepted: Annotated[int, Meta(description="number of messages accepted as final")]
 
 
 def set_group_note(
@@ -72,7 +117,7 @@ def set_group_note(
         except ValueError as error:
             raise click.UsageError(str(error)) from error
     if app.is_json:
-        echo_json({"noted": row})
+        echo_json(NotedAnswer(row))
     else:
         description = format_note(row) if row else "note cleared"
         open_console().print(f"group {query.group}: {description}", markup=False)
@@ -97,7 +142,21 @@ DETAIL_CHARS = 200
 NOTE = "note"
 
 
-@command("failures")
+@command(
+    "failures",
+    answers={
+        "one for each group, largest first": FailureGroup,
+        "one for each reason that sources counted, and for what was accepted": ReasonCountAnswer,
+        "one for each input that was not read to its end": UnreadInputAnswer,
+        "one for each pipeline, step and reason of messages that are retried": RetryGroupAnswer,
+        "one for each note on a group without failures": SettledNoteAnswer,
+        "one for each reason and type, with --refused": RefusedGroup,
+        "one for each failure or refused record, with --list": EntryRow,
+        "one, of `failures note`": NotedAnswer,
+        "one, of `failures accept`": AcceptedAnswer,
+        "one, of `failures retry`": RetriedAnswer,
+    },
+)
 @click.argument(
     "action", required=False, type=SuggestingChoice("action", [*map(str, FailureAct), NOTE])
 )
@@ -246,13 +305,13 @@ def _echo_groups(failures: FailureList) -> None:
     for group in failures.groups:
         echo_json(group)
     for name, count in failures.counted.items():
-        echo_json({"reason": name, "count": count, "counted_at": "source"})
+        echo_json(ReasonCountAnswer(name, count, "source"))
     for row in failures.inputs:
-        echo_json({"input": row})
+        echo_json(UnreadInputAnswer(row))
     if failures.accepted:
-        echo_json({"reason": str(Reason.ACCEPTED), "count": failures.accepted})
+        echo_json(ReasonCountAnswer(str(Reason.ACCEPTED), failures.accepted))
     for retries in failures.retries:
-        echo_json({"retries": retries})
+        echo_json(RetryGroupAnswer(retries))
     _print_group_total(failures)
     _print_shown_count(
         len(failures.inputs), failures.inputs_total, "inputs that were not read to the end"
@@ -263,7 +322,7 @@ def _print_settled_notes(app: App, records: Records) -> None:
     """Print the notes on groups that have no failures left."""
     for row in list_settled_notes(records):
         if app.is_json:
-            echo_json({"settled": row})
+            echo_json(SettledNoteAnswer(row))
         else:
             description = f"{row.failure_group} ({row.reason} at {row.step}): {format_note(row)}"
             open_console().print(f"Note without failures: {description}", markup=False)
@@ -356,7 +415,7 @@ def _print_refused(
         _print_shown_count(len(groups), len(refusals.groups), "groups; --limit shows more")
     for name, count in refusals.counted.items():
         if app.is_json:
-            echo_json({"reason": name, "count": count, "counted_at": "source"})
+            echo_json(ReasonCountAnswer(name, count, "source"))
         else:
             print_note(f"{count:,} {name} more, counted by sources without a row for each")
     if not (refusals.groups or refusals.counted or app.is_json):
@@ -442,7 +501,7 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
     with record_act(stores.records, _build_command("accept", query)):
         count = accept(stores, readers, query, now, note)
     if app.is_json:
-        echo_json({"accepted": count})
+        echo_json(AcceptedAnswer(count))
     elif count:
         open_console().print(
             f"{count:,} {'message' if count == 1 else 'messages'} accepted as final."

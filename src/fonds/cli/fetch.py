@@ -33,7 +33,13 @@ NOTHING_TO_FETCH = (
 )
 
 
-@command("fetch")
+@command(
+    "fetch",
+    answers={
+        "one, when the work is done": pipeline_run.RunAnswer,
+        "one, with --enter-only": pipeline_run.EnteredAnswer,
+    },
+)
 @click.argument("urls", nargs=-1, metavar="[URL…|-]")
 @click.option(
     "--from",

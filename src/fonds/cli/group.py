@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.collection_arguments import convert_usage_errors, require_collection
 from fonds.cli.context import App, command, echo_json, open_console
 from fonds.cli.table_options import workers_option
+from fonds.grouping.rebuild.result import RebuildResult
 from fonds.model.encoding import pluralize
 from fonds.wiring.collections import count_rebuild_threads, create_collector, open_changes
 
@@ -22,7 +25,18 @@ if TYPE_CHECKING:
 REPORT_EVERY_S = 2.0
 
 
-@command("group")
+class RebuildAnswer(msgspec.Struct, frozen=True):
+    """A collection whose clusters were rebuilt."""
+
+    collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
+    conf: Annotated[str, Meta(description="name of the configuration")]
+    rebuilt: Annotated[
+        RebuildResult,
+        Meta(description="the new clustering; `caught_up` documents came during the rebuild"),
+    ]
+
+
+@command("group", answers={"one": RebuildAnswer})
 @click.argument("name", metavar="COLLECTION")
 @click.option(
     "--conf",
@@ -70,7 +84,7 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
             passes=passes,
         )
     if app.is_json:
-        echo_json({"collection": str(collection.name), "conf": conf, "rebuilt": result})
+        echo_json(RebuildAnswer(str(collection.name), conf, result))
         return 0
     open_console().print(
         (

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli import pipeline_run
 from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
@@ -33,6 +35,19 @@ if TYPE_CHECKING:
 
 URLS_MAX = 5
 NOTHING_NEW_MESSAGE = "Nothing found: these lists contain no new links."
+
+
+class ListPreview(msgspec.Struct, frozen=True):
+    """Links of a list that would enter."""
+
+    input: Annotated[str, Meta(description="path or URL of the list")]
+    links: Annotated[int, Meta(description="number of links that would enter")]
+    others: Annotated[
+        Mapping[str, int], Meta(description="number of links that would not enter, by reason")
+    ]
+    error: Annotated[str | None, Meta(description="why the list cannot be read to the end")]
+    known: Annotated[bool, Meta(description="whether an earlier run ingested the list")]
+    first: Annotated[Sequence[str], Meta(description="the first links that would enter")]
 
 
 def ingest_links(
@@ -115,8 +130,7 @@ def _preview_list(
     app: App, row: InputRow, urls: list[str], tally: Counter[str], *, is_known: bool
 ) -> None:
     if app.is_json:
-        preview = {"input": row.path, "links": len(urls), "others": tally, "error": row.error}
-        echo_json({**preview, "known": is_known, "first": urls[:URLS_MAX]})
+        echo_json(ListPreview(row.path, len(urls), tally, row.error, is_known, urls[:URLS_MAX]))
         return
     other_counts = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
     summary = (
@@ -129,7 +143,14 @@ def _preview_list(
         open_console().print(f"  {url}", markup=False)
 
 
-@command("ingest")
+@command(
+    "ingest",
+    answers={
+        "one, when the work is done": pipeline_run.RunAnswer,
+        "one, with --enter-only": pipeline_run.EnteredAnswer,
+        "one for each list, with --dry-run": ListPreview,
+    },
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--warc-base", metavar="DIR|URL", help="Folder of the WARCs named by a CDX.")
 @click.option(

@@ -1,29 +1,32 @@
-"""JSON answers of commands: structs that are both encoded and described in docs/json.md.
+"""JSON answers of commands: types that are both encoded and described in docs/json.md.
 
 A command names its answers: `@command("list", answers={"one for each key": KeyAnswer})`. The key
-of the mapping says when a command writes such an answer, and how many.
+of the mapping says when a command writes such an answer, and how many. An answer is a struct, or
+the dataclass of a subject or row. Each field is annotated with its meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
 import msgspec
 
-from fonds.cli.names import SuggestingCommand
+from fonds.cli.names import CommandGroup, SuggestingCommand
 
+AnswerT = TypeVar("AnswerT")
 JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "integer": (int,),
     "number": (int, float),
     "time": (datetime,),
-    "text": (str, StrEnum, date),
+    "date": (date,),
+    "text": (str, StrEnum),
     "object": (Mapping,),
     "list": (Sequence,),
 }
@@ -35,6 +38,8 @@ class FieldDescription:
     """Description of a field.
 
     `type` is one of JSON_TYPES. `is_always` is False for a field that is omitted when it is empty.
+    `members` are the fields of the object in this field, or of each object in it. `table` is set if
+    these objects are rows.
     """
 
     name: str
@@ -42,6 +47,8 @@ class FieldDescription:
     meaning: str
     is_nullable: bool = False
     is_always: bool = True
+    members: Sequence[str] = ()
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +59,46 @@ class AnswerDescription:
     fields: Sequence[FieldDescription]
 
 
-def describe_answer(condition: str, kind: type[msgspec.Struct]) -> AnswerDescription:
-    """Describe a struct from its annotations. Raises ValueError for a field without a description."""
+def define_answer(
+    name: str, /, *parts: type, omit: Collection[str] = (), **more: Any
+) -> type[msgspec.Struct]:
+    """Define an answer that has the fields of other types, and more.
+
+    `parts` are structs or dataclasses with annotated fields. `omit` names fields to leave out. `more`
+    are the annotated types of further fields.
+    """
+    hints, names_in_json = dict[str, Any](), dict[str, str]()
+    for part in parts:
+        part_hints = get_type_hints(part, include_extras=True)
+        for field_name, json_name in _name_fields(part).items():
+            if field_name not in omit:
+                hints[field_name], names_in_json[field_name] = part_hints[field_name], json_name
+    members: list[Any] = [
+        (key, hint, msgspec.UNSET)
+        if msgspec.UnsetType in get_args(_strip_meaning(hint))
+        else (key, hint)
+        for key, hint in {**hints, **more}.items()
+    ]
+    return msgspec.defstruct(name, members, kw_only=True, frozen=True, rename=names_in_json)
+
+
+def build_answer(kind: type[AnswerT], source: object, **values: Any) -> AnswerT:
+    """Build an answer from the attributes of an object; `values` are its other fields."""
+    taken = {
+        name: getattr(source, name)
+        for name in _name_fields(kind)
+        if name not in values and hasattr(source, name)
+    }
+    return kind(**taken, **values)
+
+
+def describe_answer(condition: str, kind: type) -> AnswerDescription:
+    """Describe an answer from its annotations. Raises ValueError for a field without a meaning."""
     hints = get_type_hints(kind, include_extras=True)
-    fields = msgspec.structs.fields(kind)
+    names = _name_fields(kind)
     return AnswerDescription(
-        condition, tuple(_describe_field(field.encode_name, hints[field.name]) for field in fields)
+        condition,
+        tuple(_describe_field(json_name, hints[name]) for name, json_name in names.items()),
     )
 
 
@@ -68,17 +109,42 @@ def list_answers(root: click.Group) -> dict[str, list[AnswerDescription]]:
             describe_answer(condition, kind) for condition, kind in command.answers.items()
         ]
         for command_name, command in iter_commands(root)
-        if isinstance(command, SuggestingCommand) and command.answers
+        if isinstance(command, SuggestingCommand | CommandGroup) and command.answers
     }
+
+
+def list_other_outputs(root: click.Group) -> dict[str, str]:
+    """Return the output of each command that writes no JSON object with fixed fields."""
+    return {
+        command_name: command.output
+        for command_name, command in iter_commands(root)
+        if isinstance(command, SuggestingCommand) and command.output
+    }
+
+
+def list_answer_types(root: click.Group) -> list[type]:
+    """Return the types of all answers, each once."""
+    kinds = (
+        kind
+        for _, command in iter_commands(root)
+        if isinstance(command, SuggestingCommand | CommandGroup)
+        for kind in command.answers.values()
+    )
+    return list(dict.fromkeys(kinds))
 
 
 def iter_commands(
     root: click.Command, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, click.Command]]:
-    """Iterate over the commands of a group and its subgroups, with their names."""
+    """Iterate over the commands of a group and its subgroups, with their names.
+
+    A group is included if it has answers of its own.
+    """
     if not isinstance(root, click.Group):
         yield " ".join(path), root
         return
+    if isinstance(root, CommandGroup) and root.answers:
+        yield " ".join(path), root
     context = click.Context(root)
     for name in root.list_commands(context):
         command = root.get_command(context, name)
@@ -86,17 +152,57 @@ def iter_commands(
             yield from iter_commands(command, (*path, name))
 
 
+def _name_fields(kind: type) -> dict[str, str]:
+    """Return the names of the fields of a struct or dataclass, with their names in JSON."""
+    if issubclass(kind, msgspec.Struct):
+        return {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
+    if not is_dataclass(kind):
+        raise ValueError(f"{kind.__name__} is neither a struct nor a dataclass")
+    return {field.name: field.name for field in fields(kind)}
+
+
 def _describe_field(name: str, hint: Any) -> FieldDescription:
     metas = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, msgspec.Meta)]
     meaning = next((meta.description for meta in metas if meta.description), None)
     if meaning is None:
         raise ValueError(f"{name} has no description: annotate it with msgspec.Meta(description=…)")
-    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    plain = _strip_meaning(hint)
     is_nullable = NoneType in get_args(plain)
     is_always = msgspec.UnsetType not in get_args(plain)
     members = [plain] if is_always and not is_nullable else get_args(plain)
     (kind,) = [member for member in members if member not in (NoneType, msgspec.UnsetType)]
-    return FieldDescription(name, name_json_type(kind), meaning, is_nullable, is_always)
+    item = find_object_type(kind)
+    return FieldDescription(
+        name,
+        name_json_type(kind),
+        meaning,
+        is_nullable,
+        is_always,
+        () if item is None else tuple(_name_fields(item).values()),
+        getattr(item, "TABLE", None),
+    )
+
+
+def find_object_type(hint: Any) -> type | None:
+    """Return the struct or dataclass that a hint is, or is a list or mapping of."""
+    plain = _strip_meaning(hint)
+    if get_origin(plain) is None:
+        is_object = isinstance(plain, type) and (
+            is_dataclass(plain) or issubclass(plain, msgspec.Struct)
+        )
+        return plain if is_object else None
+    arguments = [item for item in get_args(plain) if item not in (NoneType, msgspec.UnsetType, ...)]
+    is_union = get_origin(plain) in (Union, UnionType)
+    # Of a mapping, the values count.
+    return (
+        find_object_type(arguments[-1])
+        if arguments and (not is_union or len(arguments) == 1)
+        else None
+    )
+
+
+def _strip_meaning(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def name_json_type(kind: Any) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.context import App, echo_json, open_console
 from fonds.cli.names import SuggestingChoice
@@ -57,13 +59,30 @@ def build_source_options(
     return SourceOptions(kind, title, folder, settings.collection, flags["pipeline"], flags["tls"])
 
 
+class AddedSource(msgspec.Struct, frozen=True):
+    """A new source."""
+
+    source_id: str
+    url: str
+
+
+class AddedSourcesAnswer(msgspec.Struct, frozen=True):
+    """Sources that were added."""
+
+    added: Annotated[Sequence[AddedSource], Meta(description="the new sources")]
+    known: Annotated[int, Meta(description="number of sources that were followed before")]
+    refused: Annotated[
+        Mapping[str, str], Meta(description="why other entries are no sources, by URL")
+    ]
+
+
 def report_added(
     app: App, new_rows: list[SourceRow], known_count: int, refused: Mapping[str, str]
 ) -> None:
     """Print the new sources, the number of known ones, and the refused ones with reasons."""
     if app.is_json:
-        ids = [{"source_id": row.source_id, "url": row.url} for row in new_rows]
-        echo_json({"added": ids, "known": known_count, "refused": refused})
+        added = [AddedSource(row.source_id, row.url) for row in new_rows]
+        echo_json(AddedSourcesAnswer(added, known_count, refused))
         return
     screen = open_console()
     for row in new_rows:

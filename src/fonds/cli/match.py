@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
-from fonds.bulk.tallies import ExampleCounts, build_json, sum_tallies
+from fonds.bulk.tallies import ExampleCounts, TallyReport, build_report, sum_tallies
 from fonds.cli.catalog import open_catalog
 from fonds.cli.context import (
     App,
@@ -21,6 +22,7 @@ from fonds.cli.context import (
     print_note,
 )
 from fonds.cli.inputs import open_named_file
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import CommandGroup
 from fonds.cli.table_options import engine_option, workers_option
 from fonds.model.errors import ConfigurationError, cause_of
@@ -29,6 +31,7 @@ from fonds.papers.bibliography.identifiers import find_doi_in_text
 from fonds.papers.bibliography.reference_parser import parse_reference
 from fonds.papers.bulk_match import PAPERS, REFERENCES
 from fonds.papers.catalog.lookup import find
+from fonds.papers.catalog.match import Match
 from fonds.papers.catalog.match_query import build_citation_query
 from fonds.stores.home_lock import HomeLock
 
@@ -61,7 +64,26 @@ def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int
 match.params += build_global_options()
 
 
-@command("papers")
+class MatchSubject(msgspec.Struct, frozen=True):
+    """What was matched with the catalogue."""
+
+    what: Annotated[str, Meta(description="papers or references")]
+
+
+class PrintedReference(msgspec.Struct, frozen=True):
+    """A printed reference."""
+
+    reference: Annotated[str, Meta(description="the line")]
+
+
+BulkMatchAnswer = define_answer("BulkMatchAnswer", MatchSubject, TallyReport)
+"""Result of matching all papers or references."""
+
+MatchedReference = define_answer("MatchedReference", PrintedReference, Match)
+"""A line with its match."""
+
+
+@command("papers", answers={"one": BulkMatchAnswer})
 @engine_option
 @workers_option
 def match_papers(app: App, engine: str, workers: int) -> int:
@@ -75,7 +97,7 @@ def match_papers(app: App, engine: str, workers: int) -> int:
     return _run(app, PAPERS, engine, workers)
 
 
-@command("references")
+@command("references", answers={"one": BulkMatchAnswer})
 @engine_option
 @workers_option
 def match_references(app: App, engine: str, workers: int) -> int:
@@ -87,7 +109,7 @@ def match_references(app: App, engine: str, workers: int) -> int:
     return _run(app, REFERENCES, engine, workers)
 
 
-@command("strings")
+@command("strings", answers={"one for each line": MatchedReference})
 @click.argument("file", metavar="FILE|URL|-")
 def match_strings(app: App, file: str) -> int:
     """Match printed references, one per line.
@@ -103,11 +125,11 @@ def match_strings(app: App, file: str) -> int:
         for line in _iter_lines(str(path)):
             citation = parse_reference(line[:STRING_MAX_CHARS])
             result = find(opened_catalog, build_citation_query(citation))
-            echo_json({"reference": line, **msgspec.to_builtins(result)})
+            echo_json(build_answer(MatchedReference, result, reference=line))
     return 0
 
 
-@command("citations")
+@command("citations", answers={"one for each reference": CitationRow})
 @click.option("--doi", metavar="DOI", help="Only references to this DOI.")
 def write_citations(app: App, doi: str | None) -> int:
     """Print who cites whom, as one JSON line per reference.
@@ -156,7 +178,7 @@ def _run(app: App, subject: str, engine: str, workers: int) -> int:
 def _print_result(app: App, subject: str, tallies: ExampleCounts) -> None:
     counts: Mapping[str, int] = tallies.counts
     if app.is_json:
-        echo_json({"what": subject, **build_json(tallies)})
+        echo_json(build_answer(BulkMatchAnswer, build_report(tallies), what=subject))
         return
     screen = open_console()
     screen.print(f"{sum(counts.values()):,} {subject} compared with the catalogue.")

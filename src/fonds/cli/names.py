@@ -6,14 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fonds.model.suggestions import find_nearest_name, format_unknown_name
-
-if TYPE_CHECKING:
-    import msgspec
 
 
 class Day(click.DateTime):
@@ -54,10 +51,12 @@ class SuggestingChoice(click.Choice[str]):
 class SuggestingCommand(click.Command):
     """A command whose error for an unknown option explains `--`.
 
-    `answers`: the structs it writes with `--json`, by condition.
+    `answers`: the types of objects that it writes with `--json`, by condition.
+    `output`: what it writes instead, if it writes no objects with fixed fields.
     """
 
-    answers: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})
+    answers: Mapping[str, type] = MappingProxyType({})
+    output: str = ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse arguments. Raises click.UsageError with a hint for an unknown option.
@@ -84,7 +83,10 @@ class CommandGroup(click.Group):
     it, the group has the commands that were added.
     `default_command`: the command used if the first word contains a slash, as names of collections do,
     or resembles no command.
+    `answers`: the types of objects that the group itself writes with `--json`, by condition.
     """
+
+    answers: Mapping[str, type] = MappingProxyType({})
 
     def __init__(
         self,

@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.context import SPOOL, App, echo_json, open_console, print_note
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.process import check_limits, handle_stop_signals
 from fonds.cli.progress import ProgressBar, print_retries, print_summary
 from fonds.cli.worker_processes import WorkerProcesses
 from fonds.config import Settings
 from fonds.failures.accounting.tallies import (
+    OutcomeTally,
     add_tallies,
-    build_summary,
     count_entries,
     count_given_entries,
 )
@@ -40,6 +44,43 @@ DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
 RETRIES_MAX = 10
 EXIT_INTERRUPTED = 130
+
+
+RunAnswer = define_answer(
+    "RunAnswer",
+    OutcomeTally,
+    seconds=Annotated[float, Meta(description="duration in seconds")],
+    known=Annotated[int, Meta(description="records that earlier runs ingested")],
+    processes=Annotated[int, Meta(description="number of processes")],
+    read_later=Annotated[
+        int, Meta(description="failures that ended because a later read succeeded")
+    ],
+    still_failing=Annotated[
+        int, Meta(description="entries of `in` that failed in an earlier run and still fail")
+    ],
+    retries=Annotated[
+        Sequence[Retry], Meta(description="the first messages that wait for their next attempt")
+    ],
+)
+"""Summary of a run."""
+
+RetriedAnswer = define_answer(
+    "RetriedAnswer",
+    RunAnswer,
+    retried=Annotated[int, Meta(description="messages and inputs that were retried")],
+)
+"""Summary of a run that retries failures."""
+
+
+class EnteredAnswer(msgspec.Struct, frozen=True):
+    """Summary of an intake without processing."""
+
+    entered: Annotated[int, Meta(description="number of records that entered")]
+    inputs: Annotated[int, Meta(description="number of inputs that were read")]
+    known: Annotated[int, Meta(description="records that earlier runs ingested")]
+    read_later: Annotated[
+        int, Meta(description="failures that ended because a later read succeeded")
+    ]
 
 
 @dataclass(slots=True)
@@ -137,13 +178,21 @@ def run_and_report(
     retries = _find_retries(stores.records, settings.pipeline, urls) if result.pending else []
     seconds = time.monotonic() - started
     if app.is_json:
-        summary = build_summary(tally, seconds, counts.known_count, result.processes)
-        retry_counts = {} if retried is None else {"retried": retried.count}
-        unread = {
-            "read_later": result.read_later,
-            "still_failing": len(counts.still_failing),
-        }
-        echo_json(summary | retry_counts | unread | {"retries": retries})
+        answer = build_answer(
+            RunAnswer,
+            tally,
+            seconds=round(seconds, 3),
+            known=counts.known_count,
+            processes=result.processes,
+            read_later=result.read_later,
+            still_failing=len(counts.still_failing),
+            retries=retries,
+        )
+        echo_json(
+            answer
+            if retried is None
+            else build_answer(RetriedAnswer, answer, retried=retried.count)
+        )
     else:
         end_state = (result.pending, result.is_interrupted, empty_message)
         count = None if retried is None else retried.count
@@ -212,8 +261,10 @@ def run_intake_only(
     read_later = intake.end_failures(counts)
     close_stores(stores)
     if app.is_json:
-        summary = {"entered": counts.entries, "inputs": len(counts.input_ids)}
-        echo_json({**summary, "known": counts.known_count, "read_later": read_later})
+        answer = EnteredAnswer(
+            counts.entries, len(counts.input_ids), counts.known_count, read_later
+        )
+        echo_json(answer)
     else:
         report_read_later(read_later)
         open_console().print(

@@ -33,7 +33,8 @@ class PipelineAnswer(msgspec.Struct, frozen=True):
     chosen: Annotated[bool, Meta(description="whether this library uses it")]
     entry: Annotated[str, Meta(description="topic that receives entries")]
     stages: Annotated[
-        Sequence[StageAnswer], Meta(description="stages with stage, reads, writes and omits")
+        Sequence[StageAnswer],
+        Meta(description="stages with the topics they read and write, and the payloads they omit"),
     ]
 
 

@@ -47,7 +47,7 @@ class BacklogAnswer(msgspec.Struct, frozen=True):
 
     subscription: Annotated[str, Meta(description="name of the subscription")]
     topic: Annotated[str, Meta(description="topic it reads")]
-    depth: Annotated[Depth, Meta(description="ready, in_hand, delayed, quarantined")]
+    depth: Annotated[Depth, Meta(description="number of messages by state")]
 
 
 class MessageAnswer(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class TopicAnswer(msgspec.Struct, frozen=True):
 
     name: Annotated[str, Meta(description="step that reads the topic")]
     topic: Annotated[str, Meta(description="name of the topic")]
-    traits: Annotated[TopicTraits, Meta(description="partitions, compression, compaction and more")]
+    traits: Annotated[TopicTraits, Meta(description="how messages are stored")]
     pipeline: Annotated[str, Meta(description="selector; empty if none")]
     schema: Annotated[str | None, Meta(description="name of the payload's JSON Schema")]
 

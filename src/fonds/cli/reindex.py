@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fonds.audit.repair.reindex import ReindexResult
 from fonds.audit.repair.reindex import reindex as work_through
 from fonds.cli.context import App, command, echo_json, open_console
+from fonds.cli.json_answers import build_answer
 from fonds.config import Settings
 from fonds.derivatives.kinds import count_expected
 from fonds.model.encoding import pluralize
@@ -21,7 +25,16 @@ from fonds.stores.home_lock import HomeLock
 TEXTLESS_NAMES_MAX = 5
 
 
-@command("reindex")
+class ReindexAnswer(msgspec.Struct, frozen=True):
+    """Result of rebuilding the index."""
+
+    indexed: Annotated[int, Meta(description="number of documents in the index")]
+    removed: Annotated[int, Meta(description="number of documents removed from the index")]
+    remade: Annotated[int, Meta(description="number of derived rows that were rebuilt")]
+    seconds: Annotated[float, Meta(description="duration in seconds")]
+
+
+@command("reindex", answers={"one": ReindexAnswer})
 def reindex(app: App) -> int:
     """Rebuild the full-text index from the stored records and texts.
 
@@ -48,9 +61,7 @@ def reindex(app: App) -> int:
     seconds = time.monotonic() - started
     _report_textless(result)
     if app.is_json:
-        rounded = round(seconds, 3)
-        summary = {"indexed": result.indexed, "removed": result.removed, "remade": result.remade}
-        echo_json({**summary, "seconds": rounded})
+        echo_json(build_answer(ReindexAnswer, result, seconds=round(seconds, 3)))
     else:
         open_console().print(
             f"{pluralize(result.indexed, 'document')} in the index, "

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 
-from fonds.audit.audit import AuditResult, build_json, run_audit
+from fonds.audit.audit import AuditReport, AuditResult, build_report, run_audit
 from fonds.audit.fault import AuditCheck, AuditFault, RepairAct
 from fonds.audit.repair.context import RepairContext
 from fonds.audit.repair.derivatives import rebuild_derivatives
@@ -27,6 +28,7 @@ from fonds.cli.context import (
     open_console,
     pipeline_option,
 )
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.pipeline_run import EXIT_INTERRUPTED, exit_immediately, run_to_end
 from fonds.cli.reindex import rebuild_index
 from fonds.config import Settings
@@ -59,7 +61,28 @@ ACT_LABELS = {
 }
 
 
-@command("repair")
+RepairAnswer = define_answer(
+    "RepairAnswer",
+    AuditReport,
+    acts=Annotated[int, Meta(description="number of repairs made")],
+    lost=Annotated[Sequence[str], Meta(description="what could not be restored")],
+)
+"""Report after a repair."""
+
+RepairPlanAnswer = define_answer(
+    "RepairPlanAnswer",
+    AuditReport,
+    would=Annotated[
+        Mapping[str, int],
+        Meta(description="number of repairs to make, by kind; `none` for what is beyond repair"),
+    ],
+)
+"""Report before a repair."""
+
+
+@command(
+    "repair", answers={"one, with --yes": RepairAnswer, "one, without --yes": RepairPlanAnswer}
+)
 @click.option("--yes", is_flag=True, help="Make the repairs; without it, only show them.")
 @click.option(
     "--deep", is_flag=True, help="First read and hash everything, as `fonds audit --deep` does."
@@ -102,13 +125,8 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     if result is None:
         return EXIT_INTERRUPTED
     if app.is_json:
-        echo_json(
-            {
-                **build_json(result),
-                "acts": repair_run.done,
-                "lost": sorted(repair_run.lost.values()),
-            }
-        )
+        report, lost = build_report(result), sorted(repair_run.lost.values())
+        echo_json(build_answer(RepairAnswer, report, acts=repair_run.done, lost=lost))
         return 0 if result.is_balanced else 1
     screen = open_console()
     print_audit(screen, result)
@@ -130,7 +148,7 @@ def _plan_repair(
         result = run_audit(stores, pipelines, plan.add, find_changes(stores, settings))
         if app.is_json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
-            echo_json({**build_json(result), "would": acts})
+            echo_json(build_answer(RepairPlanAnswer, build_report(result), would=acts))
         else:
             _print_plan(app, open_console(), plan, result)
     return 0 if result.is_balanced else 1

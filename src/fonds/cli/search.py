@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
 from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import DAY
 from fonds.cli.search_options import build_request, format_options, search_options
 from fonds.grouping.tables import Tables
@@ -39,11 +42,12 @@ from fonds.search.as_of import (
 from fonds.search.direct_hits import DirectHit
 from fonds.search.earlier_versions import earlier_note
 from fonds.search.facets import ThemeCounts
-from fonds.search.fields import read_labelled_values
+from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
 from fonds.search.query.parser import has_all_versions
 from fonds.search.request import FILTERS, SearchRequest
 from fonds.search.run_search import needs_stores, resolve_query, run_search
 from fonds.search.unread_files import describe_unread
+from fonds.search.verification import ChangedDocument
 from fonds.wiring.stores import match_documents
 
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
@@ -52,7 +56,85 @@ CONTEXT_BEFORE_CHARS, POINTED = 30, 60
 EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes something in"
 
 
-@command("search")
+class DirectAnswer(msgspec.Struct, frozen=True):
+    """A file that the query names."""
+
+    direct: Annotated[
+        DirectHit,
+        Meta(description="the file; `named` is how the query names it: url, sha1, …"),
+    ]
+
+
+SearchAnswer = define_answer(
+    "SearchAnswer",
+    SearchHit,
+    omit=("snippet_marks", "themes", "near_duplicate_of", "alike"),
+    match=Annotated[
+        MatchMode,
+        Meta(description="exact: all words match; best: any of the words match"),
+    ],
+    generation=Annotated[
+        str | None,
+        Meta(description="generation of the index, the same for all results; null if unknown"),
+    ],
+)
+"""A result of a search."""
+
+
+class EarlierAnswer(msgspec.Struct, frozen=True):
+    """Stories that match in an earlier version."""
+
+    earlier: Annotated[
+        EarlierVersionHits,
+        Meta(description="number of these stories, and the query that finds them"),
+    ]
+
+
+class AsOfAnswer(msgspec.Struct, frozen=True):
+    """Counts of a comparison with an earlier day."""
+
+    day: Annotated[date, Meta(description="the day, in UTC")]
+    then: Annotated[int, Meta(description="documents known to be found at the end of that day")]
+    unknown: Annotated[int, Meta(description="documents that may have been found then")]
+    now: Annotated[int, Meta(description="examined documents that are found now")]
+    total: Annotated[int, Meta(description="all documents that are found now")]
+    is_all_found: Annotated[bool, Meta(description="whether all of them were examined")]
+    is_all_changed: Annotated[
+        bool, Meta(description="whether everything written since was examined")
+    ]
+    generation: Annotated[
+        str | None,
+        Meta(description="generation of the index; null if unknown, or if it changed meanwhile"),
+    ]
+    sorts: Annotated[
+        Mapping[str, int],
+        Meta(description="number of documents by kind of change, as in `/api/search/as-of`"),
+    ]
+
+
+class ThemesAnswer(msgspec.Struct, frozen=True):
+    """Counts of results by theme."""
+
+    themes: Annotated[
+        ThemeCounts,
+        Meta(
+            description="documents by theme of a collection; `apart` are in no theme and `outside` "
+            "in no collection; of `total`, the first `looked_at` were counted"
+        ),
+    ]
+
+
+@command(
+    "search",
+    answers={
+        "one for each file that the query names": DirectAnswer,
+        "one, if only earlier versions of stories match": EarlierAnswer,
+        "one for each result": SearchAnswer,
+        "first, with --as-of": AsOfAnswer,
+        "with --as-of, up to --limit for each kind of change": ChangedDocument,
+        "last, with --themes-of": ThemesAnswer,
+    },
+)
 @click.argument("query", nargs=-1, metavar="QUERY")
 @search_options(*FILTERS[1:], "sort")
 @click.option(
@@ -132,13 +214,19 @@ def _print_results(
 ) -> None:
     if app.is_json:
         for direct_hit in direct_hits:
-            echo_json({"direct": direct_hit})
+            echo_json(DirectAnswer(direct_hit))
         if results.earlier_text is not None and not direct_hits:
             count, text = results.earlier_count, results.earlier_text
-            echo_json({"earlier": {"count": count, "query": text}})
+            echo_json(EarlierAnswer(EarlierVersionHits(count, text)))
         for hit in results.hits:
             echo_json(
-                {**_build_json(hit), "match": results.match, "generation": results.generation}
+                build_answer(
+                    SearchAnswer,
+                    build_search_hit(hit),
+                    score=round(hit.score, 4),
+                    match=results.match,
+                    generation=results.generation,
+                )
             )
         return
     _print_direct(app, direct_hits)
@@ -167,7 +255,7 @@ def _open_tables(app: App, stores: Stores) -> Tables:
 
 def _print_themes(app: App, counts: ThemeCounts) -> None:
     if app.is_json:
-        echo_json({"themes": counts})
+        echo_json(ThemesAnswer(counts))
     else:
         screen = open_console()
         screen.print(f"\n[bold]Themes of {escape(counts.collection)}[/bold]")
@@ -240,38 +328,6 @@ def _describe_rest(results: SearchResults, query: SearchQuery) -> Iterator[str]:
         yield f"{results.total:,} found, and none of them stands behind the first {query.offset:,}."
     elif last < results.total:
         yield f"{n_shown:,} of {results.total:,} shown; the next: --offset {last}"
-
-
-def _build_json(hit: Hit) -> dict[str, Any]:
-    document = hit.document
-    return {
-        "id": document.id,
-        "kind": document.kind,
-        "url": document.url,
-        "title": document.article_title,
-        "score": round(hit.score, 4),
-        "has_thumbnail": document.has_thumbnail,
-        "title_marks": hit.title_marks,
-        "sha1hex": document.sha1hex,
-        "publication_date": document.publication_date,
-        "language": document.language,
-        "canonical_domain": document.canonical_domain,
-        "collection": document.collection,
-        "page_count": document.page_count,
-        "word_count": document.word_count,
-        "date_kind": document.date_kind,
-        "captured": document.captured,
-        "authors": document.authors,
-        "doi": document.doi,
-        "license": document.licenses,
-        "rights_holder": document.holders,
-        "preferences": document.prefers,
-        "fields": read_labelled_values(document),
-        "indexed_date": document.indexed_date,
-        "snippet": hit.snippet.text,
-        "snippets": hit.snippets,
-        "version": hit.version,
-    }
 
 
 def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
@@ -362,17 +418,17 @@ def print_as_of(app: App, request: SearchRequest, day: date) -> None:
 
 def _print_json(result: AsOfResult, count_max: int) -> None:
     echo_json(
-        {
-            "day": result.day,
-            "then": result.found_then_count,
-            "unknown": result.unknown_count,
-            "now": result.found_now_count,
-            "total": result.total,
-            "is_all_found": result.has_all_found,
-            "is_all_changed": result.is_all_changed,
-            "generation": result.generation,
-            "sorts": {sort_count.name: sort_count.count for sort_count in result.sort_counts},
-        }
+        AsOfAnswer(
+            day=result.day,
+            then=result.found_then_count,
+            unknown=result.unknown_count,
+            now=result.found_now_count,
+            total=result.total,
+            is_all_found=result.has_all_found,
+            is_all_changed=result.is_all_changed,
+            generation=result.generation,
+            sorts={sort_count.name: sort_count.count for sort_count in result.sort_counts},
+        )
     )
     for sort_count in result.sort_counts:
         for document in result.listed.get(sort_count.name, [])[:count_max]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PORT_MAX = 65535
 
 
-@command("serve")
+@command("serve", output="log lines; the JSON of the web pages is described at `/docs`")
 @click.option(
     "--host",
     "web_host",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
 import click
 import msgspec
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fonds.cli.collection_arguments import NAMES_MAX
 from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.live_view import format_time
 from fonds.config import Settings
 from fonds.derivatives.kind import DerivativeKind, RelatedFile
@@ -21,6 +23,8 @@ from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.derivatives.visibility import find_active_embargoes, find_takedowns
 from fonds.following.refused_links import list_refused_links
 from fonds.grouping.tables import Tables
+from fonds.grouping.views.clusterings import iter_collections
+from fonds.grouping.views.documents import DocumentPlacement, iter_holders, list_placements
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import parse_sha1
 from fonds.model.record_offset import record_place
@@ -57,36 +61,49 @@ from fonds.viewer.rights import (
 )
 
 
+class CollectionPlacement(msgspec.Struct, frozen=True):
+    """A collection that contains a document, with its place in each clustering."""
+
+    collection: str
+    places: Sequence[DocumentPlacement]
+
+
+ShownFile = define_answer(
+    "ShownFile",
+    FileDescription,
+    collections=Annotated[
+        Sequence[CollectionPlacement],
+        Meta(description="collections that contain the document, with its clusters"),
+    ],
+)
+"""Everything that Fonds knows about one file."""
+
+
 def list_cluster_placements(
     stores: Stores, settings: Settings, document_id: str
-) -> list[dict[str, Any]]:
+) -> list[CollectionPlacement]:
     """Return the collections that contain a document, with its place in each of their clusterings."""
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.exist():
         return []
-    # Imported here because it loads slowly, and most homes have no clusters.
-    from fonds.cli.collection_arguments import NAMES_MAX
-    from fonds.grouping.views.clusterings import iter_collections
-    from fonds.grouping.views.documents import iter_holders, list_placements
-
     names = (view.name for view, _ in zip(iter_collections(tables), range(NAMES_MAX), strict=False))
     return [
-        {"collection": str(name), "places": list_placements(tables, name, document_id)}
+        CollectionPlacement(str(name), list_placements(tables, name, document_id))
         for name in iter_holders(tables, names, document_id)
     ]
 
 
-def format_placements(placements: list[dict[str, Any]]) -> list[tuple[str, object]]:
+def format_placements(placements: Sequence[CollectionPlacement]) -> list[tuple[str, object]]:
     """Format placements as pairs of collection and cluster, one per configuration."""
     lines: list[tuple[str, object]] = []
     for placement in placements:
-        if not placement["places"]:
-            lines.append((placement["collection"], "not grouped yet"))
-        for place in placement["places"]:
+        if not placement.places:
+            lines.append((placement.collection, "not grouped yet"))
+        for place in placement.places:
             cluster = place.name or place.label or f"unclustered: {place.apart}"
             level = f", level {place.level}" if place.level else ""
             lines.append(
-                (placement["collection"], f"{cluster} ({place.conf}{level}, {place.score:.2f})")
+                (placement.collection, f"{cluster} ({place.conf}{level}, {place.score:.2f})")
             )
     return lines
 
@@ -97,7 +114,14 @@ RAW_MAX_CHARS = 200
 OTHER_NAMES_MAX = 5
 
 
-@command("show")
+@command(
+    "show",
+    answers={
+        "one for each file that the key names": ShownFile,
+        "one for each entry without a stored file": EntryHistory,
+        "one for each source that listed a refused URL": RefusedLinkRow,
+    },
+)
 @click.argument("key")
 @click.option("--body", is_flag=True, help="Write the file to standard output.")
 @click.option("--text", is_flag=True, help="Write the extracted text to standard output.")
@@ -165,7 +189,7 @@ def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescriptio
         document_id = description.document.id if description.document else description.sha1hex
         placements = list_cluster_placements(stores, app.load_settings(), document_id)
         if app.is_json:
-            echo_json({**_build_json(description), "collections": placements})
+            echo_json(_build_answer(description, placements))
             continue
         for hidden in find_active_embargoes(stores.records, [description.sha1hex]).values():
             until = f"{hidden.until:%Y-%m-%d} ({hidden.reason_class})"
@@ -308,10 +332,11 @@ def _read_bytes(stores: Stores, description: FileDescription, *, body: bool, tex
     return data
 
 
-def _build_json(description: FileDescription) -> dict[str, Any]:
+def _build_answer(
+    description: FileDescription, placements: Sequence[CollectionPlacement]
+) -> msgspec.Struct:
     rows = {name: encode_row(row) for name, row in description.derivatives.items()}
-    whole: dict[str, Any] = msgspec.to_builtins(replace(description, derivatives={}), enc_hook=str)
-    return {**whole, "derivatives": msgspec.to_builtins(rows, enc_hook=str)}
+    return build_answer(ShownFile, description, derivatives=rows, collections=placements)
 
 
 def _print(screen: Console, description: FileDescription) -> None:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.acts import find_local_user, record_act
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.inputs import open_named_file
-from fonds.cli.link_options import add_source_options, build_source_options, report_added
+from fonds.cli.link_options import (
+    AddedSourcesAnswer,
+    add_source_options,
+    build_source_options,
+    report_added,
+)
 from fonds.cli.names import DAY, SuggestingChoice
 from fonds.following import backfill_requests, health
+from fonds.following.source_check import SourceCheck
 from fonds.following.source_edits import (
     KINDS,
     SourceOptions,
@@ -40,7 +48,20 @@ from fonds.stores.home_lock import create_home
 URLS_MAX = 5
 
 
-@command("check")
+class FailedCheckAnswer(msgspec.Struct, frozen=True):
+    """A source that cannot be read."""
+
+    source: Annotated[str, Meta(description="requested URL")]
+    error: Annotated[str, Meta(description="why the source cannot be read")]
+
+
+@command(
+    "check",
+    answers={
+        "one for each source that can be read": SourceCheck,
+        "one for each source that cannot be read": FailedCheckAnswer,
+    },
+)
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE|URL…")
 @click.option("--kind", type=SuggestingChoice("kind", KINDS), default="feed", show_default=True)
 def check(app: App, names: tuple[str, ...], kind: str) -> int:
@@ -56,18 +77,18 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
     with _open_checker(app) as look:
         for name in names:
             try:
-                facts = look(name, kind)
+                result: SourceCheck | FailedCheckAnswer = look(name, kind)
             except (TransientError, PermanentError) as error:
-                facts, failed = {"source": name, "error": str(error)}, failed + 1
+                result, failed = FailedCheckAnswer(name, str(error)), failed + 1
             if app.is_json:
-                echo_json(facts)
+                echo_json(result)
             else:
-                _print_check(facts)
+                _print_check(result)
     return int(bool(failed))
 
 
 @contextmanager
-def _open_checker(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
+def _open_checker(app: App) -> Iterator[Callable[[str, str], SourceCheck]]:
     """Yield a function that checks one source.
 
     The source is parsed in a process with limits, as in a poll.
@@ -79,7 +100,7 @@ def _open_checker(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
     rows = app.open_stores(settings).records if app.home.is_dir() else None
     pool = ChildPool(1, required=settings.isolation == "required")
 
-    def look(name: str, kind: str) -> dict[str, Any]:
+    def look(name: str, kind: str) -> SourceCheck:
         try:
             row = find_source(rows, name) if rows is not None else None
         except ConfigurationError:
@@ -96,40 +117,59 @@ def _open_checker(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
             pool.close()
 
 
-def _print_check(facts: dict[str, Any]) -> None:
+def _print_check(result: SourceCheck | FailedCheckAnswer) -> None:
     screen = open_console()
-    if "error" in facts:
-        screen.print(f"{facts['source']}: {facts['error']}", markup=False)
+    if isinstance(result, FailedCheckAnswer):
+        screen.print(f"{result.source}: {result.error}", markup=False)
         return
-    refusals = "".join(f", {count} {why}" for why, count in facts["refused"].items())
+    refusals = "".join(f", {count} {why}" for why, count in result.refused.items())
     screen.print(
-        f"{facts['source']}: {facts['kind']}, {pluralize(facts['listed'], 'link')}{refusals}",
+        f"{result.source}: {result.kind}, {pluralize(result.listed, 'link')}{refusals}",
         markup=False,
     )
-    for link in facts["links"][:URLS_MAX]:
-        screen.print(f"  {link['link']}  {link['title'] or ''}".rstrip(), markup=False)
-    if len(facts["links"]) > URLS_MAX:
-        screen.print(f"  and {len(facts['links']) - URLS_MAX:,} more")
-    hints = [f"{name} {value}" for name, value in facts["hints"].items()]
+    for link in result.links[:URLS_MAX]:
+        screen.print(f"  {link.link}  {link.title or ''}".rstrip(), markup=False)
+    if len(result.links) > URLS_MAX:
+        screen.print(f"  and {len(result.links) - URLS_MAX:,} more")
+    hints = [f"{name} {value}" for name, value in result.hints.items()]
     details = {
-        "moved to": facts["moved_to"],
-        "problem": facts["problem"],
+        "moved to": result.moved_to,
+        "problem": result.problem,
         "polling hints": ", ".join(hints),
-        "older": _describe_older_pages(facts),
+        "older": _describe_older_pages(result),
     }
     for name, value in details.items():
         if value:
             screen.print(f"  {name}: {value}", markup=False)
 
 
-def _describe_older_pages(facts: dict[str, Any]) -> str:
+def _describe_older_pages(result: SourceCheck) -> str:
     """Describe the older pages that `fonds sources backfill` would read."""
-    if facts["sitemaps"]:
-        return f"the {facts['sitemaps']:,} sitemaps of its index"
-    return facts["older"] or "none listed"
+    if result.sitemaps:
+        return f"the {result.sitemaps:,} sitemaps of its index"
+    return result.older or "none listed"
 
 
-@command("backfill")
+class BackfillAnswer(msgspec.Struct, frozen=True):
+    """A backfill that was requested."""
+
+    source: Annotated[str, Meta(description="URL of the source")]
+    first: Annotated[date, Meta(description="first day")]
+    last: Annotated[date, Meta(description="last day")]
+    undated: Annotated[bool, Meta(description="whether entries without a date are read")]
+
+
+class StoppedBackfillAnswer(msgspec.Struct, frozen=True):
+    """Result of stopping a backfill."""
+
+    source: Annotated[str, Meta(description="URL of the source")]
+    stopped: Annotated[bool, Meta(description="whether a backfill was running")]
+
+
+@command(
+    "backfill",
+    answers={"one": BackfillAnswer, "one, with --stop": StoppedBackfillAnswer},
+)
 @click.argument("name", metavar="SOURCE")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First day, in UTC.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="Last day, in UTC [today].")
@@ -161,7 +201,7 @@ def backfill(
         with record_act(records, f"fonds sources backfill --stop {row.url}"):
             was_active = backfill_requests.stop_backfill(records, row, now)
         if app.is_json:
-            echo_json({"source": row.url, "stopped": was_active})
+            echo_json(StoppedBackfillAnswer(row.url, was_active))
         else:
             message = "stopped" if was_active else "no backfill was running"
             open_console().print(f"{message}: {row.url}", markup=False)
@@ -175,7 +215,7 @@ def backfill(
             records, row, days, find_local_user(), now, takes_undated=undated
         )
     if app.is_json:
-        echo_json({"source": row.url, "first": days[0], "last": days[1], "undated": undated})
+        echo_json(BackfillAnswer(row.url, *days, undated))
     else:
         open_console().print(
             f"backfill requested from {days[0]} to {days[1]}: {row.url}", markup=False
@@ -186,7 +226,7 @@ def backfill(
 OPML_MAX_BYTES = 50 * 1024 * 1024
 
 
-@command("import")
+@command("import", answers={"one": AddedSourcesAnswer})
 @click.argument("path", metavar="FILE|URL|-")
 @add_source_options
 def import_(app: App, path: str, **flags: Any) -> int:
@@ -223,7 +263,7 @@ def _read_body(app: App, name: str) -> bytes:
     return body
 
 
-@command("export")
+@command("export", output="OPML")
 @click.argument("path", required=False, metavar="[FILE]")
 def export(app: App, path: str | None) -> int:
     """Write the followed feeds as OPML to a file or standard output.
@@ -245,7 +285,23 @@ def export(app: App, path: str | None) -> int:
     return 0
 
 
-@command("mute")
+class MutedSourcesAnswer(msgspec.Struct, frozen=True):
+    """Sources that were muted."""
+
+    muted: Annotated[Sequence[str], Meta(description="URLs of the sources")]
+    until: Annotated[
+        datetime | None,
+        Meta(description="when the mute ends; null if it ends when the source works again"),
+    ]
+
+
+class UnmutedSourcesAnswer(msgspec.Struct, frozen=True):
+    """Sources that were unmuted."""
+
+    unmuted: Annotated[Sequence[str], Meta(description="URLs of the sources")]
+
+
+@command("mute", answers={"one": MutedSourcesAnswer})
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 @click.option(
     "--until",
@@ -277,11 +333,11 @@ def mute(app: App, names: tuple[str, ...], until: datetime | None, note: str) ->
             duration = f"until {ends_at:%Y-%m-%d %H:%M}" if ends_at else "until it works again"
             open_console().print(f"muted {duration}: {row.url}", markup=False)
     if app.is_json:
-        echo_json({"muted": [row.url for row in rows], "until": ends_at})
+        echo_json(MutedSourcesAnswer([row.url for row in rows], ends_at))
     return 0
 
 
-@command("unmute")
+@command("unmute", answers={"one": UnmutedSourcesAnswer})
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def unmute(app: App, names: tuple[str, ...]) -> int:
     """Unmute alerts for sources.
@@ -299,5 +355,5 @@ def unmute(app: App, names: tuple[str, ...]) -> int:
         if not app.is_json:
             open_console().print(f"unmuted: {row.url}", markup=False)
     if app.is_json:
-        echo_json({"unmuted": [row.url for row in rows]})
+        echo_json(UnmutedSourcesAnswer([row.url for row in rows]))
     return 0

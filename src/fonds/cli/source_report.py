@@ -1,15 +1,17 @@
-"""Report on sources and their polls: facts for JSON, and lines for people."""
+"""Report on sources and their polls: answers for JSON, and lines for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 from rich.markup import escape
 from rich.table import Table
 
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.following.backfill import (
     BackfillStatus,
     build_backfill_status,
@@ -28,75 +30,169 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NUMBERS = ("Links", "Kept")
-_SKIPPED_LABELS = {"outside": "outside the dates", "undated": "undated"}
 
 
-def build_source_facts(
+RequestedBackfill = define_answer("RequestedBackfill", BackfillStatus, asked_by=str)
+"""A backfill with the user who requested it."""
+
+
+class SourceSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A source with its health and the outcomes of its links."""
+
+    source_id: Annotated[str, Meta(description="id of the source")]
+    url: Annotated[str, Meta(description="URL of the source")]
+    kind: Annotated[str, Meta(description="feed, page or rss-fetcher")]
+    standing: Annotated[
+        str,
+        Meta(
+            description="health: waiting, active, silent, quiet, failing, dead, muted, paused or gone"
+        ),
+    ]
+    title: Annotated[str, Meta(description="title of the source")]
+    folder: Annotated[str, Meta(description="folder in OPML")]
+    collection: Annotated[str, Meta(description="collection of future links")]
+    pipeline: Annotated[str, Meta(description="pipeline that receives the links")]
+    tls: Annotated[str, Meta(description="how TLS certificates are checked")]
+    added_at: Annotated[datetime, Meta(description="when the source was added")]
+    polled_last: Annotated[datetime | None, Meta(description="when it was last polled")]
+    polled_next: Annotated[datetime | None, Meta(description="when it is polled next")]
+    well_last: Annotated[datetime | None, Meta(description="last poll without errors")]
+    new_last: Annotated[datetime | None, Meta(description="last poll with new links")]
+    polls: Annotated[int, Meta(description="number of polls")]
+    links: Annotated[int, Meta(description="number of links that entered")]
+    listed: Annotated[
+        int | None, Meta(description="number of links in the last listing that had any")
+    ]
+    failing_since: Annotated[
+        datetime | None, Meta(description="first of the failed polls; null if unknown")
+    ]
+    silent_since: Annotated[datetime | None, Meta(description="when it stopped listing new links")]
+    muted: Annotated[
+        Mute | None,
+        Meta(description="the current mute; `until` is null until the source works again"),
+    ]
+    refused: Annotated[
+        Mapping[str, int],
+        Meta(description="number of links refused before they entered, by reason"),
+    ]
+    funnel: Annotated[
+        Funnel,
+        Meta(description="number of links by stage reached; coverage is kept / announced, 0 to 1"),
+    ]
+    links_a_day: Annotated[float | None, Meta(description="estimated new links per day")]
+    failures: Annotated[int, Meta(description="number of consecutive failed polls")]
+    status: Annotated[int | None, Meta(description="last HTTP status")]
+    error: Annotated[str | None, Meta(description="last error")]
+    moved_from: Annotated[str | None, Meta(description="URL before it moved")]
+    form: Annotated[
+        str | None, Meta(description="format of the listings, and the metadata of their links")
+    ]
+    form_before: Annotated[str | None, Meta(description="previous form")]
+    form_changed: Annotated[datetime | None, Meta(description="when the form changed")]
+    hints: Annotated[
+        Mapping[str, object],
+        Meta(description="what the last listing says about polling, such as `ttl_s`"),
+    ]
+
+
+SourceAnswer = define_answer(
+    "SourceAnswer",
+    SourceSummary,
+    backfill=Annotated[
+        RequestedBackfill | None, Meta(description="the last backfill that was requested")
+    ],
+)
+"""Everything about a source."""
+
+
+class BackfillPollReport(msgspec.Struct, frozen=True):
+    """Pages that a poll of a backfill read, and links that it skipped."""
+
+    pages: Sequence[str]
+    unread: int
+    outside: int
+    undated: int
+
+
+class PollAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one poll saw, entered and refused."""
+
+    input_id: Annotated[str, Meta(description="id of the poll")]
+    pipeline: Annotated[str, Meta(description="pipeline that received the links")]
+    url: Annotated[str, Meta(description="URL that was requested")]
+    at: Annotated[datetime, Meta(description="when the source was polled")]
+    new: Annotated[int, Meta(description="number of links that entered")]
+    refused_anew: Annotated[
+        Mapping[str, int], Meta(description="number of links newly refused, by reason")
+    ]
+    error: Annotated[str | None, Meta(description="why the poll failed")]
+    finished: Annotated[bool, Meta(description="whether the listing was read to the end")]
+    status: Annotated[int | UnsetType, Meta(description="HTTP status")] = UNSET
+    bytes: Annotated[int | UnsetType, Meta(description="size of the response in bytes")] = UNSET
+    kind: Annotated[str | UnsetType, Meta(description="format of the listing")] = UNSET
+    listed: Annotated[int | UnsetType, Meta(description="number of links in the listing")] = UNSET
+    known: Annotated[
+        int | UnsetType, Meta(description="number of links that had entered before")
+    ] = UNSET
+    refused: Annotated[
+        int | UnsetType, Meta(description="number of refused links in the listing")
+    ] = UNSET
+    backfill: Annotated[
+        BackfillPollReport | UnsetType, Meta(description="result of a poll of a backfill")
+    ] = UNSET
+    cut: Annotated[int | UnsetType, Meta(description="number of entries beyond the limit")] = UNSET
+    problem: Annotated[
+        str | UnsetType, Meta(description="what could not be read of the listing")
+    ] = UNSET
+
+
+def build_source_answer(
     row: SourceRow, now: datetime, endings: Sequence[LinkEnding]
-) -> dict[str, object]:
-    """Return all facts about a source. `endings` are the outcomes of its links."""
-    muted, backfill, backfill_request = get_mute(row, now), build_backfill_status(row), row.backfill
-    return {
-        "source_id": row.source_id,
-        "url": row.url,
-        "kind": row.kind,
-        "standing": str(health(row, now)),
-        "title": row.title,
-        "folder": row.folder,
-        "collection": row.collection,
-        "pipeline": row.pipeline,
-        "tls": row.tls,
-        "added_at": row.added_at,
-        "polled_last": row.last_polled,
-        "polled_next": find_next_poll(row),
-        "well_last": row.last_well,
-        "new_last": row.last_new,
-        "polls": row.polls,
-        "links": row.links,
-        "listed": row.listed,
-        "failing_since": row.failing_since,
-        "silent_since": row.silent_since,
-        "muted": None if muted is None else asdict(muted),
-        "refused": dict(row.refused_tally or {}),
-        "funnel": asdict(build_funnel(row, endings, list_stages(row.pipeline))),
-        "links_a_day": None if row.rate_day is None else round(row.rate_day, 2),
-        "failures": row.failures,
-        "status": row.status,
-        "error": row.error,
-        "moved_from": row.moved_from,
-        "form": row.form,
-        "form_before": row.form_before,
-        "form_changed": row.form_changed,
-        "hints": {name: value for name, value in (encode_stored(row.hints) or {}).items() if value},
-        "backfill": {**asdict(backfill), "asked_by": backfill_request.asked_by}
-        if backfill and backfill_request
+) -> msgspec.Struct:
+    """Return everything about a source. `endings` are the outcomes of its links."""
+    backfill, request = build_backfill_status(row), row.backfill
+    return build_answer(
+        SourceAnswer,
+        row,
+        standing=str(health(row, now)),
+        polled_last=row.last_polled,
+        polled_next=find_next_poll(row),
+        well_last=row.last_well,
+        new_last=row.last_new,
+        muted=get_mute(row, now),
+        refused=dict(row.refused_tally or {}),
+        funnel=build_funnel(row, endings, list_stages(row.pipeline)),
+        links_a_day=None if row.rate_day is None else round(row.rate_day, 2),
+        hints={name: value for name, value in (encode_stored(row.hints) or {}).items() if value},
+        backfill=build_answer(RequestedBackfill, backfill, asked_by=request.asked_by)
+        if backfill and request
         else None,
-    }
+    )
 
 
-def poll_facts(row: InputRow) -> dict[str, object]:
+def build_poll_answer(row: InputRow) -> PollAnswer:
     """Return what one poll saw, entered and refused."""
-    return {
-        "input_id": row.input_id,
-        "pipeline": row.pipeline,
-        "url": row.path,
-        "at": row.updated,
-        "new": row.entries,
-        "refused_anew": dict(row.tally),
-        "error": row.error,
-        "finished": row.finished,
-        **encode_stored(parse_poll_notes(row)),
-        **_build_backfill_facts(row),
-    }
+    notes: dict[str, Any] = encode_stored(parse_poll_notes(row))
+    return PollAnswer(
+        input_id=row.input_id,
+        pipeline=row.pipeline,
+        url=row.path,
+        at=row.updated,
+        new=row.entries,
+        refused_anew=dict(row.tally),
+        error=row.error,
+        finished=row.finished,
+        **{**notes, "backfill": _build_backfill_report(row)},
+    )
 
 
-def _build_backfill_facts(row: InputRow) -> dict[str, object]:
-    """Return the pages that a backfill poll read and what it skipped; empty for other polls."""
-    backfill_poll = parse_poll_notes(row).backfill
-    if backfill_poll is None:
-        return {}
-    facts = {name: getattr(backfill_poll, name) for name in ("unread", *_SKIPPED_LABELS)}
-    return {"backfill": {"pages": [redact_secrets(page) for page in backfill_poll.pages], **facts}}
+def _build_backfill_report(row: InputRow) -> BackfillPollReport | UnsetType:
+    """Return the pages that a backfill poll read and what it skipped; UNSET for other polls."""
+    poll = parse_poll_notes(row).backfill
+    if poll is None:
+        return UNSET
+    pages = [redact_secrets(page) for page in poll.pages]
+    return BackfillPollReport(pages, poll.unread, poll.outside, poll.undated)
 
 
 def build_source_table(
@@ -141,7 +237,8 @@ def print_source(
     overrides: dict[str, object] = {"muted": mute_line(muted) if muted else None}
     overrides |= {"backfill": format_backfill(backfill) if backfill else None}
     overrides |= {"funnel": format_funnel(build_funnel(row, endings, list_stages(row.pipeline)))}
-    for name, value in {**build_source_facts(row, now, endings), **overrides}.items():
+    facts = msgspec.structs.asdict(build_source_answer(row, now, endings))
+    for name, value in {**facts, **overrides}.items():
         if value not in (None, "", {}):
             screen.print(f"{name.replace('_', ' '):14} {escape(format_value(value))}")
     if polls:
@@ -204,21 +301,19 @@ def format_coverage(funnel: Funnel) -> str:
 
 def poll_line(row: InputRow) -> str:
     """Format a poll in one line."""
-    facts = poll_facts(row)
-    line = f"{format_value(facts['at'])}  {facts['input_id']}  "
+    poll = build_poll_answer(row)
+    line = f"{format_value(poll.at)}  {poll.input_id}  "
     if row.error:
         return line + f"failed: {row.error}"
-    if facts.get("listed") is None:
+    if poll.listed is UNSET:
         return line + "unchanged"
     refusals = "".join(f", {count} {why}" for why, count in row.tally.items())
-    line += f"{facts['listed']} listed, {row.entries} new, {facts['known']} known{refusals}"
-    backfill_facts = facts.get("backfill")
-    if isinstance(backfill_facts, dict):
-        skipped = ", ".join(
-            f"{backfill_facts[name]} {word}" for name, word in _SKIPPED_LABELS.items()
-        )
-        line += f", {skipped}, on {pluralize(len(backfill_facts['pages']), 'page')} of its backfill"
-    return line + (f"; {facts['problem']}" if facts.get("problem") else "")
+    line += f"{poll.listed} listed, {row.entries} new, {poll.known} known{refusals}"
+    if poll.backfill is not UNSET:
+        backfill = poll.backfill
+        skipped = f"{backfill.outside} outside the dates, {backfill.undated} undated"
+        line += f", {skipped}, on {pluralize(len(backfill.pages), 'page')} of its backfill"
+    return line + (f"; {poll.problem}" if poll.problem is not UNSET else "")
 
 
 def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], count_max: int) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.acts import record_act
 from fonds.cli.context import (
@@ -16,13 +19,21 @@ from fonds.cli.context import (
     open_console,
     print_note,
 )
-from fonds.cli.link_options import add_source_options, build_source_options, report_added
+from fonds.cli.json_answers import build_answer, define_answer
+from fonds.cli.link_options import (
+    AddedSourcesAnswer,
+    add_source_options,
+    build_source_options,
+    report_added,
+)
 from fonds.cli.names import DAY, CommandGroup, SuggestingChoice
 from fonds.cli.source_actions import backfill, check, export, import_, mute, unmute
 from fonds.cli.source_report import (
-    build_source_facts,
+    PollAnswer,
+    SourceAnswer,
+    build_poll_answer,
+    build_source_answer,
     build_source_table,
-    poll_facts,
     print_poll,
     print_source,
 )
@@ -68,7 +79,54 @@ def sources(ctx: click.Context, /, **flags: Any) -> None:
 sources.params += build_global_options()
 
 
-@command("add")
+class PolledLink(msgspec.Struct, frozen=True):
+    """A link that a poll entered."""
+
+    entry_id: str
+    url: str
+    outcome: str
+    reason: str | None
+    step: str | None
+
+
+SourceDetailAnswer = define_answer(
+    "SourceDetailAnswer",
+    SourceAnswer,
+    last_polls=Annotated[Sequence[PollAnswer], Meta(description="last polls, newest first")],
+)
+"""A source with its last polls."""
+
+PollDetailAnswer = define_answer(
+    "PollDetailAnswer",
+    PollAnswer,
+    links=Annotated[
+        Sequence[PolledLink],
+        Meta(description=f"links that entered, with their outcomes, at most {ENTRIES_MAX + 1}"),
+    ],
+)
+"""A poll with the links that it entered."""
+
+
+class ChangedStateAnswer(msgspec.Struct, frozen=True):
+    """Sources that were paused or resumed."""
+
+    state: Annotated[str, Meta(description="new state: paused or active")]
+    sources: Annotated[Sequence[str], Meta(description="URLs of the sources")]
+
+
+class NextPollsAnswer(msgspec.Struct, frozen=True):
+    """Sources that are polled next."""
+
+    next: Annotated[Sequence[str], Meta(description="URLs of the sources")]
+
+
+class RemovedSourcesAnswer(msgspec.Struct, frozen=True):
+    """Sources that are no longer followed."""
+
+    removed: Annotated[Sequence[str], Meta(description="URLs of the sources")]
+
+
+@command("add", answers={"one": AddedSourcesAnswer})
 @click.argument("urls", nargs=-1, required=True, metavar="URL…")
 @click.option(
     "--kind",
@@ -104,7 +162,7 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     return 0
 
 
-@command("list")
+@command("list", answers={"one for each source": SourceAnswer})
 @click.option(
     "--standing",
     "stands",
@@ -134,7 +192,7 @@ def list_(app: App, stands: str | None, since: datetime | None) -> int:
     endings = count_link_endings(records, rows, [*PIPELINES])
     if app.is_json:
         for row in rows:
-            echo_json(build_source_facts(row, now, endings[row.source_id]))
+            echo_json(build_source_answer(row, now, endings[row.source_id]))
         return 0
     if not total:
         open_console().print("No sources yet. Run `fonds sources add URL` to follow one.")
@@ -164,7 +222,9 @@ def _build_condition(
         raise click.UsageError(f"--since: {error}.") from None
 
 
-@command("show")
+@command(
+    "show", answers={"one for a source": SourceDetailAnswer, "one for a poll": PollDetailAnswer}
+)
 @click.argument("name", metavar="SOURCE|POLL")
 def show(app: App, name: str) -> int:
     """Show a source or a poll.
@@ -181,9 +241,8 @@ def show(app: App, name: str) -> int:
     if "." in name and (polls := list(records.find(InputRow, {"input_id": name}))):
         entries = list(records.find(EntryRow, {"input_id": name}, count_max=ENTRIES_MAX + 1))
         if app.is_json:
-            echo_json(
-                {**poll_facts(polls[0]), "links": [_build_entry_facts(entry) for entry in entries]}
-            )
+            links = [build_answer(PolledLink, entry) for entry in entries]
+            echo_json(build_answer(PollDetailAnswer, build_poll_answer(polls[0]), links=links))
             return 0
         print_poll(open_console(), polls[0], entries, ENTRIES_MAX)
         return 0
@@ -197,24 +256,15 @@ def _print_details(app: App, records: Records, row: SourceRow) -> int:
     endings = count_link_endings(records, [row], [*PIPELINES])[row.source_id]
     now = datetime.now(UTC)
     if app.is_json:
-        facts = build_source_facts(row, now, endings)
-        echo_json({**facts, "last_polls": [poll_facts(input_row) for input_row in polls]})
+        answer = build_source_answer(row, now, endings)
+        last_polls = [build_poll_answer(poll) for poll in polls]
+        echo_json(build_answer(SourceDetailAnswer, answer, last_polls=last_polls))
         return 0
     print_source(open_console(), row, endings, polls, now)
     return 0
 
 
-def _build_entry_facts(row: EntryRow) -> dict[str, object]:
-    return {
-        "entry_id": row.entry_id,
-        "url": row.url,
-        "outcome": row.outcome,
-        "reason": row.reason,
-        "step": row.step,
-    }
-
-
-@command("pause")
+@command("pause", answers={"one": ChangedStateAnswer})
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def pause(app: App, names: tuple[str, ...]) -> int:
     """Stop polling sources until they are resumed.
@@ -225,7 +275,7 @@ def pause(app: App, names: tuple[str, ...]) -> int:
     return _change_state(app, names, "paused", "paused")
 
 
-@command("resume")
+@command("resume", answers={"one": ChangedStateAnswer})
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def resume(app: App, names: tuple[str, ...]) -> int:
     """Resume sources, including gone or dead ones. They are polled at once.
@@ -236,7 +286,7 @@ def resume(app: App, names: tuple[str, ...]) -> int:
     return _change_state(app, names, "active", "resumed")
 
 
-@command("poll")
+@command("poll", answers={"one": NextPollsAnswer})
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def poll(app: App, names: tuple[str, ...]) -> int:
     """Poll sources as soon as possible.
@@ -254,11 +304,11 @@ def poll(app: App, names: tuple[str, ...]) -> int:
         if not app.is_json:
             open_console().print(f"polled next: {row.url}", markup=False)
     if app.is_json:
-        echo_json({"next": [row.url for row in rows]})
+        echo_json(NextPollsAnswer([row.url for row in rows]))
     return 0
 
 
-@command("edit")
+@command("edit", answers={"one": SourceDetailAnswer})
 @click.argument("name", metavar="SOURCE")
 @click.option("--title", help="Title of the source.")
 @click.option("--folder", help="Folder in OPML, such as news/europe; '' for none.")
@@ -290,11 +340,11 @@ def _change_state(app: App, names: tuple[str, ...], state: str, message: str) ->
         if not app.is_json:
             open_console().print(f"{message}: {row.url}", markup=False)
     if app.is_json:
-        echo_json({"state": state, "sources": [row.url for row in rows]})
+        echo_json(ChangedStateAnswer(state, [row.url for row in rows]))
     return 0
 
 
-@command("remove")
+@command("remove", answers={"one": RemovedSourcesAnswer})
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def remove(app: App, names: tuple[str, ...]) -> int:
     """Stop following sources and delete what was learned about them.
@@ -309,7 +359,7 @@ def remove(app: App, names: tuple[str, ...]) -> int:
     with record_act(records, f"fonds sources remove {' '.join(row.url for row in rows)}"):
         records.delete(SourceRow, [row.source_id for row in rows])
     if app.is_json:
-        echo_json({"removed": [row.url for row in rows]})
+        echo_json(RemovedSourcesAnswer([row.url for row in rows]))
     else:
         for row in rows:
             open_console().print(f"removed: {row.url}", markup=False)

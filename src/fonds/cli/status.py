@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
 from rich.console import Console
 from rich.markup import escape
 
 from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.progress import build_summary_table
 from fonds.failures.accounting.tallies import (
-    build_account,
+    OutcomeTally,
     count_entries,
     count_files_by_type,
     find_newest_input,
@@ -27,8 +29,26 @@ from fonds.model.message import Depth
 from fonds.model.rows import WorkerRow
 from fonds.search.scan import get_generation
 
+StatusAnswer = define_answer(
+    "StatusAnswer",
+    OutcomeTally,
+    home=Annotated[str, Meta(description="folder of the library")],
+    pipeline=Annotated[str | None, Meta(description="pipeline that is counted; null for all")],
+    files=Annotated[Mapping[str, int], Meta(description="number of distinct files, by media type")],
+    searchable=Annotated[int, Meta(description="number of documents in the index")],
+    generation=Annotated[str | None, Meta(description="generation of the index; null if unknown")],
+    workers=Annotated[
+        Sequence[WorkerRow], Meta(description="running processes, newest heartbeat first")
+    ],
+    newest_input_at=Annotated[datetime | None, Meta(description="when the last input was read")],
+    queues=Annotated[
+        Mapping[str, Depth], Meta(description="number of messages, by subscription and state")
+    ],
+)
+"""What the library holds and what is waiting."""
 
-@command("status")
+
+@command("status", answers={"one": StatusAnswer})
 @pipeline_option
 def status(app: App, **flags: Any) -> int:
     """Show what the library holds and what is waiting.
@@ -54,12 +74,19 @@ def status(app: App, **flags: Any) -> int:
     indexed, generation = stores.index.count(), get_generation(stores.index)
     workers = list(iter_workers(stores.records, pipeline))
     if app.is_json:
-        summary = {"home": str(app.home), "pipeline": pipeline, **build_account(tally)}
-        summary |= {"files": dict(kinds), "searchable": indexed, "generation": generation}
-        summary |= {"workers": workers}
-        echo_json(
-            {**summary, "newest_input_at": find_newest_input(stores.records), "queues": depths}
+        answer = build_answer(
+            StatusAnswer,
+            tally,
+            home=str(app.home),
+            pipeline=pipeline,
+            files=dict(kinds),
+            searchable=indexed,
+            generation=generation,
+            workers=workers,
+            newest_input_at=find_newest_input(stores.records),
+            queues=depths,
         )
+        echo_json(answer)
         return 0
     screen = open_console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")

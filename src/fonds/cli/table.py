@@ -107,7 +107,7 @@ class ImportAnswer(msgspec.Struct, frozen=True):
     refused: Annotated[int, Meta(description="lines that are not rows")]
 
 
-@command("stats")
+@command("stats", output="counts by subject and value")
 @table_option
 @engine_option
 @workers_option

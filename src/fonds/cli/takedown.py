@@ -10,20 +10,31 @@ import click
 
 from fonds.cli.acts import parse_sha1s, record_act, validate_note
 from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import SuggestingChoice
 from fonds.isolation.process_identity import find_login_name
 from fonds.model.encoding import pluralize
 from fonds.model.restrictions import ReasonClass
 from fonds.model.rows import TakedownRow
+from fonds.restrictions.traces import TakedownTraces, find_traces
 
 if TYPE_CHECKING:
-    from fonds.restrictions.traces import TakedownTraces
     from fonds.restrictions.warc_records import OwnWarc
 
 REPORT_EVERY_S = 10.0
 
 
-@command("takedown")
+TakedownAnswer = define_answer("TakedownAnswer", TakedownRow, omit=("rest",))
+"""A file that was taken down."""
+
+
+@command(
+    "takedown",
+    answers={
+        "one for each file, with --dry-run": TakedownTraces,
+        "one for each file that was taken down": TakedownAnswer,
+    },
+)
 @click.argument("keys", nargs=-1, metavar="[SHA1]…")
 @click.option(
     "--reason",
@@ -76,7 +87,6 @@ def takedown(
             "--json does not ask for confirmation. Add --yes, or use --dry-run first."
         )
     validate_note(note)
-    from fonds.restrictions.traces import find_traces
     from fonds.wiring.collections import find_tables
 
     settings = app.load_settings()
@@ -115,7 +125,7 @@ def _purge_files(
             with record_act(stores.records, f"fonds takedown {sha1hex} --reason {reason}"):
                 row = act(TakedownRow(sha1hex, reason, note, find_login_name(), get_utc_now()))
             if app.is_json:
-                echo_json(_build_json(row))
+                echo_json(build_answer(TakedownAnswer, row))
             elif row.finished:
                 open_console().print(f"{sha1hex} was taken down.")
             if row.finished is None:
@@ -181,23 +191,12 @@ class _ProgressReporter:
             print_note(f"{name}: {done_bytes / 1e6:,.0f} MB")
 
 
-def _build_json(row: TakedownRow) -> dict[str, object]:
-    return {
-        "sha1hex": row.sha1hex,
-        "reason_class": row.reason_class,
-        "note": row.note,
-        "made_by": row.made_by,
-        "row_created": row.row_created,
-        "finished": row.finished,
-    }
-
-
 def _list_takedowns(app: App) -> int:
     count = 0
     for row in app.open_stores().records.find(TakedownRow, order=("row_created",)):
         count += 1
         if app.is_json:
-            echo_json(_build_json(row))
+            echo_json(build_answer(TakedownAnswer, row))
         else:
             state = "" if row.finished else "  NOT FINISHED: run the command again"
             who = f"{row.row_created:%Y-%m-%d}  {row.reason_class}  by {row.made_by}"

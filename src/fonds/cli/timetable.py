@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,7 +18,14 @@ COLUMNS = ("task", "recurs", "last started", "ended", "due next")
 ERROR_MAX_CHARS = 200
 
 
-@command("timetable")
+class TimetableAnswer(msgspec.Struct, frozen=True):
+    """All recurring tasks."""
+
+    tasks: Annotated[Sequence[TimetableRow], Meta(description="the recurring tasks")]
+    now: Annotated[datetime, Meta(description="time of the answer")]
+
+
+@command("timetable", answers={"one": TimetableAnswer})
 def timetable(app: App) -> int:
     """List recurring tasks with their last run, result and next run. Times are UTC.
 
@@ -26,7 +37,7 @@ def timetable(app: App) -> int:
     """
     rows = list(app.open_stores().records.find(TimetableRow))
     if app.is_json:
-        echo_json({"tasks": rows, "now": datetime.now(UTC)})
+        echo_json(TimetableAnswer(rows, datetime.now(UTC)))
         return 0
     screen = open_console()
     if not rows:

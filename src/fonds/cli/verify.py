@@ -21,7 +21,7 @@ from fonds.search.verification import (
 REPORT_EVERY = 20_000
 
 
-@command("verify")
+@command("verify", answers={"one": VerificationResult})
 @click.argument("file", metavar="FILE")
 def verify(app: App, file: str) -> int:
     """Verify an exported FILE and its search.

@@ -19,7 +19,7 @@ metrics_option = click.option(
 )
 
 
-@command("work")
+@command("work", output="log lines as JSON on standard error")
 @click.argument("steps", nargs=-1, required=True, metavar="STEP…")
 @pipeline_option
 @click.option("--threads", type=click.IntRange(1, 1000), help="Threads per step.")
@@ -45,7 +45,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     return serve(app, settings, stages=steps, threads=threads, shared=True)
 
 
-@command("run")
+@command("run", output="log lines as JSON on standard error")
 @click.argument("pipeline", required=False, metavar="[PIPELINE]")
 @metrics_option
 def run(app: App, pipeline: str | None, **flags: Any) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.failures.accounting.tallies import tally_conditions
 from fonds.model.disposition import Reason
@@ -18,27 +21,25 @@ LARGEST = ("-count",)
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one pipeline, step, reason, cause and host.
+    """Failures of one pipeline, step, reason, cause and host."""
 
-    `host`: "" if the failures have none.
-    `first_at`, `last_at`: when the oldest and the newest failed.
-    `sample`: the newest failure.
-    `note`: what a person noted about the group.
-
-    `first_at`, `last_at` and `sample` are None if the rows are gone since they were counted.
-    """
-
-    group: str
-    pipeline: str
-    step: str
-    reason: Reason
-    cause: str
-    host: str
-    count: int
-    first_at: datetime | None
-    last_at: datetime | None
-    sample: EntryRow | None
-    note: FailureNoteRow | None = None
+    group: Annotated[str, Meta(description="id of the group, for --group")]
+    pipeline: Annotated[str, Meta(description="pipeline of the failures")]
+    step: Annotated[str, Meta(description="step that failed")]
+    reason: Annotated[Reason, Meta(description="reason of the failures; see docs/reasons.md")]
+    cause: Annotated[str, Meta(description="what the details have in common")]
+    host: Annotated[str, Meta(description="host of the URLs; empty for none")]
+    count: Annotated[int, Meta(description="number of failures")]
+    first_at: Annotated[
+        datetime | None, Meta(description="when the oldest failed; null if its row is gone")
+    ]
+    last_at: Annotated[
+        datetime | None, Meta(description="when the newest failed; null if its row is gone")
+    ]
+    sample: Annotated[EntryRow | None, Meta(description="newest failure; null if its row is gone")]
+    note: Annotated[FailureNoteRow | None, Meta(description="note of a person about the group")] = (
+        None
+    )
 
 
 def list_group_tallies(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.failures.accounting.tallies import count_entries, list_outcomes
 from fonds.model.disposition import Reason, Weight
@@ -17,11 +20,14 @@ TYPED = frozenset({Reason.UNSUPPORTED_TYPE, Reason.IS_FEED, Reason.HTTP_STATUS})
 
 @dataclass(frozen=True, slots=True)
 class RefusedGroup:
-    """Refused records of one reason and type. `type` is '' if the reason has none."""
+    """Refused records of one reason and type."""
 
-    reason: Reason
-    type: str
-    count: int
+    reason: Annotated[Reason, Meta(description="reason of the refusal; see docs/reasons.md")]
+    type: Annotated[
+        str,
+        Meta(description="media type or HTTP status of the records; empty if the reason has none"),
+    ]
+    count: Annotated[int, Meta(description="number of records")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from fonds.grouping.names import DEFAULT, CollectionName, validate_conf, validate_name
 from fonds.grouping.stored.dense_vectors import NUMBERS_MAX
@@ -49,24 +50,66 @@ class Configuration:
     - `every_s`: this many seconds passed.
     """
 
-    algorithm: str = "topics"
-    clusters: int | None = None
-    clusters_max: int = 50
-    granularities: tuple[int, ...] = ()
-    threshold: float = 0.4
-    half_life_s: float | None = None
-    size_min: int = 2
-    seed: int = 0
-    characters_min: int = 10
-    languages: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
-    dense: int | None = None
-    encoder: str | None = None
-    growth_max: float | None = 0.2
-    outliers_factor: float | None = 2.0
-    unknown_max: float | None = 0.2
-    every_s: int | None = None
-    kept: int = 2
+    algorithm: Annotated[str, Meta(description="topics, stories, factors or density")] = "topics"
+    clusters: Annotated[
+        int | None, Meta(description="number of clusters; null to choose it automatically")
+    ] = None
+    clusters_max: Annotated[int, Meta(description="maximum number of clusters")] = 50
+    granularities: Annotated[
+        tuple[int, ...], Meta(description="numbers of clusters on further levels")
+    ] = ()
+    threshold: Annotated[
+        float, Meta(description="minimum cosine similarity of two documents of a story")
+    ] = 0.4
+    half_life_s: Annotated[
+        float | None,
+        Meta(description="half-life of similarity over time, in seconds; null for none"),
+    ] = None
+    size_min: Annotated[int, Meta(description="minimum size of a cluster")] = 2
+    seed: Annotated[int, Meta(description="random seed")] = 0
+    characters_min: Annotated[
+        int,
+        Meta(description="minimum length of a text, in characters; shorter ones count as `short`"),
+    ] = 10
+    languages: Annotated[
+        tuple[str, ...], Meta(description="languages to group; empty for all")
+    ] = ()
+    where: Annotated[
+        tuple[str, ...], Meta(description="FIELD=VALUE conditions on title, url or language")
+    ] = ()
+    dense: Annotated[
+        int | None,
+        Meta(
+            description="length of posted vectors that are used together with terms; null for terms "
+            "only"
+        ),
+    ] = None
+    encoder: Annotated[
+        str | None, Meta(description="model that computes such vectors from texts; null for none")
+    ] = None
+    growth_max: Annotated[
+        float | None,
+        Meta(
+            description="share by which a collection may grow before a rebuild is due; null for never"
+        ),
+    ] = 0.2
+    outliers_factor: Annotated[
+        float | None,
+        Meta(
+            description="multiple of the share of outliers from which a rebuild is due; null for never"
+        ),
+    ] = 2.0
+    unknown_max: Annotated[
+        float | None,
+        Meta(
+            description="increase of the share of unknown terms from which a rebuild is due; null for "
+            "never"
+        ),
+    ] = 0.2
+    every_s: Annotated[
+        int | None, Meta(description="seconds after which a rebuild is due; null for never")
+    ] = None
+    kept: Annotated[int, Meta(description="number of clusterings to keep")] = 2
 
 
 _LISTS = ("granularities", "languages", "where")

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from fonds.derivatives.kind import DerivativeKind, RereadPlan
 from fonds.model.capture import (
@@ -116,15 +118,14 @@ class CatchUpSelection:
 
 @dataclass(slots=True)
 class CatchUpCount:
-    """Numbers of files examined, sent, and still in flight from before.
+    """Numbers of files of a catch-up."""
 
-    `lost` counts selected files whose bytes have no known location.
-    """
-
-    examined: int = 0
-    sent: int = 0
-    in_flight: int = 0
-    lost: int = 0
+    examined: Annotated[int, Meta(description="number of files examined")] = 0
+    sent: Annotated[int, Meta(description="number of files sent to be read")] = 0
+    in_flight: Annotated[int, Meta(description="number of files in flight from before")] = 0
+    lost: Annotated[
+        int, Meta(description="number of selected files whose bytes have no known location")
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from fonds.derivatives.fixity import get_blob_key
 from fonds.derivatives.kinds import indexed_kinds, iter_kinds_with_rows
@@ -52,30 +54,22 @@ _BY_FILE: Sequence[type[Row]] = (
 
 @dataclass(frozen=True, slots=True)
 class TakedownTraces:
-    """Counts of what a takedown removes.
+    """What a takedown removes."""
 
-    - `captures`: locations in WARCs.
-    - `own_records`: those of them in our own WARCs.
-    - `warcs`: our WARCs to rewrite.
-    - `rows`: other rows by table.
-    - `blobs`, `documents`: keys and ids.
-    - `table_rows`: rows of the journal table.
-    - `collections`: names of collections that contain the file.
-    - `books`: messages in the ledger that name the file; their endings stay.
-    - `under_way`: those of them that have not ended.
-    """
-
-    sha1hex: str
-    captures: int
-    own_records: int
-    warcs: Sequence[OwnWarc]
-    rows: dict[str, int]
-    blobs: Sequence[str]
-    table_rows: int
-    documents: Sequence[str]
-    collections: Sequence[str]
-    books: int
-    under_way: int
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
+    captures: Annotated[int, Meta(description="number of captures in WARCs")]
+    own_records: Annotated[int, Meta(description="number of those in WARCs of this library")]
+    warcs: Annotated[Sequence[OwnWarc], Meta(description="WARCs of this library to rewrite")]
+    rows: Annotated[dict[str, int], Meta(description="number of other rows, by table")]
+    blobs: Annotated[Sequence[str], Meta(description="keys of the blobs")]
+    table_rows: Annotated[int, Meta(description="number of rows of the journal table")]
+    documents: Annotated[Sequence[str], Meta(description="ids of the documents in the index")]
+    collections: Annotated[Sequence[str], Meta(description="collections that contain the file")]
+    books: Annotated[
+        int,
+        Meta(description="number of messages in the ledger about the file; how they ended is kept"),
+    ]
+    under_way: Annotated[int, Meta(description="number of those that have not ended")]
 
     @property
     def has_any(self) -> bool:

@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.derivatives.visibility import find_active_embargoes, find_takedowns
 from fonds.model.document import IndexDocument
@@ -44,11 +47,11 @@ LAST = 2**64
 class ChangedDocument:
     """Document that changed: what it `became`, its file, its title if it is found, and the reason."""
 
-    became: str
-    id: str
-    sha1hex: str
-    title: str
-    why: str
+    became: Annotated[str, Meta(description="what became of the document")]
+    id: Annotated[str, Meta(description="id of the document; empty if it was taken down")]
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the file; empty if it was taken down")]
+    title: Annotated[str, Meta(description="title of the document; empty if it is not looked up")]
+    why: Annotated[str, Meta(description="details of the change")]
 
 
 @dataclass(slots=True)
@@ -127,26 +130,37 @@ def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """Result of a verification.
+    """Result of a verification."""
 
-    - `file_is_whole`: whether the file's bytes are those that were written; None without the file.
-    - `result_is_same`: whether the search finds the same documents with the same files; None
-      without a search.
-    - `then`, `now`: number of documents found; `now_is_more` if reading stopped there and there may
-      be more.
-    - `compared`: None if the manifest lists no documents.
-    - `generation_then`, `generation_now`: of the index; None if unknown.
-    """
-
-    file: str
-    file_is_whole: bool | None
-    result_is_same: bool | None
-    then: int
-    now: int | None
-    now_is_more: bool = False
-    compared: ResultComparison | None = None
-    generation_then: str | None = None
-    generation_now: str | None = None
+    file: Annotated[str, Meta(description="path of the exported file")]
+    file_is_whole: Annotated[
+        bool | None, Meta(description="whether the file is unchanged; null without the file")
+    ]
+    result_is_same: Annotated[
+        bool | None,
+        Meta(
+            description="whether the search finds the same documents with the same files; null without "
+            "a search"
+        ),
+    ]
+    then: Annotated[int, Meta(description="number of documents found at the export")]
+    now: Annotated[int | None, Meta(description="number of documents found now")]
+    now_is_more: Annotated[
+        bool, Meta(description="whether reading stopped at `now`, so that there may be more")
+    ] = False
+    compared: Annotated[
+        ResultComparison | None,
+        Meta(
+            description="number of documents by what became of them, and the first 50 of each; null if "
+            "the manifest lists no documents"
+        ),
+    ] = None
+    generation_then: Annotated[
+        str | None, Meta(description="generation of the index at the export; null if unknown")
+    ] = None
+    generation_now: Annotated[
+        str | None, Meta(description="generation of the index now; null if unknown")
+    ] = None
 
     @property
     def generation_is_same(self) -> bool | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.archive.replay.captures import iter_url_captures
 from fonds.derivatives.documents import UNKNOWN
@@ -53,36 +56,51 @@ class CitedReference:
 
 @dataclass(frozen=True, slots=True)
 class FileDescription:
-    """Everything that Fonds knows about one file. Missing parts are None or empty.
+    """Everything that Fonds knows about one file. Missing parts are None or empty."""
 
-    `derivatives` are rows of derivatives by kind.
-    `captures` are its records in WARC files and `history` its dispositions, oldest first, at most a
-    thousand each; `captures_total` and `history_total` are the full counts.
-    `entries` are the entries named in `history`.
-    `text_key` and `thumbnail_key` are set if these blobs exist.
-    `document` is its document in the index. A story has one document for all versions: `searched`
-    is the SHA-1 of the version in it, and `document` is None if that is another one.
-    `relatives` are other versions of its story and near-duplicates.
-    `citations` are its references with their matches, at most a thousand of `citations_total`.
-    `rights` are statements about its use.
-    """
-
-    sha1hex: str
-    file: FileMetaRow | None
-    derivatives: Mapping[str, DerivativeRow]
-    document: IndexDocument | None
-    searched: str | None
-    captures: Sequence[CdxRow]
-    entries: Sequence[EntryRow]
-    history: Sequence[DispositionRow]
-    captures_total: int
-    history_total: int
-    text_key: str | None
-    thumbnail_key: str | None
-    relatives: FileRelations = NO_RELATIVES
-    citations: Sequence[CitedReference] = ()
-    citations_total: int = 0
-    rights: FileRights = NO_RIGHTS
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
+    file: Annotated[FileMetaRow | None, Meta(description="size, type and other hashes of the file")]
+    derivatives: Annotated[
+        Mapping[str, DerivativeRow], Meta(description="row of each derivative, by kind")
+    ]
+    document: Annotated[
+        IndexDocument | None,
+        Meta(description="document in the index; null if it shows another version of the story"),
+    ]
+    searched: Annotated[
+        str | None, Meta(description="SHA-1 of the version of the story that is in the index")
+    ]
+    captures: Annotated[
+        Sequence[CdxRow],
+        Meta(description="captures of the file in WARC files, oldest first, at most 1,000"),
+    ]
+    entries: Annotated[Sequence[EntryRow], Meta(description="entries that the history names")]
+    history: Annotated[
+        Sequence[DispositionRow],
+        Meta(description="how the messages about the file ended, oldest first, at most 1,000"),
+    ]
+    captures_total: Annotated[int, Meta(description="number of all captures")]
+    history_total: Annotated[int, Meta(description="number of all messages")]
+    text_key: Annotated[
+        str | None, Meta(description="key of the blob with the text; null without one")
+    ]
+    thumbnail_key: Annotated[
+        str | None, Meta(description="key of the blob with the thumbnail; null without one")
+    ]
+    relatives: Annotated[
+        FileRelations, Meta(description="other versions of the story, and near-duplicates")
+    ] = NO_RELATIVES
+    citations: Annotated[
+        Sequence[CitedReference],
+        Meta(
+            description="references with the works they were matched with, at most 1,000; `status` is "
+            "null if a reference was not matched"
+        ),
+    ] = ()
+    citations_total: Annotated[int, Meta(description="number of all references")] = 0
+    rights: Annotated[
+        FileRights, Meta(description="statements about the use of the file and of its captures")
+    ] = NO_RIGHTS
 
     @property
     def is_known(self) -> bool:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.derivatives.documents import decode_blob_text
 from fonds.derivatives.sketch import load_text_hashes
@@ -144,36 +147,44 @@ STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Version `sha1hex` of a story compared with the previous version `since`.
+    """One version of a story compared with the version captured before it."""
 
-    Times have 14 digits.
-    `words_added` and `words_removed` count words of the text, None if texts were not compared.
-    `is_coarse` means that some passages were counted as fully replaced, or that text after the
-    first 20,000 words was ignored.
-    `headline` and `text` are the changes with some context, cut to the first ones; `href` shows
-    all.
-    """
-
-    sha1hex: str
-    since: str
-    story_id: str
-    url: str
-    site: str
-    title: str | None
-    title_before: str | None
-    language: str | None
-    captured: str
-    since_captured: str
-    extractor: str
-    since_extractor: str
-    change: EditKind
-    is_headline_changed: bool
-    words_added: int | None
-    words_removed: int | None
-    is_coarse: bool
-    headline: Sequence[DiffSpan]
-    text: Sequence[DiffSpan]
-    href: str
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the version")]
+    since: Annotated[str, Meta(description="SHA-1 of the version captured before")]
+    story_id: Annotated[str, Meta(description="id of the story")]
+    url: Annotated[str, Meta(description="URL of the story")]
+    site: Annotated[str, Meta(description="site of the story; empty for none")]
+    title: Annotated[str | None, Meta(description="headline of the version")]
+    title_before: Annotated[str | None, Meta(description="headline of the version before")]
+    language: Annotated[str | None, Meta(description="language code of two letters")]
+    captured: Annotated[str, Meta(description="time of the capture, 14 digits")]
+    since_captured: Annotated[str, Meta(description="time of the capture before, 14 digits")]
+    extractor: Annotated[str, Meta(description="extractor of the version")]
+    since_extractor: Annotated[str, Meta(description="extractor of the version before")]
+    change: Annotated[EditKind, Meta(description="edited, same-text, other-extractor or unknown")]
+    is_headline_changed: Annotated[bool, Meta(description="whether the headline was changed")]
+    words_added: Annotated[
+        int | None,
+        Meta(description="number of words added to the text; null if the texts were not compared"),
+    ]
+    words_removed: Annotated[
+        int | None,
+        Meta(
+            description="number of words removed from the text; null if the texts were not compared"
+        ),
+    ]
+    is_coarse: Annotated[
+        bool,
+        Meta(
+            description="whether passages were counted as fully replaced, or only the first 20,000 "
+            "words were compared"
+        ),
+    ]
+    headline: Annotated[Sequence[DiffSpan], Meta(description="changes of the headline")]
+    text: Annotated[
+        Sequence[DiffSpan], Meta(description="first changes of the text, with some context")
+    ]
+    href: Annotated[str, Meta(description="URL path of the page that shows all changes")]
 
     @property
     def summary(self) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.following.link_rules import normalize_requested_url
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
@@ -34,12 +37,18 @@ class EntryHistories:
 
 @dataclass(frozen=True, slots=True)
 class EntryHistory:
-    """History of an entry in one or more pipelines; only the thousand oldest messages."""
+    """History of an entry in one or more pipelines."""
 
-    entry_id: str
-    entries: Sequence[EntryRow]
-    branches: Sequence[MessageBranch]
-    total: int
+    entry_id: Annotated[str, Meta(description="id of the entry")]
+    entries: Annotated[Sequence[EntryRow], Meta(description="the entry in each pipeline")]
+    branches: Annotated[
+        Sequence[MessageBranch],
+        Meta(
+            description="messages of the entry as a tree, at most 1,000; `depth` is the distance from "
+            "the first"
+        ),
+    ]
+    total: Annotated[int, Meta(description="number of all messages")]
 
 
 def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:

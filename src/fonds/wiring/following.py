@@ -33,6 +33,7 @@ from fonds.following.poll_request import (
     request_listing,
 )
 from fonds.following.poller import LEASE_S, Poller, poll_in_turn
+from fonds.following.source_check import ListedLink, SourceCheck
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
 from fonds.isolation.process_identity import create_worker_name
@@ -253,7 +254,7 @@ def open_temporary_records() -> Iterator[Records]:
 
 def check_source(
     row: SourceRow, pool: ChildPool, settings: Settings, records: Records
-) -> dict[str, object]:
+) -> SourceCheck:
     """Return what a source lists now, without entering it. Raises TransientError and
     PermanentError.
     """
@@ -273,22 +274,22 @@ def check_source(
     rules = build_link_rules(settings)
     refusals = [rules.find_refusal(entry.link) for entry in poll.listing.entries]
     hints = {name: value for name, value in asdict(poll.listing.hints).items() if value}
-    return {
-        "source": row.url,
-        "url": poll.answer.url,
-        "moved_to": poll.answer.permanent_url,
-        "kind": poll.listing.kind,
-        "title": poll.listing.title,
-        "listed": len(poll.listing.entries),
-        "cut": poll.listing.cut,
-        "refused": dict(Counter(str(refusal[0]) for refusal in refusals if refusal)),
-        "links": [
-            {"link": entry.link, "title": entry.title, "pub_date": entry.pub_date}
+    return SourceCheck(
+        source=row.url,
+        url=poll.answer.url,
+        moved_to=poll.answer.permanent_url,
+        kind=poll.listing.kind,
+        title=poll.listing.title,
+        listed=len(poll.listing.entries),
+        cut=poll.listing.cut,
+        refused=dict(Counter(str(refusal[0]) for refusal in refusals if refusal)),
+        links=[
+            ListedLink(entry.link, entry.title, entry.pub_date)
             for entry, refusal in zip(poll.listing.entries, refusals, strict=True)
             if refusal is None
         ],
-        "problem": poll.listing.problem,
-        "hints": hints,
-        "older": poll.listing.older or None,
-        "sitemaps": poll.children,
-    }
+        problem=poll.listing.problem,
+        hints=hints,
+        older=poll.listing.older or None,
+        sitemaps=poll.children,
+    )

@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from audit_bench import audited, ended, finished_input, input_of, worked_off
-from fonds.audit.audit import FAULTS_MAX, build_json, run_audit
+from fonds.audit.audit import FAULTS_MAX, build_report, run_audit
 from fonds.model.disposition import Reason, defer, quarantine, retry
 from fonds.model.rows import EntryRow
 from fonds.model.step import Pipeline, Result
@@ -29,7 +30,7 @@ def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> 
     place.enter(7, 8)
     found = audited(place, stores)
     assert found.is_balanced, found.fault_texts
-    assert build_json(found) == {
+    assert msgspec.to_builtins(build_report(found)) == {
         "balanced": True,
         "faults": [],
         "missing": [],

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import iter_kinds_with_rows
@@ -30,20 +33,24 @@ _ENTRY_COLUMNS = {"step": "third", "reason": "second", "pipeline": "pipeline"}
 _COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipeline": "pipeline"}
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeTally:
+class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
     """Counts of everything that entered, by outcome. `received` is always the sum of the rest.
 
-    `dropped` and `quarantined` map a reason's value to a count.
-    `without_text` counts the entries among `done` that have no text, by reason.
+    `dropped`, `quarantined` and `without_text` map a reason's value to a count.
     """
 
-    received: int = 0
-    done: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    quarantined: Mapping[str, int] = field(default_factory=dict)
-    pending: int = 0
-    without_text: Mapping[str, int] = field(default_factory=dict)
+    received: Annotated[int, Meta(description="entries received: the sum of the next four")] = 0
+    done: Annotated[int, Meta(description="entries that were kept")] = 0
+    dropped: Annotated[Mapping[str, int], Meta(description="entries dropped, by reason")] = (
+        msgspec.field(default_factory=dict)
+    )
+    quarantined: Annotated[
+        Mapping[str, int], Meta(description="entries in quarantine, by reason")
+    ] = msgspec.field(default_factory=dict)
+    pending: Annotated[int, Meta(description="entries in progress")] = 0
+    without_text: Annotated[
+        Mapping[str, int], Meta(description="entries of `done` without searchable text, by reason")
+    ] = msgspec.field(default_factory=dict)
 
     @property
     def searchable_count(self) -> int:
@@ -339,29 +346,6 @@ def list_used_steps(records: Records) -> list[str]:
 def list_used_pipelines(records: Records) -> list[str]:
     """Return the names of the pipelines that have or had entries."""
     return sorted({row.pipeline for row in _iter_tallies(records, EntryRow)})
-
-
-def build_account(tally: OutcomeTally) -> dict[str, Any]:
-    """Return the tally as in `--json` output: in = done + dropped + quarantined + pending."""
-    return {
-        "in": tally.received,
-        "done": tally.done,
-        "dropped": dict(tally.dropped),
-        "quarantined": dict(tally.quarantined),
-        "pending": tally.pending,
-        "without_text": dict(tally.without_text),
-    }
-
-
-def build_summary(
-    tally: OutcomeTally, seconds: float, known_count: int, processes: int
-) -> dict[str, Any]:
-    """Return the last object of `fonds ingest --json`.
-
-    `known_count` is the number of entries that earlier runs had settled.
-    """
-    run_fields = {"seconds": round(seconds, 3), "known": known_count, "processes": processes}
-    return build_account(tally) | run_fields
 
 
 def find_oldest_input(records: Records) -> datetime | None:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.grouping.changes.cells import add_moves, build_cluster_key, load_placements
 from fonds.grouping.changes.duplicate_links import PlacementsById, relink_duplicates
@@ -176,14 +179,13 @@ _SEQUENCE = "main:sequence"
 
 @dataclass(frozen=True, slots=True)
 class ExclusionResult:
-    """Result of a change of exclusions.
+    """Result of a change of exclusions."""
 
-    The theme's id and label, and the number of documents excluded or included.
-    """
-
-    id: str
-    label: str
-    documents: int
+    id: Annotated[str, Meta(description="id of the theme")]
+    label: Annotated[str, Meta(description="label of the theme; empty if it no longer exists")]
+    documents: Annotated[
+        int, Meta(description="number of documents that were excluded or included")
+    ]
 
 
 def exclude(

@@ -48,6 +48,7 @@ from fonds.grouping.rebuild.reader import (
     read_corpus,
     read_previous,
 )
+from fonds.grouping.rebuild.result import RebuildResult
 from fonds.grouping.rebuild.rows import PlacedDocument, build_labels, write_placements, write_rows
 from fonds.grouping.redo_log import (
     SEQUENCE,
@@ -98,24 +99,6 @@ class RebuildPasses:
     put: Callable[
         [Tables, StoredClustering, Iterator[PlacedDocument], Callable[[int], None]], None
     ] = write_placements
-
-
-@dataclass(frozen=True, slots=True)
-class RebuildResult:
-    """Result of a rebuild, as served.
-
-    `timestamp`: time of the clustering.
-    `documents`: documents in first-level clusters.
-    `clusters`: number of first-level clusters.
-    `unclustered`: documents in none, including those excluded from a theme by people.
-    `caught_up`: documents that were added or changed during the rebuild.
-    """
-
-    timestamp: int
-    documents: int
-    clusters: int
-    unclustered: int
-    caught_up: int
 
 
 def rebuild(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from fonds.grouping.names import DEFAULT, CollectionName, build_level_conf, build_unclustered_conf
 from fonds.grouping.stored.keys import build_cluster_row, build_clustering_prefix
@@ -86,18 +87,14 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """Level of a clustering.
+    """Level of a clustering."""
 
-    `clusters`: largest first.
-    `apart`: number of unclustered documents by reason.
-    """
-
-    name: CollectionName
-    conf: str
-    timestamp: int
-    level: int
-    clusters: tuple[ClusterView, ...]
-    apart: dict[str, int]
+    name: Annotated[CollectionName, Meta(description="name of the collection")]
+    conf: Annotated[str, Meta(description="name of the configuration")]
+    timestamp: Annotated[int, Meta(description="time of the clustering, in Unix seconds")]
+    level: Annotated[int, Meta(description="level of granularity; 0 is the coarsest")]
+    clusters: Annotated[tuple[ClusterView, ...], Meta(description="clusters, largest first")]
+    apart: Annotated[dict[str, int], Meta(description="number of unclustered documents, by reason")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from fonds.grouping.names import DEFAULT, CollectionName
 from fonds.grouping.stored.keys import build_clustering_prefix, parse_cluster_row
@@ -42,16 +44,18 @@ class ClusterChange:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringChanges:
-    """All changes between two clusterings of a configuration.
+    """All changes between two clusterings of a configuration."""
 
-    `stayed`: share of the documents in both that kept their cluster's id.
-    """
-
-    conf: str
-    before: int
-    after: int
-    changes: tuple[ClusterChange, ...]
-    stayed: float
+    conf: Annotated[str, Meta(description="name of the configuration")]
+    before: Annotated[int, Meta(description="time of the earlier clustering, in Unix seconds")]
+    after: Annotated[int, Meta(description="time of the later clustering, in Unix seconds")]
+    changes: Annotated[
+        tuple[ClusterChange, ...],
+        Meta(description="changes of clusters: kept, grown, split, merged, new or gone"),
+    ]
+    stayed: Annotated[
+        float, Meta(description="share of the documents in both that kept the id of their cluster")
+    ]
 
 
 def compare_clusterings(

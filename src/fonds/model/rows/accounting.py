@@ -7,7 +7,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +45,46 @@ class InputRow:
 class EntryRow:
     """`entries`: everything that entered a pipeline, and its outcome over all steps.
 
-    - `kind`: what it was when it came in (`capture`, `link`, `message`).
-    - `url`: name shown to people.
-    - `seen`, `place`: its 14-digit time and its location, if it has them.
-    - `outcome`: `quarantined` if any message made from it is; else `pending` while one is open;
-      else `dropped` if any was dropped; else `done`.
-    - `reason`, `step`, `message_id`, `about`, `detail`, `settled_at`: those of the disposition that
-      decided the outcome, or of the heaviest so far.
-    - `open_count`: number of messages recorded and not settled.
-    - `failure_group`: group of a quarantined entry (`model/tallies.py`).
-
     Only the ledger writes the columns from `outcome` on.
     """
 
     TABLE: ClassVar[str] = "entries"
     KEY: ClassVar[tuple[str, ...]] = ("entry_id", "pipeline")
-    entry_id: str
-    pipeline: str
-    kind: str
-    input_id: str
-    url: str
-    seen: str | None
-    place: str | None
-    collection: str
-    entered_at: dt.datetime
-    outcome: str = "pending"
-    open_count: int = 0
-    weight: int = 0
-    reason: str | None = None
-    step: str | None = None
-    message_id: str | None = None
-    about: str | None = None
-    detail: str | None = None
-    settled_at: dt.datetime | None = None
-    failure_group: str | None = None
+    entry_id: Annotated[str, Meta(description="id of the entry")]
+    pipeline: Annotated[str, Meta(description="pipeline that it entered")]
+    kind: Annotated[str, Meta(description="what it was when it entered: capture, link or message")]
+    input_id: Annotated[str, Meta(description="id of the input")]
+    url: Annotated[str, Meta(description="URL or path, as shown to people")]
+    seen: Annotated[str | None, Meta(description="time of the capture, 14 digits")]
+    place: Annotated[str | None, Meta(description="location of the bytes")]
+    collection: Annotated[str, Meta(description="collection named when it was ingested")]
+    entered_at: Annotated[dt.datetime, Meta(description="when it entered")]
+    outcome: Annotated[
+        str,
+        Meta(
+            description="quarantined if any message made from it is; else pending while one is open; "
+            "else dropped if any was dropped; else done"
+        ),
+    ] = "pending"
+    open_count: Annotated[int, Meta(description="number of messages that are not settled")] = 0
+    weight: Annotated[
+        int, Meta(description="weight of the outcome; the heaviest disposition decides it")
+    ] = 0
+    reason: Annotated[
+        str | None, Meta(description="reason of the outcome; see docs/reasons.md")
+    ] = None
+    step: Annotated[str | None, Meta(description="step that decided the outcome")] = None
+    message_id: Annotated[str | None, Meta(description="message that decided the outcome")] = None
+    about: Annotated[str | None, Meta(description="SHA-1 or id of the subject of that message")] = (
+        None
+    )
+    detail: Annotated[str | None, Meta(description="details of the reason")] = None
+    settled_at: Annotated[dt.datetime | None, Meta(description="when the outcome was decided")] = (
+        None
+    )
+    failure_group: Annotated[
+        str | None, Meta(description="failure group of a quarantined entry")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from fonds.model.bibliography import PaperSummary
 from fonds.model.pdf_metadata import PdfMetadata
@@ -159,25 +161,21 @@ class MatchRow:
 
 @dataclass(frozen=True, slots=True)
 class CitationRow:
-    """`citations`: reference `number` (from 0) in the list of the file `sha1hex`.
-
-    `reference` is the printed text, `told_doi` the DOI it states. `work` and `doi` are those of the
-    matched work; `status`, `reason` and `score` give the confidence.
-    """
+    """`citations`: a reference in the list of a file, and the work it was matched with."""
 
     TABLE: ClassVar[str] = "citations"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex", "number")
     COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
-    sha1hex: str
-    number: int
-    updated: dt.datetime
-    reference: str
-    status: str
-    reason: str
-    work: str | None
-    doi: str | None
-    told_doi: str | None
-    score: float | None
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the citing file")]
+    number: Annotated[int, Meta(description="number of the reference in its list, from 0")]
+    updated: Annotated[dt.datetime, Meta(description="when it was matched")]
+    reference: Annotated[str, Meta(description="printed text of the reference")]
+    status: Annotated[str, Meta(description="strength of the match")]
+    reason: Annotated[str, Meta(description="reason for the status")]
+    work: Annotated[str | None, Meta(description="id of the matched work")]
+    doi: Annotated[str | None, Meta(description="DOI of the matched work")]
+    told_doi: Annotated[str | None, Meta(description="DOI that the reference states")]
+    score: Annotated[float | None, Meta(description="score of the match; higher is better")]
 
 
 # News pages, and sketches of texts for finding near-duplicates.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from fonds.model.restrictions import TakedownRest
 
@@ -85,43 +87,37 @@ class CrawlerCountRow:
 
 @dataclass(frozen=True, slots=True)
 class TakedownRow:
-    """`takedowns`: a removed file: its bytes are refused, and its address shows a tombstone.
-
-    - `reason_class`: one of `model/restrictions.py`.
-    - `made_by`: the user who did it, as the machine names them.
-    - `rest`: work left.
-    - `finished`: when everything was purged; `rest` is then empty.
-    """
+    """`takedowns`: a removed file: its bytes are refused, and its address shows a tombstone."""
 
     TABLE: ClassVar[str] = "takedowns"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
-    sha1hex: str
-    reason_class: str
-    note: str
-    made_by: str
-    row_created: dt.datetime
-    rest: TakedownRest = field(default_factory=TakedownRest)
-    finished: dt.datetime | None = None
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
+    reason_class: Annotated[str, Meta(description="published reason")]
+    note: Annotated[str, Meta(description="who requested it and how")]
+    made_by: Annotated[str, Meta(description="user who did it, as the machine names them")]
+    row_created: Annotated[dt.datetime, Meta(description="when the file was first refused")]
+    rest: Annotated[TakedownRest, Meta(description="work left")] = field(
+        default_factory=TakedownRest
+    )
+    finished: Annotated[
+        dt.datetime | None, Meta(description="when everything was purged; null while work is left")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class EmbargoRow:
-    """`embargoes`: a file hidden from readers until a date, although it is stored and processed.
-
-    - `lifting`: None while the file is hidden, then the time it became visible.
-    - `ended`: when everything was restored.
-    - `until`: planned end.
-    - `reason_class`: one of `model/restrictions.py`.
-    - `made_by`: the user who requested it, as the machine names them.
-    """
+    """`embargoes`: a file hidden from readers until a date, although it is stored and processed."""
 
     TABLE: ClassVar[str] = "embargoes"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
-    sha1hex: str
-    reason_class: str
-    note: str
-    until: dt.datetime
-    made_by: str
-    row_created: dt.datetime
-    lifting: dt.datetime | None = None
-    ended: dt.datetime | None = None
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
+    reason_class: Annotated[str, Meta(description="published reason")]
+    note: Annotated[str, Meta(description="who requested it and how")]
+    until: Annotated[dt.datetime, Meta(description="planned end")]
+    made_by: Annotated[str, Meta(description="user who requested it, as the machine names them")]
+    row_created: Annotated[dt.datetime, Meta(description="when the file was hidden")]
+    lifting: Annotated[
+        dt.datetime | None,
+        Meta(description="when the file became visible again; null while it is hidden"),
+    ] = None
+    ended: Annotated[dt.datetime | None, Meta(description="when everything was restored")] = None

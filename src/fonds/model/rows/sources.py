@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
 
@@ -95,22 +97,22 @@ class RefusedLinkRow:
     """`refused_links`: a link that a source listed and that was refused before it entered, with the
     reason.
 
-    `url_sha1` is the SHA-1 in hex of the address that would have been fetched. `url` is cut to
-    2,000 characters. `refused_at` is when a poll last found it new in the listing, `input_id` that
-    poll. At most 1,000 links per poll have a row.
+    At most 1,000 links per poll have a row.
     """
 
     TABLE: ClassVar[str] = "refused_links"
     KEY: ClassVar[tuple[str, ...]] = ("url_sha1", "source_id")
-    url_sha1: str
-    source_id: str
-    url: str
-    source_url: str
-    pipeline: str
-    input_id: str
-    reason: str
-    detail: str
-    refused_at: dt.datetime
+    url_sha1: Annotated[str, Meta(description="SHA-1 of the URL that would have been fetched")]
+    source_id: Annotated[str, Meta(description="id of the source")]
+    url: Annotated[str, Meta(description="URL of the link, cut to 2,000 characters")]
+    source_url: Annotated[str, Meta(description="URL of the source")]
+    pipeline: Annotated[str, Meta(description="pipeline of the source")]
+    input_id: Annotated[
+        str, Meta(description="id of the poll that last found the link new in the listing")
+    ]
+    reason: Annotated[str, Meta(description="reason; see docs/reasons.md")]
+    detail: Annotated[str, Meta(description="details of the reason")]
+    refused_at: Annotated[dt.datetime, Meta(description="when that poll refused the link")]
 
 
 # Fetched pages, rate limits per domain, and the processes that use an address.

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from fonds.model.paper import MatchStatus
 from fonds.papers.catalog.comparison import Agreement, compare
@@ -56,21 +58,29 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a lookup. `work` and `doi` are set if the status is exact or strong.
+    """Result of a lookup."""
 
-    `candidates` are the best five of `considered` works.
-    `score` is the score of the first candidate: agreements minus contradictions.
-    `common` means that a title or name has more works than are compared.
-    """
-
-    status: MatchStatus
-    reason: MatchReason
-    work: str | None = None
-    doi: str | None = None
-    score: float | None = None
-    considered: int = 0
-    common: bool = False
-    candidates: tuple[Candidate, ...] = ()
+    status: Annotated[
+        MatchStatus,
+        Meta(description="strength of the match: exact, strong, weak, ambiguous or none"),
+    ]
+    reason: Annotated[MatchReason, Meta(description="reason for the status")]
+    work: Annotated[
+        str | None, Meta(description="id of the work, if the status is exact or strong")
+    ] = None
+    doi: Annotated[str | None, Meta(description="DOI of the work")] = None
+    score: Annotated[
+        float | None,
+        Meta(description="score of the first candidate: agreements minus contradictions"),
+    ] = None
+    considered: Annotated[int, Meta(description="number of works compared")] = 0
+    common: Annotated[
+        bool, Meta(description="whether a title or name has more works than are compared")
+    ] = False
+    candidates: Annotated[
+        tuple[Candidate, ...],
+        Meta(description="the best five of the works compared, with their agreement"),
+    ] = ()
 
 
 def format_evidence(match: Match) -> str | None:

@@ -25,6 +25,7 @@ from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.model.search import QueryError
 from fonds.model.stored_json import encode_row
 from fonds.ports import Stores
+from fonds.search.hits import ThemeLink
 from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.text.words import compose_text
 from fonds.viewer.description import CitedReference, FileDescription, build_description
@@ -50,7 +51,7 @@ from fonds.web.html.rendering import (
 )
 from fonds.web.pages.capture_timeline import StoryCaptures, capture_words, story_captures
 from fonds.web.pages.file_neighbours import NeighbourGroup, build_neighbour_groups
-from fonds.web.pages.theme_links import ThemeLink, find_document_themes
+from fonds.web.pages.theme_links import find_document_themes
 from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten
 from fonds.web.serving.problems import RefusedError

@@ -16,9 +16,10 @@ from fonds.grouping.views.clusters import ClusterMember, ClusterView, find_clust
 from fonds.model.document import DateKind, DateOf, IndexDocument
 from fonds.model.search import SearchQuery
 from fonds.ports import Index
+from fonds.search.hits import ThemeLink
 from fonds.viewer.neighbours import NEIGHBOURS_MAX, AroundDay, find_around_day
 from fonds.web.html.rendering import build_url, to_datetime
-from fonds.web.pages.theme_links import ThemeLink, link_to_assignment
+from fonds.web.pages.theme_links import link_to_assignment
 from fonds.web.serving.parameters import shorten
 from fonds.wiring.collections import CollectionService
 

@@ -10,23 +10,20 @@ from typing import Annotated, Any, get_origin
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import HTMLResponse
 
-from fonds.model.document import DateKind, DateOf
+from fonds.model.document import DateOf
 from fonds.model.encoding import pluralize
-from fonds.model.file import Kind
 from fonds.model.search import (
     RESULTS_MAX,
-    Hit,
     MatchMode,
     QueryError,
     SearchResults,
-    Snippet,
-    VersionHit,
 )
 from fonds.ports import Stores
 from fonds.search.direct_hits import DirectHit
 from fonds.search.export_formats import FORMS
 from fonds.search.facets import ThemeCounts, count_dates, count_facets
-from fonds.search.fields import LABELS, read_labelled_values
+from fonds.search.fields import LABELS
+from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
 from fonds.search.query.parser import QUERY_MAX_CHARS, has_all_versions
 from fonds.search.request import FILTERS, KIND_WORDS, VIEW_PARAMETERS, ActiveFilter, SearchRequest
 from fonds.search.results import find_near_duplicates
@@ -41,7 +38,7 @@ from fonds.web.pages.search_facets import (
     build_theme_facet,
     list_offered,
 )
-from fonds.web.pages.theme_links import ThemeLink, find_document_themes
+from fonds.web.pages.theme_links import find_document_themes
 from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten, take_search
 from fonds.web.serving.problems import RefusedError
@@ -75,100 +72,6 @@ def recent_additions(stores: Stores, form: SearchRequest, today: date) -> Recent
     return RecentAdditions(count, since, href)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """One result of a search. None means unknown, or none.
-
-    `id`: SHA-1 of a PDF, or id of a story.
-    `sha1hex`: file of the text.
-    `date_kind`: whether `publication_date` is the date of publication or the creation date of
-        the file.
-    `captured`: date of its capture.
-    `license`, `rights_holder`, `preferences`: stated terms of use.
-    `fields`: values of the fields with a label in `fonds.search.fields`, by their names in a
-        query.
-    `indexed_date`: when the document was added in its current form.
-    `title_marks`: (start, end) offsets of matches in `title`.
-    `snippets`: up to three passages, each with the page of a PDF on which it begins.
-    `snippet`, `snippet_marks`: the first passage, and (start, end) offsets of matches in it.
-    `themes`: its themes in collections.
-    `near_duplicate_of`: id of an earlier result on the same page with nearly the same text.
-    `alike`: number of documents collapsed into this result, if near-duplicates are one result.
-    `version`: the matching earlier version of a story found by `version:all` whose current
-        version does not match.
-    """
-
-    id: str
-    sha1hex: str
-    kind: Kind
-    title: str | None
-    url: str
-    canonical_domain: str
-    publication_date: date | None
-    language: str | None
-    collection: str
-    page_count: int | None
-    word_count: int | None
-    has_thumbnail: bool
-    score: float
-    authors: Sequence[str]
-    doi: str | None
-    license: Sequence[str]
-    rights_holder: Sequence[str]
-    preferences: Sequence[str]
-    fields: Mapping[str, Sequence[str]]
-    date_kind: DateKind | None
-    captured: date | None
-    indexed_date: datetime
-    title_marks: Sequence[tuple[int, int]]
-    snippets: Sequence[Snippet]
-    snippet: str
-    snippet_marks: Sequence[tuple[int, int]]
-    themes: Sequence[ThemeLink]
-    near_duplicate_of: str | None
-    alike: int
-    version: VersionHit | None
-
-
-def build_hit(
-    hit: Hit, themes: Sequence[ThemeLink], near_duplicate_of: str | None, alike: int
-) -> SearchHit:
-    """Build a result from a hit, its themes, the result it repeats, and its collapsed count."""
-    document = hit.document
-    return SearchHit(
-        id=document.id,
-        sha1hex=document.sha1hex,
-        kind=document.kind,
-        title=document.article_title,
-        url=document.url,
-        canonical_domain=document.canonical_domain,
-        publication_date=document.publication_date,
-        language=document.language,
-        collection=document.collection,
-        page_count=document.page_count,
-        word_count=document.word_count,
-        has_thumbnail=document.has_thumbnail,
-        score=hit.score,
-        authors=document.authors,
-        doi=document.doi,
-        license=document.licenses,
-        rights_holder=document.holders,
-        preferences=document.prefers,
-        fields=read_labelled_values(document),
-        date_kind=document.date_kind,
-        captured=document.captured,
-        indexed_date=document.indexed_date,
-        title_marks=hit.title_marks,
-        snippets=hit.snippets,
-        snippet=hit.snippet.text,
-        snippet_marks=hit.snippet.marks,
-        themes=themes,
-        near_duplicate_of=near_duplicate_of,
-        alike=alike,
-        version=hit.version,
-    )
-
-
 EXPORTED_MAX = 100_000
 """Maximum documents per response. `fonds export` has no limit."""
 BY_NUMBER = "Near-duplicates are one result where pages have numbers: not with sort=id or after."
@@ -177,14 +80,6 @@ RELAXED_FILTERS_MAX = 6
 FILTERS_MAX = 20
 
 router = APIRouter(dependencies=[READS])
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierVersionHits:
-    """Number of stories that match in an earlier version. `query` finds them."""
-
-    count: int
-    query: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +170,7 @@ def search_page(
         pages=max(1, -(-collapsed.reachable // form.size)),
         next=_find_next_page(form, results),
         results=[
-            build_hit(
+            build_search_hit(
                 hit,
                 document_themes.themes.get(hit.document.id, ()),
                 repeated.get(hit.document.id),

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from fonds.grouping.names import DEFAULT, CollectionName
 from fonds.grouping.views.themes import find_tags
+from fonds.search.hits import ThemeLink
 from fonds.web.html.rendering import build_url
 from fonds.wiring.collections import CollectionService
 
@@ -80,19 +81,6 @@ def link_to_assignment(name: CollectionName, document_id: str, **params: Any) ->
 
 
 ROWS_MAX = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class ThemeLink:
-    """A theme of a collection that contains a document, by the configuration `DEFAULT`.
-
-    `name`: the name a curator gave it, '' if none.
-    """
-
-    collection: str
-    label: str
-    href: str
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
