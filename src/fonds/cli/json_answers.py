@@ -122,17 +122,6 @@ def list_other_outputs(root: click.Group) -> dict[str, str]:
     }
 
 
-def list_answer_types(root: click.Group) -> list[type]:
-    """Return the types of all answers, each once."""
-    kinds = (
-        kind
-        for _, command in iter_commands(root)
-        if isinstance(command, SuggestingCommand | CommandGroup)
-        for kind in command.answers.values()
-    )
-    return list(dict.fromkeys(kinds))
-
-
 def iter_commands(
     root: click.Command, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, click.Command]]:
