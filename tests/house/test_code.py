@@ -46,6 +46,21 @@ TECHNOLOGIES = {
     "elasticsearch": ("search/index/",),
     "opensearchpy": ("search/index/",),
 }
+# Who sends HTTP requests, by kind of traffic; the table of kinds is in ARCHITECTURE.md.
+HTTP_CLIENTS = {
+    "pycurl": {  # web servers being crawled
+        "fetching/crawl_client.py",
+        "fetching/crawl_request.py",
+    },
+    "urllib3": {"fetching/service_client.py"},  # services and remote archives
+    "http.client": {"fetching/service_client.py"},  # one error that urllib3 does not translate
+    "certifi": {"fetching/crawl_client.py", "fetching/service_client.py"},
+    "urllib.request": set(),
+    "requests": set(),
+    "httpx": set(),
+    "httpx2": set(),
+    "aiohttp": set(),
+}
 SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
@@ -139,6 +154,16 @@ def test_a_technology_is_imported_by_its_backend_alone() -> None:
         if name.split(".")[0] == technology and not _within(module).startswith(places)
     ]
     assert strays == []
+
+
+def test_each_kind_of_traffic_has_one_http_client() -> None:
+    importers: dict[str, set[str]] = {library: set() for library in HTTP_CLIENTS}
+    for module in modules():
+        for name in module.imports():
+            for library in HTTP_CLIENTS:
+                if name == library or name.startswith(f"{library}."):
+                    importers[library].add(_within(module))
+    assert importers == HTTP_CLIENTS
 
 
 def test_everything_public_says_what_it_is() -> None:
