@@ -42,7 +42,7 @@ _DOCUMENT_ERROR_CODES = frozenset({400, 408, 413, 415, 422, 500})
 _SECONDS = re.compile(r"\d{1,6}")
 
 
-@dataclass
+@dataclass(slots=True)
 class ServerPressure:
     """Back-off for a busy or unreachable server, shared by all threads of a process.
 
