@@ -61,6 +61,15 @@ HTTP_CLIENTS = {
     "httpx2": set(),
     "aiohttp": set(),
 }
+# Value types, docs/decisions/0090-value-types.md.
+PYDANTIC_OUTSIDE_WEB = {
+    "search/request.py": "the parameters of a search, which pages, commands and manifests share",
+}
+NAMED_TUPLES = {
+    "archive/cdx.py: CdxLine": "one per line of an index",
+    "extract/pdf/characters.py: Box": "one per character of a page",
+    "model/pdf.py: PlacedWord": "one per word of a page",
+}
 SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
@@ -164,6 +173,35 @@ def test_each_kind_of_traffic_has_one_http_client() -> None:
                 if name == library or name.startswith(f"{library}."):
                     importers[library].add(_within(module))
     assert importers == HTTP_CLIENTS
+
+
+def test_pydantic_is_at_the_edge_of_http() -> None:
+    users = {
+        _within(module)
+        for module in modules()
+        for name in module.imports()
+        if name.split(".")[0] == "pydantic" and not _within(module).startswith("web/")
+    }
+    assert users == PYDANTIC_OUTSIDE_WEB.keys()
+
+
+def test_values_in_memory_are_dataclasses_with_slots() -> None:
+    """No TypedDict, and a NamedTuple only where it is listed."""
+    named_tuples, found = set(), []
+    for module in modules():
+        for name in module.imports():
+            if name.rpartition(".")[2] in ("TypedDict", "namedtuple"):
+                found.append(f"{module.place} imports {name}")
+        for node in module.nodes:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            if "NamedTuple" in map(ast.unparse, node.bases):
+                named_tuples.add(f"{_within(module)}: {node.name}")
+            for decorator in map(ast.unparse, node.decorator_list):
+                if decorator.partition("(")[0] == "dataclass" and "slots=True" not in decorator:
+                    found.append(f"{module.place}: {node.name} has no slots")
+    assert found == []
+    assert named_tuples == NAMED_TUPLES.keys()
 
 
 def test_everything_public_says_what_it_is() -> None:
