@@ -26,13 +26,13 @@ from pathlib import Path
 from fonds.archive.store.folder import FolderArchive
 from fonds.cli.process import collect_seldom
 from fonds.fetching.addresses import Resolver
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import RequestLimits
 from fonds.fetching.domain_leases import AddressShares, DomainLeases
 from fonds.fetching.fetcher import Fetcher
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import PaceRules
-from fonds.fetching.request import RequestLimits
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
-from fonds.fetching.transfers import Transfers
 from fonds.following.link_rules import build_link
 from fonds.ingest.steps.fetch import FetchRules, FetchStep
 from fonds.ingest.steps.spool import FetchedLink, Spool
@@ -184,7 +184,7 @@ def fetching(folder: Path, *, kept: bool) -> ConcurrentStep:
         frontier = Frontier(rules)
         return FetchScheduler(
             FetchSchedulerRules("Fonds/0", "Fonds", AT_ONCE),
-            Transfers(RequestLimits(), lambda address: True),
+            CrawlClient(RequestLimits(), lambda address: True),
             Resolver(lambda host, port: [host], lambda address: True),
             frontier,
             DomainLeases(records, frontier, "bench", lambda: datetime.now(UTC)),

@@ -19,13 +19,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from fonds.derivatives.sketch import KIND, RESEMBLANCE_MIN, build_page_sketch, write_sketches
+from fonds.derivatives.sketch import KIND, build_page_sketch, write_sketches
 from fonds.extract.page import PageStatus, parse_page
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.model.story import Story
 from fonds.stores.records.sql import open_sqlite
 from fonds.text.minhash import compute_signature, hash_shingles
-from fonds.text.similarity import compute_bands, estimate_resemblance
+from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_resemblance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STORIES, WORDS = 5_000, 600
@@ -104,7 +104,7 @@ def pages(folder: Path) -> None:
             sharing[band].add(n)
     candidates = {pair for some in sharing.values() for pair in combinations(sorted(some), 2)}
     alike = {pair: estimate_resemblance(signed[pair[0]], signed[pair[1]]) for pair in candidates}
-    links = {pair for pair, share in alike.items() if share >= RESEMBLANCE_MIN}
+    links = {pair for pair, share in alike.items() if share >= RUNS_RESEMBLANCE_MIN}
     told("pairs linked", len(links), f"of {len(signed) * (len(signed) - 1) // 2:,}")
     told("of them with the same text", sum(texts[a] == texts[b] for a, b in links), "")
     beside_truth(texts, signed, candidates)

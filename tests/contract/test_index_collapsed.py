@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contract.index_backends import BACKENDS, document, opened
 from depth import examples
 from empty_records import open_records
-from fonds.derivatives.sketch import RESEMBLANCE_MIN, build_page_sketch
+from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.model.search import SearchQuery
@@ -22,7 +22,7 @@ from fonds.model.story import Story
 from fonds.ports import Index, Records
 from fonds.search import results as module
 from fonds.search.results import list_collapsed_ids, search_collapsed
-from fonds.text.similarity import estimate_resemblance
+from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, estimate_resemblance
 from real_servers import each
 
 FAMILIES, DOCUMENTS = 7, 40
@@ -90,7 +90,7 @@ def standing_for(ids: Sequence[str]) -> dict[str, list[str]]:
         near = (
             one
             for one in firsts
-            if estimate_resemblance(signed[one], signed[id_]) >= RESEMBLANCE_MIN
+            if estimate_resemblance(signed[one], signed[id_]) >= RUNS_RESEMBLANCE_MIN
         )
         first = next(near, None)
         if first is None:

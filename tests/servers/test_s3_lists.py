@@ -19,7 +19,7 @@ from fonds.config import load_settings
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.errors import PermanentError
 from fonds.stores.s3.client import open_store, parse_address
-from fonds.wiring.stores import create_s3_opener, open_web
+from fonds.wiring.stores import create_s3_opener, create_service_client
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -38,7 +38,7 @@ def test_lists_are_found_by_their_beginning_and_fetched_whole(tmp_path: Path) ->
         obstore.put(open_store(address), f"{folder}/{name}", body)
     server = urlsplit(url)._replace(path="").geturl()
     settings = load_settings(tmp_path).replace_values(elsewhere_s3_url=server)
-    remotes = RemoteFiles(open_web(settings), create_s3_opener(tmp_path, settings))
+    remotes = RemoteFiles(create_service_client(settings), create_s3_opener(tmp_path, settings))
     begun = f"s3://{address.bucket}/{folder}/"
 
     found = list(remotes.find(f"{begun}2023-11*"))

@@ -30,10 +30,7 @@ from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import PdfMetaRow, Row, StoryMetaRow, TextBandRow, TextSketchRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Records
-from fonds.text.similarity import compute_bands, estimate_resemblance
-
-RESEMBLANCE_MIN = 0.6
-"""Minimum resemblance of near-duplicates."""
+from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_resemblance
 
 BAND_MAX = 1_000
 RELATIVES_MAX = 100
@@ -139,7 +136,7 @@ def _find_near_duplicates(
         near_duplicates = [
             candidate
             for candidate in related
-            if (candidate.resemblance or 0.0) >= RESEMBLANCE_MIN
+            if (candidate.resemblance or 0.0) >= RUNS_RESEMBLANCE_MIN
             and candidate.story_id != row.story_id
         ]
         result[row.sha1hex] = sorted(
@@ -189,7 +186,7 @@ def _build_related(row: TextSketchRow, other: TextSketchRow) -> RelatedFile:
     )
 
 
-EXTRACTOR = "minhash/1"
+EXTRACTOR = "minhash/2"
 SUCCESS, TOO_SHORT, PLACEHOLDER = "success", "too-short", "placeholder"
 FILES = (PDF, JATS)
 """Kinds whose texts are sketched in addition to stories. Each file is its own story."""

@@ -1,4 +1,6 @@
-"""Polite crawling: resolve and check addresses, rate limits, robots.txt, and HTTP transfers.
+"""HTTP requests: polite crawling, and services.
 
-Only this package opens sockets to web servers.
+`crawl_client.py` sends requests to web servers being crawled; the other modules resolve and check
+addresses, limit rates and obey robots.txt. `service_client.py` sends requests to services and
+remote archives.
 """

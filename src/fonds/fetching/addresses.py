@@ -96,6 +96,16 @@ def _is_within(ip: ipaddress.IPv4Address | ipaddress.IPv6Address, table: str) ->
     )
 
 
+def allow_any_address(address: str) -> bool:
+    """Allow requests to any address: for services in the settings, and if the settings say so."""
+    return True
+
+
+def choose_address_check(*, allows_private: bool) -> Callable[[str], bool]:
+    """Return the check of IP addresses for the setting `elsewhere.private_addresses`."""
+    return allow_any_address if allows_private else is_public
+
+
 @cache
 def _load_networks() -> Mapping[str, tuple[_Network, ...]]:
     tables = {"special": (IPV4, IPV6, PLATFORMS), "carrying": (CARRYING,)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from fonds.fetching.crawl_request import CrawlRequest, CrawlResponse, RequestFailure
 from fonds.fetching.outcomes import REFUSALS, retry_after_s
 from fonds.fetching.pace import QueuedRequest, RequestOutcome
-from fonds.fetching.request import HttpRequest, HttpResponse, RequestFailure
 from fonds.fetching.robots import MAX_BYTES, REDIRECTS_MAX, Robots
 from fonds.model.disposition import Disposition, Reason
 from fonds.model.entry import TlsCheck
@@ -114,10 +114,10 @@ class RedirectChain:
         """Return whether a target was already requested with the same cookies."""
         return (target.url, tuple(self.cookies)) in self.requested_urls
 
-    def build_request(self, agent: str) -> HttpRequest:
+    def build_request(self, agent: str) -> CrawlRequest:
         """Build the next HTTP request."""
         self.requested_urls.add((self.url.url, tuple(self.cookies)))
-        return HttpRequest(
+        return CrawlRequest(
             self.url,
             self.addresses,
             agent,
@@ -141,7 +141,7 @@ class RedirectChain:
         return tuple(headers)
 
 
-def build_pace_outcome(end: HttpResponse | RequestFailure) -> RequestOutcome:
+def build_pace_outcome(end: CrawlResponse | RequestFailure) -> RequestOutcome:
     """Build the outcome for the rate limit of the host."""
     if isinstance(end, RequestFailure):
         return RequestOutcome(end.took_s, is_unreachable=end.is_unreachable, since_sent_s=0.0)

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import count
 
 from fonds.fetching.addresses import Resolver
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import CrawlResponse, RequestFailure
 from fonds.fetching.domain_leases import ELSEWHERE_S, AddressShares, DomainLeases
 from fonds.fetching.frontier import Frontier
 from fonds.fetching.outcomes import RETRY_S, compute_retry_delay, resolve_redirect
@@ -21,7 +23,6 @@ from fonds.fetching.redirect_chain import (
     RedirectChain,
     build_pace_outcome,
 )
-from fonds.fetching.request import HttpResponse, RequestFailure
 from fonds.fetching.robots import (
     UNREACHABLE_CACHE_S,
     Robots,
@@ -30,7 +31,6 @@ from fonds.fetching.robots import (
     build_unreachable,
     parse_robots_response,
 )
-from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import (
     Disposition,
     Reason,
@@ -75,7 +75,7 @@ class FetchScheduler:
     def __init__(
         self,
         rules: FetchSchedulerRules,
-        web: Transfers,
+        client: CrawlClient,
         resolver: Resolver,
         frontier: Frontier,
         leases: DomainLeases,
@@ -83,7 +83,7 @@ class FetchScheduler:
         seconds: Callable[[], float],
     ) -> None:
         self._rules = rules
-        self._transfers = web
+        self._client = client
         self._resolver = resolver
         self._frontier = frontier
         self._leases = leases
@@ -122,7 +122,7 @@ class FetchScheduler:
         wake_s = self._frontier.get_wake_at_s()
         if wake_s is not None and self._count_free() > 0:
             wait_s = min(wait_s, max(0.0, wake_s - self._seconds()))
-        for key, result in self._transfers.collect_finished(0.0 if self._finished else wait_s):
+        for key, result in self._client.collect_finished(0.0 if self._finished else wait_s):
             chain = self._chains[int(str(key))]
             self._run_guarded(chain, partial(self._handle_response, chain, result))
         self._advance()
@@ -145,7 +145,7 @@ class FetchScheduler:
 
     def wake(self) -> None:
         """Interrupt the wait in `collect_finished`; callable from any thread."""
-        self._transfers.wake()
+        self._client.wake()
 
     def close(self) -> None:
         """Cancel active requests and release all domains."""
@@ -153,7 +153,7 @@ class FetchScheduler:
             self._leases.release_all(self._seconds())
             self._shares.leave_all()
         self._resolver.close()
-        self._transfers.close()
+        self._client.close()
 
     def _start_new(self) -> None:
         """Lease the domains of new chains and resolve their hosts."""
@@ -176,11 +176,11 @@ class FetchScheduler:
             self._postpone(self._chains[int(str(turn.key))], after_s)
         for turn in self._frontier.start(now_s, self._count_free()):
             chain = self._chains[int(str(turn.key))]
-            self._transfers.begin(chain.key, chain.build_request(self._rules.agent))
+            self._client.begin(chain.key, chain.build_request(self._rules.agent))
 
     def _count_free(self) -> int:
         """Return the number of requests that may be started."""
-        concurrency_max, active_count = self._rules.concurrency_max, self._transfers.count
+        concurrency_max, active_count = self._rules.concurrency_max, self._client.count
         unsaved_count = self._unsaved_count + len(self._finished)
         return min(
             concurrency_max - active_count, 2 * concurrency_max - active_count - unsaved_count
@@ -246,7 +246,7 @@ class FetchScheduler:
 
     def _add_resolved(self, chain: RedirectChain, resolved: Sequence[str] | Exception) -> None:
         self._resolved.append((chain, resolved))
-        self._transfers.wake()
+        self._client.wake()
 
     def _apply_resolved(self, chain: RedirectChain, resolved: Sequence[str] | Exception) -> None:
         if isinstance(resolved, Exception):
@@ -310,7 +310,7 @@ class FetchScheduler:
             self._finish(waiting_chain, defer(Reason.NOT_YET, detail, after_s + position))
         self._finish(chain, defer(Reason.NOT_YET, detail, after_s))
 
-    def _handle_response(self, chain: RedirectChain, end: HttpResponse | RequestFailure) -> None:
+    def _handle_response(self, chain: RedirectChain, end: CrawlResponse | RequestFailure) -> None:
         pace_outcome = build_pace_outcome(end)
         self._frontier.finish(chain.key, pace_outcome, self._seconds())
         if pace_outcome.is_refused or pace_outcome.is_unreachable:

@@ -178,7 +178,7 @@ class Reply(msgspec.Struct, array_like=True):
     text: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CallSignature:
     """Types of a function's positional parameters and of its result."""
 

@@ -40,7 +40,7 @@ class ForkOrder(msgspec.Struct, array_like=True):
     memory_bytes: int
 
 
-@dataclass
+@dataclass(slots=True)
 class ForkServer:
     """State of the fork server. `sentinels` has the living children by process id."""
 

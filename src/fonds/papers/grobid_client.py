@@ -13,21 +13,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from http.client import HTTPException
-from typing import Any
 
-import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    NewConnectionError,
-    ReadTimeoutError,
+from fonds.fetching.addresses import allow_any_address
+from fonds.fetching.service_client import (
+    Form,
+    ServiceClient,
+    ServiceResponse,
+    SlowServiceError,
+    UnreachableServiceError,
+    follow_none,
 )
-
-from fonds.model.errors import ConfigurationError, PostponedError, TransientError
+from fonds.model.errors import ConfigurationError, LimitError, PermanentError, PostponedError
 from fonds.model.paper import GrobidResponse, GrobidStatus
-from fonds.model.secrets import redact_secrets
 
 PARAMETERS = (
     ("consolidateHeader", "0"),
@@ -38,15 +35,14 @@ PARAMETERS = (
     *(("teiCoordinates", one) for one in ("ref", "figure", "persName", "formula", "biblStruct")),
 )
 PATH = "/api/processFulltextDocument"
-ERROR_MAX_CHARS = 10_000
+ERROR_MAX_BYTES = 10_000
 PDF_MAX_BYTES = 256 * 2**20
-_PIECE_BYTES = 256 * 1024
 _DOCUMENT_ERROR_CODES = frozenset({400, 408, 413, 415, 422, 500})
 """Status codes that describe the document; all other codes describe the server."""
 _SECONDS = re.compile(r"\d{1,6}")
 
 
-@dataclass
+@dataclass(slots=True)
 class ServerPressure:
     """Back-off for a busy or unreachable server, shared by all threads of a process.
 
@@ -116,14 +112,12 @@ class GrobidClient:
     timeout_s: float
     tei_max_bytes: int
     pressure: ServerPressure = field(default_factory=ServerPressure)
-    connect_s: float = 10.0
-    pool: urllib3.PoolManager = field(default_factory=partial(urllib3.PoolManager, maxsize=100))
 
     def __call__(self, pdf: bytes) -> GrobidResponse:
         """Send a PDF to the server and return its response.
 
         Raises PostponedError while the server is unreachable or busy, TransientError when the
-        connection breaks during processing, and ConfigurationError without a URL.
+        connection breaks during processing, and ConfigurationError without a valid URL.
         """
         if not self.url:
             raise ConfigurationError("no GROBID server is configured. Set grobid.url")
@@ -137,74 +131,52 @@ class GrobidClient:
             return self._request(pdf)
 
     def _request(self, pdf: bytes) -> GrobidResponse:
-        deadline = time.monotonic() + self.timeout_s
+        client = ServiceClient(is_allowed=allow_any_address, read_s=self.timeout_s)
+        form: Form = [*PARAMETERS, ("input", ("input.pdf", pdf, "application/pdf"))]
         try:
-            response = self._post(pdf)
-            try:
-                body = self._read_body(response, deadline)
-            finally:
-                response.close()
-        except (ConnectTimeoutError, NewConnectionError) as error:
-            raise self.pressure.mark_away(
-                f"cannot reach GROBID: {_describe_error(error)}"
-            ) from error
-        except ReadTimeoutError:
-            return self._build_timeout()
-        except (HTTPError, HTTPException, OSError) as error:
-            raise TransientError(
-                f"lost the connection to GROBID: {_describe_error(error)}"
-            ) from error
-        return self._build_timeout() if body is None else self._build_response(response, body)
+            with client.open(
+                self.url.rstrip("/") + PATH,
+                {"Accept": "application/xml"},
+                total_s=self.timeout_s,
+                follows=follow_none,
+                form=form,
+            ) as response:
+                return self._read_response(response)
+        except UnreachableServiceError as error:
+            raise self.pressure.mark_away(f"cannot reach GROBID: {error}") from error
+        except SlowServiceError:
+            status = GrobidStatus.TIMEOUT
+            message = f"no complete response within {self.timeout_s:g} seconds"
+            return GrobidResponse(status, status.status_code, error_msg=message)
+        except PermanentError as error:
+            raise ConfigurationError(f"Cannot use grobid.url: {error}") from error
 
-    def _post(self, pdf: bytes) -> urllib3.BaseHTTPResponse:
-        fields: list[Any] = [*PARAMETERS, ("input", ("input.pdf", pdf, "application/pdf"))]
-        return self.pool.request(
-            "POST",
-            self.url.rstrip("/") + PATH,
-            fields=fields,
-            headers={"Accept": "application/xml", "Accept-Encoding": "identity"},
-            timeout=urllib3.Timeout(connect=self.connect_s, read=self.timeout_s),
-            retries=False,
-            redirect=False,
-            preload_content=False,
-        )
-
-    def _read_body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes | None:
-        """Read up to one byte more than `tei_max_bytes`. Return None when the deadline passes."""
-        body = bytearray()
-        while len(body) <= self.tei_max_bytes:
-            piece = response.read1(_PIECE_BYTES, decode_content=False)
-            if not piece:
-                break
-            body += piece
-            if time.monotonic() > deadline:
-                return None
-        return bytes(body)
-
-    def _build_timeout(self) -> GrobidResponse:
-        status = GrobidStatus.TIMEOUT
-        message = f"no complete response within {self.timeout_s:g} seconds"
-        return GrobidResponse(status, status.status_code, error_msg=message)
-
-    def _build_response(self, response: urllib3.BaseHTTPResponse, body: bytes) -> GrobidResponse:
+    def _read_response(self, response: ServiceResponse) -> GrobidResponse:
         code = response.status
-        message = body[:ERROR_MAX_CHARS].decode("utf-8", "replace").strip()
-        if code != 200 and code != 204 and code not in _DOCUMENT_ERROR_CODES:
+        if code == 204:
+            self.pressure.mark_available()
+            return GrobidResponse(GrobidStatus.NO_CONTENT, code, error_msg="no content")
+        if code == 200:
+            return self._read_tei(response)
+        message = response.read(ERROR_MAX_BYTES).decode("utf-8", "replace").strip()
+        if code not in _DOCUMENT_ERROR_CODES:
             retry_after = _SECONDS.fullmatch(response.headers.get("retry-after") or "")
             raise self.pressure.mark_away(
                 f"GROBID responded with {code}: {message[:200]}",
                 float(retry_after[0]) if retry_after else 0.0,
             )
         self.pressure.mark_available()
-        if code == 204 or (code == 200 and not body):
+        return GrobidResponse(GrobidStatus.ERROR, code, error_msg=message or f"status {code}")
+
+    def _read_tei(self, response: ServiceResponse) -> GrobidResponse:
+        code = response.status
+        try:
+            tei = response.read_all(self.tei_max_bytes)
+        except LimitError:
+            self.pressure.mark_available()
+            message = f"the TEI is longer than {self.tei_max_bytes} bytes"
+            return GrobidResponse(GrobidStatus.TEI_TOO_LARGE, code, error_msg=message)
+        self.pressure.mark_available()
+        if not tei:
             return GrobidResponse(GrobidStatus.NO_CONTENT, code, error_msg="no content")
-        if code != 200:
-            return GrobidResponse(GrobidStatus.ERROR, code, error_msg=message or f"status {code}")
-        if len(body) > self.tei_max_bytes:
-            longer = f"the TEI is longer than {self.tei_max_bytes} bytes"
-            return GrobidResponse(GrobidStatus.TEI_TOO_LARGE, code, error_msg=longer)
-        return GrobidResponse(GrobidStatus.SUCCESS, code, body)
-
-
-def _describe_error(error: BaseException) -> str:
-    return redact_secrets(str(error))[:ERROR_MAX_CHARS]
+        return GrobidResponse(GrobidStatus.SUCCESS, code, tei)

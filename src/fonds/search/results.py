@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from fonds.derivatives.sketch import RESEMBLANCE_MIN
 from fonds.model.document import IndexDocument
 from fonds.model.rows import TextSketchRow
 from fonds.model.search import IDS_MAX, RESULTS_MAX, Hit, SearchQuery, SearchResults
 from fonds.ports import Index, Records
-from fonds.text.similarity import compute_bands, estimate_resemblance
+from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_resemblance
 
 NO_TEXT = sha256(b"").hexdigest()
 _Key = int | str
@@ -70,7 +69,7 @@ def _are_alike(sketch: TextSketchRow, other: TextSketchRow) -> bool:
     if not (sketch.signature and other.signature):
         return False
     signatures = (bytes.fromhex(row.signature) for row in (sketch, other))
-    return estimate_resemblance(*signatures) >= RESEMBLANCE_MIN
+    return estimate_resemblance(*signatures) >= RUNS_RESEMBLANCE_MIN
 
 
 COMPARED_MAX = IDS_MAX

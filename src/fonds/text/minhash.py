@@ -7,8 +7,6 @@ Limits: linear in the first 2,000,000 characters of a text; 4,096 shingles at a 
 
 from __future__ import annotations
 
-import re
-import unicodedata
 import zlib
 from hashlib import shake_256
 
@@ -16,22 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fonds.text.similarity import VALUES
+from fonds.text.words import split_words
 
 SHINGLE_WORDS = 4
 SHINGLES_MIN = 50
 """Minimum number of shingles; short notices and forms are alike everywhere."""
 MAX_CHARS = 2_000_000
 BATCH_SIZE = 4_096
-_TOKEN = re.compile(
-    # In scripts without spaces between words, each character counts as a word.
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-    "|[^\\W_]+(?:['\u2019][^\\W_]+)*"
-)
 # Signatures are kept for years, so these numbers must not depend on the numpy version.
 _NUMBERS = np.frombuffer(shake_256(b"minhash/1").digest(8 * (SHINGLE_WORDS + 2 * VALUES)), "<u8")
 _PLACES = _NUMBERS[:SHINGLE_WORDS] | np.uint64(1)
-_FACTORS = _NUMBERS[SHINGLE_WORDS:-VALUES] | np.uint64(1)
-_ADDENDS = _NUMBERS[-VALUES:]
+FACTORS = _NUMBERS[SHINGLE_WORDS:-VALUES] | np.uint64(1)
+ADDENDS = _NUMBERS[-VALUES:]
+"""Hash functions, `hash * factor + addend` in 64 bits. Collections use the first of them."""
 
 
 class _WordHashes(dict[str, int]):
@@ -43,13 +38,12 @@ class _WordHashes(dict[str, int]):
 
 
 def hash_shingles(text: str) -> NDArray[np.uint64]:
-    """Return the distinct 32-bit hashes of all four-word shingles. Shape (shingles,).
+    """Return the distinct 32-bit hashes of all runs of four words. Shape (runs,).
 
-    In scripts without spaces a shingle has four characters. Letter case, width and punctuation do
-    not count.
+    In scripts without spaces a run has four characters. Letter case, accents, width and punctuation
+    do not count.
     """
-    folded = unicodedata.normalize("NFKC", text[:MAX_CHARS]).casefold()
-    words = list(map(_WordHashes().__getitem__, _TOKEN.findall(folded)))
+    words = list(map(_WordHashes().__getitem__, split_words(text[:MAX_CHARS])))
     runs = len(words) - SHINGLE_WORDS + 1
     if runs < 1:
         return np.zeros(0, dtype=np.uint64)
@@ -64,8 +58,13 @@ def compute_signature(text: str) -> bytes | None:
     hashes = hash_shingles(text)
     if len(hashes) < SHINGLES_MIN:
         return None
+    return compute_minima(hashes)
+
+
+def compute_minima(hashes: NDArray[np.uint64]) -> bytes:
+    """Return the signature of a set of 32-bit hashes, which is not empty."""
     minima: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
     for start in range(0, len(hashes), BATCH_SIZE):
-        mixed = hashes[start : start + BATCH_SIZE, None] * _FACTORS + _ADDENDS
+        mixed = hashes[start : start + BATCH_SIZE, None] * FACTORS + ADDENDS
         np.minimum(minima, mixed.min(axis=0), out=minima)
     return (minima >> np.uint64(8)).astype(np.uint16).astype(">u2").tobytes()

@@ -1,6 +1,12 @@
-"""Compare MinHash signatures, and compute the band keys that find similar texts.
+"""Resemblance of texts: its definition, the thresholds of near-duplicates, and MinHash signatures.
 
-Source: J. Leskovec, A. Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
+The resemblance of two texts is the Jaccard index of their features: the number in both divided by
+the number in either. Words are those of `text/words.py`. A feature is a run of four words in
+stories and files, and a term in collections (decision 89 says why). One changed word changes four
+runs but one term, so the threshold is lower for runs.
+
+Source: A. Broder, "On the resemblance and containment of documents" (1997); J. Leskovec, A.
+Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
 Limits: a signature has 256 bytes.
 """
 
@@ -8,6 +14,12 @@ from __future__ import annotations
 
 import struct
 import zlib
+
+RUNS_RESEMBLANCE_MIN = 0.6
+"""Minimum resemblance of near-duplicates by runs of four words."""
+
+TERMS_RESEMBLANCE_MIN = 0.8
+"""Minimum resemblance of near-duplicates by terms."""
 
 VALUES = 128
 """Minimum hashes per signature; the estimate has a standard deviation of 0.04 at a resemblance of
@@ -33,7 +45,12 @@ def _build_band_key(band: int, part: bytes) -> int:
     return int(key)
 
 
+def compute_resemblance(shared: int, count: int, other_count: int) -> float:
+    """Return the resemblance, 0 to 1, of two texts with `shared` features in common."""
+    return shared / max(count + other_count - shared, 1)
+
+
 def estimate_resemblance(first: bytes, other: bytes) -> float:
-    """Return the estimated share of shingles, 0 to 1, that two texts have in common."""
+    """Return the resemblance, 0 to 1, that two signatures estimate."""
     pairs = zip(memoryview(first).cast("H"), memoryview(other).cast("H"), strict=True)
     return sum(left == right for left, right in pairs) / VALUES

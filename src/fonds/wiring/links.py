@@ -15,14 +15,14 @@ from fonds.config import Settings
 from fonds.config_options import FetchSettings
 from fonds.fetching import addresses
 from fonds.fetching.addresses import Resolver
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import RequestLimits
 from fonds.fetching.domain_leases import AddressShares, DomainLeases
 from fonds.fetching.fetcher import Fetcher
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import PaceRules
-from fonds.fetching.request import RequestLimits
 from fonds.fetching.robots import parse_product_token
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
-from fonds.fetching.transfers import Transfers
 from fonds.following.link_rules import LinkRules, create_link_rules
 from fonds.ingest.sources.link_lists import LimitedSource, LinkListSource, ShuffledSource
 from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
@@ -39,7 +39,12 @@ from fonds.leases.leases import Leases
 from fonds.model.entry import Link, TlsCheck
 from fonds.ports import ConcurrentStep, Records, Stores
 from fonds.wiring.identification import create_identify
-from fonds.wiring.stores import create_s3_opener, get_configured_pipeline, get_utc_now, open_web
+from fonds.wiring.stores import (
+    create_s3_opener,
+    create_service_client,
+    get_configured_pipeline,
+    get_utc_now,
+)
 
 # Pipelines that begin with links: the format of their input files, and how they are read.
 
@@ -118,7 +123,7 @@ def _open_lists(
         pipeline=settings.pipeline,
         collection=settings.collection,
         rules=rules,
-        remotes=RemoteFiles(open_web(settings), create_s3_opener(home, settings)),
+        remotes=RemoteFiles(create_service_client(settings), create_s3_opener(home, settings)),
         clock=get_utc_now,
         records=records,
         follows_links=settings.follow_links,
@@ -196,14 +201,14 @@ def get_fetcher(records: Records, settings: Settings) -> Fetcher:
 def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
     """Create the scheduler of requests with the configured rate limits, size limits and user agent."""
     fetch_settings = settings.fetch
-    is_allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
+    is_allowed = addresses.choose_address_check(allows_private=settings.elsewhere.private_addresses)
     frontier = Frontier(build_frontier_rules(fetch_settings))
     agent, worker_name = fetch_settings.user_agent, create_worker_name()
     return FetchScheduler(
         FetchSchedulerRules(
             agent, parse_product_token(agent), fetch_settings.at_once, fetch_settings.again_s
         ),
-        Transfers(
+        CrawlClient(
             RequestLimits(fetch_settings.connect_s, fetch_settings.total_s),
             is_allowed,
             fetch_settings.ca_file or None,
@@ -235,7 +240,3 @@ def create_steady_clock() -> Callable[[], float]:
     """Return a clock of Unix seconds that is not affected by changes of the system time."""
     offset_s = time.time() - time.monotonic()
     return lambda: offset_s + time.monotonic()
-
-
-def _allow_any_address(address: str) -> bool:
-    return True

@@ -54,11 +54,11 @@ from fonds.wiring.stores import (
     build_topic_prefix,
     close_stores,
     create_s3_opener,
+    create_service_client,
     get_configured_pipeline,
     get_utc_now,
     list_readers,
     open_stores,
-    open_web,
 )
 
 
@@ -176,7 +176,7 @@ def create_named_source(
     urls = [name for name in names if is_remote(name)]
     if not urls:
         return local
-    remotes = RemoteFiles(open_web(settings), create_s3_opener(home, settings))
+    remotes = RemoteFiles(create_service_client(settings), create_s3_opener(home, settings))
     keeps_files = keeps_files or not are_stores_shared(settings)
     return RemotePathSource(local, urls, remotes, get_utc_now, keeps_files=keeps_files)
 

@@ -47,7 +47,7 @@ from fonds.stores.journal_table.schema import build_journal_schema
 from fonds.stores.split_blobs import SplitBlobs
 
 if TYPE_CHECKING:
-    from fonds.fetching.http_client import HttpClient
+    from fonds.fetching.service_client import ServiceClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,19 +378,14 @@ def _find_archived_place(records: Records, capture_id: str) -> Place | None:
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
-def open_web(settings: Settings) -> HttpClient:
-    """Return the HTTP client for sources, with the credentials of `sources.logins`."""
-    from fonds.fetching.http_client import HttpClient  # loads urllib3
+def create_service_client(settings: Settings) -> ServiceClient:
+    """Return the HTTP client for inputs behind URLs, with the credentials of `sources.logins`."""
+    from fonds.fetching.addresses import choose_address_check
+    from fonds.fetching.service_client import ServiceClient  # loads urllib3
 
     credentials = collect_credentials(settings.sources.logins.split())
-    if settings.elsewhere.private_addresses:
-        return HttpClient(credentials=credentials, is_allowed=_allow_any_address)
-    return HttpClient(credentials=credentials)
-
-
-def _allow_any_address(address: str) -> bool:
-    """Allow requests to any address."""
-    return True
+    is_allowed = choose_address_check(allows_private=settings.elsewhere.private_addresses)
+    return ServiceClient(is_allowed, credentials=credentials)
 
 
 def create_s3_opener(home: Path, settings: Settings) -> Callable[[], Any]:

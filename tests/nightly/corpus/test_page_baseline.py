@@ -6,9 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from fonds.derivatives.sketch import RESEMBLANCE_MIN
 from fonds.text.minhash import compute_signature
-from fonds.text.similarity import estimate_resemblance
+from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, estimate_resemblance
 from page_baseline import FIXTURES, RESULTS, Beside, compared
 
 pytestmark = [
@@ -81,7 +80,7 @@ def test_near_duplicates_among_them_are_pages_of_one_name(pages: list[Beside]) -
     linked = [
         (a, b)
         for a, b in combinations(signed, 2)
-        if estimate_resemblance(signed[a], signed[b]) >= RESEMBLANCE_MIN
+        if estimate_resemblance(signed[a], signed[b]) >= RUNS_RESEMBLANCE_MIN
     ]
     assert len(linked) >= 5
     assert [pair for pair in linked if not is_one(pair)] == []

@@ -18,7 +18,7 @@ from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.payloads import PlaceReader
 from fonds.archive.store.remote import open_elsewhere
 from fonds.fetching.addresses import is_public
-from fonds.fetching.http_client import HttpClient
+from fonds.fetching.service_client import ServiceClient
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
@@ -96,14 +96,14 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def reader_of(home: Path, web: HttpClient, body_max_bytes: int = 10**6) -> PlaceReader:
+def reader_of(home: Path, web: ServiceClient, body_max_bytes: int = 10**6) -> PlaceReader:
     return PlaceReader(home, open_elsewhere(web, {}, "", ""), body_max_bytes=body_max_bytes)
 
 
 @pytest.fixture
 def read(server: str, tmp_path: Path) -> Callable[..., bytes]:
     Handler.asked.clear()
-    reader = reader_of(tmp_path, HttpClient(lambda address: address == "127.0.0.1"), 2_000_000)
+    reader = reader_of(tmp_path, ServiceClient(lambda address: address == "127.0.0.1"), 2_000_000)
 
     def read_at(path: str, offset: int = 0, size_bytes: int | None = None) -> bytes:
         return reader.read(Place(PlaceKind.WARC, server + path, offset, size_bytes)).body
@@ -188,7 +188,7 @@ def test_private_addresses_are_refused_unless_allowed(host: str, tmp_path: Path)
 
 def test_one_private_address_among_several_is_enough_to_refuse(tmp_path: Path) -> None:
     reader = reader_of(
-        tmp_path, HttpClient(resolve=lambda host, port: ["93.184.216.34", "10.0.0.1"])
+        tmp_path, ServiceClient(resolve=lambda host, port: ["93.184.216.34", "10.0.0.1"])
     )
     with pytest.raises(PermanentError, match="private"):
         reader.read(Place(PlaceKind.WARC, "http://example.org/a.warc.gz"))
@@ -211,7 +211,7 @@ def test_members_of_zip_files_are_not_read_from_urls(tmp_path: Path) -> None:
 
 
 def test_a_record_that_needs_too_many_bytes_is_refused(server: str, tmp_path: Path) -> None:
-    away = replace(open_elsewhere(HttpClient(lambda _: True), {}, "", ""), slack_bytes=0)
+    away = replace(open_elsewhere(ServiceClient(lambda _: True), {}, "", ""), slack_bytes=0)
     reader = PlaceReader(tmp_path, away, body_max_bytes=1000)
     with pytest.raises(PermanentError) as raised:
         reader.read(Place(PlaceKind.WARC, server + "/a.warc.gz", OFFSETS[1]))

@@ -14,7 +14,7 @@ from fixtures.answering import Answering, Given, answering
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.remote import WebArchiveReader
-from fonds.fetching.http_client import HttpClient
+from fonds.fetching.service_client import ServiceClient
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -173,5 +173,5 @@ def test_a_replay_asks_nobody_but_the_archive(timestamp: str, url: str) -> None:
         raise OSError("no name is known here")
 
     with pytest.raises((PermanentError, TransientError)):
-        WebArchiveReader(HttpClient(resolve=note), TEMPLATE).read(f"{timestamp}/{url}", 1000)
+        WebArchiveReader(ServiceClient(resolve=note), TEMPLATE).read(f"{timestamp}/{url}", 1000)
     assert set(asked) <= {"archive.example"}

@@ -146,7 +146,7 @@ def test_the_page_shows_one_and_leads_to_those_alike(client: TestClient) -> None
     (first,) = (
         one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
     )
-    assert f'<a href="/search?q=flood&amp;alike={first}">2 similar</a>' in page
+    assert f'<a href="/search?q=flood&amp;alike={first}">2 near-duplicates</a>' in page
     group = client.get(f"/search?q=flood&alike={first}").text
     assert group.count('class="hit unpictured"') == 3
     for name in ("wire", "paper", "copy"):

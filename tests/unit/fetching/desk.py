@@ -12,13 +12,13 @@ from typing import Any
 from empty_records import open_records
 from fixtures.web_of_hosts import Web, is_allowed
 from fonds.fetching.addresses import Resolver
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import RequestLimits
 from fonds.fetching.domain_leases import AddressShares, DomainLeases
 from fonds.fetching.fetcher import Fetcher
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import PaceRules
-from fonds.fetching.request import RequestLimits
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
-from fonds.fetching.transfers import Transfers
 from fonds.following.link_rules import build_link
 from fonds.ingest.steps.fetch import FetchRules, FetchStep
 from fonds.ingest.steps.keep_host_files import HostFileKeeper
@@ -101,7 +101,7 @@ def make_desk(
         frontier = Frontier(paces)
         return FetchScheduler(
             WHO,
-            Transfers(LIMITS, is_allowed, ca_file),
+            CrawlClient(LIMITS, is_allowed, ca_file),
             Resolver(web.resolve, is_allowed),
             frontier,
             DomainLeases(records, frontier, who, clock, **more),

@@ -15,14 +15,14 @@ import pytest
 from empty_records import open_records
 from fixtures.web_of_hosts import Asked, Pieces, Web, is_allowed, web_of_hosts
 from fonds.fetching.addresses import Resolver
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import RequestLimits
 from fonds.fetching.domain_leases import AddressShares, DomainLeases
 from fonds.fetching.fetcher import Fetcher
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import PaceRules
 from fonds.fetching.redirect_chain import FetchOutcome, FetchRequest, FetchResponse
-from fonds.fetching.request import RequestLimits
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
-from fonds.fetching.transfers import Transfers
 from fonds.model.errors import PostponedError
 from fonds.urls.request_url import parse_request_url
 
@@ -45,7 +45,7 @@ def asker(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
         frontier = Frontier(FrontierRules(FREE, FREE, FREE))
         return FetchScheduler(
             FetchSchedulerRules("Fonds/0", "Fonds", AT_ONCE),
-            Transfers(RequestLimits(total_s=30.0), is_allowed),
+            CrawlClient(RequestLimits(total_s=30.0), is_allowed),
             Resolver(web.resolve, is_allowed),
             frontier,
             DomainLeases(records, frontier, "who", lambda: datetime.now(UTC)),

@@ -11,6 +11,7 @@ from typing import Any
 from empty_records import open_records
 from fixtures.web_of_hosts import Web, redirect, usual
 from fonds.fetching.addresses import Resolver
+from fonds.fetching.crawl_client import CrawlClient
 from fonds.fetching.domain_leases import (
     ELSEWHERE_S,
     LEASE_S,
@@ -22,7 +23,6 @@ from fonds.fetching.frontier import Frontier
 from fonds.fetching.pace import QueuedRequest, RequestOutcome
 from fonds.fetching.redirect_chain import FetchRequest
 from fonds.fetching.scheduler import FetchScheduler
-from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
 from fonds.stores.records.sql import SqlRecords
@@ -148,7 +148,7 @@ def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
     frontier, busy = leases_of(records, "busy")
     _, poller = leases_of(records, "poller")
     shares = AddressShares(records, "busy", clock)
-    transfers, resolver = Transfers(LIMITS, is_allowed), Resolver(resolve, is_allowed)
+    transfers, resolver = CrawlClient(LIMITS, is_allowed), Resolver(resolve, is_allowed)
     chains = FetchScheduler(WHO, transfers, resolver, frontier, busy, shares, lambda: now[0])
     url = parse_request_url(web.url("www.a.example"))
     chains.begin([FetchRequest("key", url, 1000, 3, "text/html")])

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.certificates import make_authority, server_context
-from fonds.fetching.request import HttpRequest, HttpResponse, RequestFailure, RequestLimits
-from fonds.fetching.transfers import Transfers
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import CrawlRequest, CrawlResponse, RequestFailure, RequestLimits
 from fonds.model.disposition import Reason
 from fonds.urls.request_url import parse_request_url
 
@@ -84,39 +84,39 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def transfers(served: tuple[Path, int]) -> Iterator[Transfers]:
-    ours = Transfers(
+def transfers(served: tuple[Path, int]) -> Iterator[CrawlClient]:
+    ours = CrawlClient(
         RequestLimits(), lambda address: address == HERE, str(served[0] / "authority.pem")
     )
     yield ours
     ours.close()
 
 
-def ask(port: int, target: str) -> HttpRequest:
-    return HttpRequest(
+def ask(port: int, target: str) -> CrawlRequest:
+    return CrawlRequest(
         parse_request_url(f"https://{HOST}:{port}{target}"), (HERE,), "Fonds/0", 1_000_000
     )
 
 
 def ends_of(
-    transfers: Transfers, asks: list[HttpRequest]
-) -> dict[object, HttpResponse | RequestFailure]:
+    transfers: CrawlClient, asks: list[CrawlRequest]
+) -> dict[object, CrawlResponse | RequestFailure]:
     for number, one in enumerate(asks):
         transfers.begin(number, one)
-    found: dict[object, HttpResponse | RequestFailure] = {}
+    found: dict[object, CrawlResponse | RequestFailure] = {}
     while len(found) < len(asks):
         found |= dict(transfers.collect_finished(5.0))
     return found
 
 
 def test_pages_come_over_http2_and_are_told_as_they_were_asked(
-    served: tuple[Path, int], transfers: Transfers
+    served: tuple[Path, int], transfers: CrawlClient
 ) -> None:
     port = served[1]
     ends_of(transfers, [ask(port, "/0.html")])
     found = ends_of(transfers, [ask(port, f"/{number}.html") for number in range(PAGES)])
     for number, end in found.items():
-        assert isinstance(end, HttpResponse), end
+        assert isinstance(end, CrawlResponse), end
         assert (end.hop.status, end.hop.protocol) == (200, "HTTP/2")
         assert end.body == f"<p>page {number}</p>".encode() * 100
         assert end.hop.request_head.startswith(f"GET /{number}.html HTTP/2\r\n")
@@ -126,10 +126,10 @@ def test_pages_come_over_http2_and_are_told_as_they_were_asked(
 
 
 def test_what_is_too_large_is_not_read_and_harms_no_other_request(
-    served: tuple[Path, int], transfers: Transfers
+    served: tuple[Path, int], transfers: CrawlClient
 ) -> None:
     port = served[1]
     found = ends_of(transfers, [ask(port, "/large.html"), ask(port, "/1.html")])
     assert isinstance(found[0], RequestFailure)
     assert found[0].reason is Reason.TOO_LARGE
-    assert isinstance(found[1], HttpResponse)
+    assert isinstance(found[1], CrawlResponse)

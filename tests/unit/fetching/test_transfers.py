@@ -22,8 +22,8 @@ from fixtures.web_of_hosts import (
     is_allowed,
     web_of_hosts,
 )
-from fonds.fetching.request import HttpRequest, HttpResponse, RequestFailure, RequestLimits
-from fonds.fetching.transfers import Transfers
+from fonds.fetching.crawl_client import CrawlClient
+from fonds.fetching.crawl_request import CrawlRequest, CrawlResponse, RequestFailure, RequestLimits
 from fonds.model.disposition import Reason
 from fonds.model.entry import TlsCheck
 from fonds.urls.request_url import parse_request_url
@@ -42,20 +42,20 @@ def web() -> Iterator[Web]:
 
 
 @pytest.fixture
-def transfers() -> Iterator[Transfers]:
-    ours = Transfers(PATIENT, is_allowed)
+def transfers() -> Iterator[CrawlClient]:
+    ours = CrawlClient(PATIENT, is_allowed)
     yield ours
     ours.close()
 
 
 @pytest.fixture
-def hurried() -> Iterator[Transfers]:
-    ours = Transfers(QUICK, is_allowed)
+def hurried() -> Iterator[CrawlClient]:
+    ours = CrawlClient(QUICK, is_allowed)
     yield ours
     ours.close()
 
 
-def get(transfers: Transfers, ask: HttpRequest) -> HttpResponse | RequestFailure:
+def get(transfers: CrawlClient, ask: CrawlRequest) -> CrawlResponse | RequestFailure:
     transfers.begin("key", ask)
     for _ in range(100):
         for key, end in transfers.collect_finished(1.0):
@@ -64,22 +64,22 @@ def get(transfers: Transfers, ask: HttpRequest) -> HttpResponse | RequestFailure
     raise AssertionError("it never ended")
 
 
-def ask(url: str, **more: object) -> HttpRequest:
-    usual = HttpRequest(parse_request_url(url), (HERE,), AGENT, 100_000)
+def ask(url: str, **more: object) -> CrawlRequest:
+    usual = CrawlRequest(parse_request_url(url), (HERE,), AGENT, 100_000)
     return replace(usual, **more)  # type: ignore[arg-type]
 
 
-def received(end: HttpResponse | RequestFailure) -> HttpResponse:
-    assert isinstance(end, HttpResponse), end
+def received(end: CrawlResponse | RequestFailure) -> CrawlResponse:
+    assert isinstance(end, CrawlResponse), end
     return end
 
 
-def refused(end: HttpResponse | RequestFailure) -> Reason:
+def refused(end: CrawlResponse | RequestFailure) -> Reason:
     assert isinstance(end, RequestFailure), end
     return end.reason
 
 
-def test_an_exchange_is_kept_as_it_was_sent(web: Web, transfers: Transfers) -> None:
+def test_an_exchange_is_kept_as_it_was_sent(web: Web, transfers: CrawlClient) -> None:
     headers = {"X-Odd": "ä", "set-cookie": "a=1; Path=/"}
     web.hosts["a.example"] = lambda asked, nth: answer("page", "200 Fine", headers)
     found = received(get(transfers, ask(web.url("a.example", "/x?y"))))
@@ -94,7 +94,7 @@ def test_an_exchange_is_kept_as_it_was_sent(web: Web, transfers: Transfers) -> N
     assert found.hop.took_s > 0
 
 
-def test_a_body_keeps_its_coding_and_loses_its_chunks(web: Web, transfers: Transfers) -> None:
+def test_a_body_keeps_its_coding_and_loses_its_chunks(web: Web, transfers: CrawlClient) -> None:
     sent = (
         b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n"
@@ -106,14 +106,14 @@ def test_a_body_keeps_its_coding_and_loses_its_chunks(web: Web, transfers: Trans
     assert found.hop.get("x-trailer") is None
 
 
-def test_connections_are_reused(web: Web, transfers: Transfers) -> None:
+def test_connections_are_reused(web: Web, transfers: CrawlClient) -> None:
     first = received(get(transfers, ask(web.url("a.example"))))
     second = received(get(transfers, ask(web.url("a.example", "/other"))))
     assert first.hop.connected_s > 0
     assert second.hop.connected_s == 0.0
 
 
-def test_cookies_live_as_long_as_their_chain(web: Web, transfers: Transfers) -> None:
+def test_cookies_live_as_long_as_their_chain(web: Web, transfers: CrawlClient) -> None:
     web.hosts["a.example"] = lambda asked, nth: answer("", headers={"Set-Cookie": "seen=1"})
     first = received(get(transfers, ask(web.url("a.example"))))
     get(transfers, ask(web.url("a.example"), cookies=first.cookies))
@@ -122,7 +122,7 @@ def test_cookies_live_as_long_as_their_chain(web: Web, transfers: Transfers) -> 
     assert [one.headers.get("cookie") for one in web.log] == [None, "seen=1", None, None]
 
 
-def test_an_answer_before_the_answer_is_left_out(web: Web, transfers: Transfers) -> None:
+def test_an_answer_before_the_answer_is_left_out(web: Web, transfers: CrawlClient) -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + answer("page")
     web.hosts["a.example"] = lambda asked, nth: early
     found = received(get(transfers, ask(web.url("a.example"))))
@@ -158,7 +158,7 @@ async def nothing() -> Pieces:
     ids=["too slow", "silent", "longer than the time"],
 )
 def test_no_answer_takes_longer_than_its_limits(
-    web: Web, hurried: Transfers, pieces: Callable[[], Pieces]
+    web: Web, hurried: CrawlClient, pieces: Callable[[], Pieces]
 ) -> None:
     web.hosts["a.example"] = lambda asked, nth: pieces()
     assert refused(get(hurried, ask(web.url("a.example")))) is Reason.UNREACHABLE
@@ -168,13 +168,13 @@ def test_no_answer_takes_longer_than_its_limits(
     "pieces", [lambda: endless(0.0), endless_head], ids=["endless", "endless head"]
 )
 def test_no_answer_is_longer_than_its_limits(
-    web: Web, transfers: Transfers, pieces: Callable[[], Pieces]
+    web: Web, transfers: CrawlClient, pieces: Callable[[], Pieces]
 ) -> None:
     web.hosts["a.example"] = lambda asked, nth: pieces()
     assert refused(get(transfers, ask(web.url("a.example")))) is Reason.TOO_LARGE
 
 
-def test_a_body_declared_too_large_is_not_waited_for(web: Web, transfers: Transfers) -> None:
+def test_a_body_declared_too_large_is_not_waited_for(web: Web, transfers: CrawlClient) -> None:
     web.hosts["a.example"] = lambda asked, nth: (
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 100
     )
@@ -192,13 +192,13 @@ def test_a_body_declared_too_large_is_not_waited_for(web: Web, transfers: Transf
     ids=["length", "chunks", "no http", "nothing"],
 )
 def test_what_breaks_off_or_is_no_http_is_no_answer(
-    web: Web, transfers: Transfers, sent: bytes
+    web: Web, transfers: CrawlClient, sent: bytes
 ) -> None:
     web.hosts["a.example"] = lambda asked, nth: sent
     assert refused(get(transfers, ask(web.url("a.example")))) is Reason.UNREACHABLE
 
 
-def test_a_host_where_nobody_listens_is_unreachable(web: Web, transfers: Transfers) -> None:
+def test_a_host_where_nobody_listens_is_unreachable(web: Web, transfers: CrawlClient) -> None:
     end = get(transfers, ask(web.url("a.example"), addresses=(DEAD,)))
     assert refused(end) is Reason.UNREACHABLE
     assert isinstance(end, RequestFailure)
@@ -206,14 +206,14 @@ def test_a_host_where_nobody_listens_is_unreachable(web: Web, transfers: Transfe
 
 
 @pytest.mark.parametrize("url", ["http://a.example:{}/", "http://10.0.0.7:{}/", "http://[::1]:{}/"])
-def test_no_private_address_is_connected_to(web: Web, transfers: Transfers, url: str) -> None:
+def test_no_private_address_is_connected_to(web: Web, transfers: CrawlClient, url: str) -> None:
     one = ask(url.format(web.port), addresses=(PRIVATE,))
     assert refused(get(transfers, one)) is Reason.PRIVATE_ADDRESS
     assert web.log == []
 
 
-def test_an_address_in_the_url_is_judged_like_any(web: Web, transfers: Transfers) -> None:
-    strict = Transfers(PATIENT, lambda address: address == DEAD)
+def test_an_address_in_the_url_is_judged_like_any(web: Web, transfers: CrawlClient) -> None:
+    strict = CrawlClient(PATIENT, lambda address: address == DEAD)
     try:
         one = ask(f"http://127.0.0.1:{web.port}/", addresses=(HERE,))
         assert refused(get(strict, one)) is Reason.PRIVATE_ADDRESS
@@ -222,7 +222,7 @@ def test_an_address_in_the_url_is_judged_like_any(web: Web, transfers: Transfers
     assert web.log == []
 
 
-def test_a_name_that_is_bound_anew_leads_nowhere_else(web: Web, transfers: Transfers) -> None:
+def test_a_name_that_is_bound_anew_leads_nowhere_else(web: Web, transfers: CrawlClient) -> None:
     """The system would resolve `localhost` by itself; only what was judged for it is connected to."""
     one = ask(f"http://localhost:{web.port}/", addresses=(DEAD,))
     assert refused(get(transfers, one)) is Reason.UNREACHABLE
@@ -231,7 +231,7 @@ def test_a_name_that_is_bound_anew_leads_nowhere_else(web: Web, transfers: Trans
 
 def test_a_connection_that_stands_is_judged_again(web: Web) -> None:
     allowed = {HERE}
-    ours = Transfers(PATIENT, lambda address: address in allowed)
+    ours = CrawlClient(PATIENT, lambda address: address in allowed)
     try:
         received(get(ours, ask(web.url("a.example"))))
         allowed.clear()
@@ -242,7 +242,7 @@ def test_a_connection_that_stands_is_judged_again(web: Web) -> None:
 
 
 def test_no_proxy_of_the_environment_is_used(
-    web: Web, transfers: Transfers, monkeypatch: pytest.MonkeyPatch
+    web: Web, transfers: CrawlClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
@@ -256,8 +256,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def secure(
     authority: Path, context: ssl.SSLContext, host: str, tls: TlsCheck
-) -> HttpResponse | RequestFailure:
-    ours = Transfers(PATIENT, is_allowed, str(authority))
+) -> CrawlResponse | RequestFailure:
+    ours = CrawlClient(PATIENT, is_allowed, str(authority))
     try:
         with web_of_hosts(context) as web:
             return get(ours, ask(web.tls_url(host), tls=tls))
@@ -285,21 +285,21 @@ def test_a_certificate_that_proves_nothing_is_refused_unless_none_is_asked_for(
     received(secure(authority, context, asked, TlsCheck.NONE))
 
 
-def test_many_requests_run_at_once(web: Web, transfers: Transfers) -> None:
+def test_many_requests_run_at_once(web: Web, transfers: CrawlClient) -> None:
     for number in range(100):
         transfers.begin(number, ask(web.url(f"h{number % 10}.example", f"/{number}")))
-    ended: dict[object, HttpResponse | RequestFailure] = {}
+    ended: dict[object, CrawlResponse | RequestFailure] = {}
     while len(ended) < 100:
         ended |= dict(transfers.collect_finished(1.0))
     assert transfers.count == 0
-    assert all(isinstance(end, HttpResponse) for end in ended.values())
+    assert all(isinstance(end, CrawlResponse) for end in ended.values())
     assert {received(end).hop.url.rpartition("/")[2] for end in ended.values()} == {
         str(number) for number in range(100)
     }
 
 
 def test_nothing_is_left_open(web: Web) -> None:
-    ours = Transfers(QUICK, is_allowed)
+    ours = CrawlClient(QUICK, is_allowed)
 
     def silent(asked: Asked, nth: int) -> Pieces:
         return nothing()
@@ -314,6 +314,6 @@ def test_nothing_is_left_open(web: Web) -> None:
 
 def test_waking_closed_transfers_does_nothing() -> None:
     """Another thread may close them at any moment."""
-    transfers = Transfers(QUICK, is_allowed)
+    transfers = CrawlClient(QUICK, is_allowed)
     transfers.close()
     transfers.wake()

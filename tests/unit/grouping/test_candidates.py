@@ -10,7 +10,7 @@ from fonds.grouping.algorithms.duplicates import (
     CANDIDATES_MAX,
     InvertedTerms,
     TermSets,
-    compute_resemblance,
+    compare_terms,
     invert_term_sets,
     join_term_sets,
 )
@@ -80,4 +80,4 @@ def test_sets_joined_are_the_same_documents(some: list[set[int]], more: list[set
 def test_resemblance_is_the_shared_part_of_both(some: set[int], others: set[int]) -> None:
     both = sets([some, others])
     wanted = len(some & others) / max(len(some | others), 1)
-    assert compute_resemblance(both.get_terms(0), both.get_terms(1)) == wanted
+    assert compare_terms(both.get_terms(0), both.get_terms(1)) == wanted

@@ -22,7 +22,7 @@ from fonds.model.rows import EntryRow, InputRow
 from fonds.pipelines.runtime.intake import EntryGate, Intake, IntakeCounts, QueueMarks
 from fonds.pipelines.runtime.quarantine import build_decided_row
 from fonds.queues.messages.envelope import decode
-from fonds.wiring.stores import open_web
+from fonds.wiring.stores import create_service_client
 from small_pipeline import Workplace
 
 FETCH = Subscription("csv.fetch", "t.csv.links")
@@ -57,7 +57,7 @@ class World:
             "csv",
             "default",
             LinkRules(),
-            RemoteFiles(open_web(settings), lambda: None, pauses_s=(0.01,)),
+            RemoteFiles(create_service_client(settings), lambda: None, pauses_s=(0.01,)),
             self.place.clock,
             self.place.records,
             choice=choice or LinkSample(),

@@ -17,7 +17,7 @@ from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.ingest.sources.remote_paths import RemotePathSource
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.wiring.stores import open_archive, open_web
+from fonds.wiring.stores import create_service_client, open_archive
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 CDX = (
@@ -35,7 +35,7 @@ def server() -> Iterator[Answering]:
 
 def source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePathSource:
     settings = load_settings(home, {"elsewhere.private_addresses": "true"})
-    remotes = RemoteFiles(open_web(settings), lambda: None)
+    remotes = RemoteFiles(create_service_client(settings), lambda: None)
     local = PathSource([], home, "default", base)
     return RemotePathSource(local, urls, remotes, lambda: NOW, keeps_files=keeps_files)
 

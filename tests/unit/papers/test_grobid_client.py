@@ -91,6 +91,17 @@ def test_a_server_that_is_not_there_is_away() -> None:
             ask(PDF)
 
 
+def test_a_name_without_address_is_away() -> None:
+    ask = GrobidClient("http://grobid.invalid", 1, 5.0, 100)
+    with pytest.raises(PostponedError, match="cannot reach GROBID"):
+        ask(PDF)
+
+
+def test_a_url_that_is_none_stops_the_step() -> None:
+    with pytest.raises(ConfigurationError, match=r"grobid\.url"):
+        GrobidClient("grobid:8070", 1, 5.0, 100)(PDF)
+
+
 @pytest.mark.parametrize("given", [Answer(body=tei(), cut=50), Answer(dead=True)])
 def test_a_connection_that_breaks_off_is_tried_again_and_charged(
     server: GrobidServer, given: Answer

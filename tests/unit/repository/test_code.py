@@ -46,6 +46,30 @@ TECHNOLOGIES = {
     "elasticsearch": ("search/index/",),
     "opensearchpy": ("search/index/",),
 }
+# Who sends HTTP requests, by kind of traffic; the table of kinds is in ARCHITECTURE.md.
+HTTP_CLIENTS = {
+    "pycurl": {  # web servers being crawled
+        "fetching/crawl_client.py",
+        "fetching/crawl_request.py",
+    },
+    "urllib3": {"fetching/service_client.py"},  # services and remote archives
+    "http.client": {"fetching/service_client.py"},  # one error that urllib3 does not translate
+    "certifi": {"fetching/crawl_client.py", "fetching/service_client.py"},
+    "urllib.request": set(),
+    "requests": set(),
+    "httpx": set(),
+    "httpx2": set(),
+    "aiohttp": set(),
+}
+# Value types, docs/decisions/0090-value-types.md.
+PYDANTIC_OUTSIDE_WEB = {
+    "search/request.py": "the parameters of a search, which pages, commands and manifests share",
+}
+NAMED_TUPLES = {
+    "archive/cdx.py: CdxLine": "one per line of an index",
+    "extract/pdf/characters.py: Box": "one per character of a page",
+    "model/pdf.py: PlacedWord": "one per word of a page",
+}
 SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
@@ -139,6 +163,45 @@ def test_a_technology_is_imported_by_its_backend_alone() -> None:
         if name.split(".")[0] == technology and not _within(module).startswith(places)
     ]
     assert strays == []
+
+
+def test_each_kind_of_traffic_has_one_http_client() -> None:
+    importers: dict[str, set[str]] = {library: set() for library in HTTP_CLIENTS}
+    for module in modules():
+        for name in module.imports():
+            for library in HTTP_CLIENTS:
+                if name == library or name.startswith(f"{library}."):
+                    importers[library].add(_within(module))
+    assert importers == HTTP_CLIENTS
+
+
+def test_pydantic_is_at_the_edge_of_http() -> None:
+    users = {
+        _within(module)
+        for module in modules()
+        for name in module.imports()
+        if name.split(".")[0] == "pydantic" and not _within(module).startswith("web/")
+    }
+    assert users == PYDANTIC_OUTSIDE_WEB.keys()
+
+
+def test_values_in_memory_are_dataclasses_with_slots() -> None:
+    """No TypedDict, and a NamedTuple only where it is listed."""
+    named_tuples, found = set(), []
+    for module in modules():
+        for name in module.imports():
+            if name.rpartition(".")[2] in ("TypedDict", "namedtuple"):
+                found.append(f"{module.place} imports {name}")
+        for node in module.nodes:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            if "NamedTuple" in map(ast.unparse, node.bases):
+                named_tuples.add(f"{_within(module)}: {node.name}")
+            for decorator in map(ast.unparse, node.decorator_list):
+                if decorator.partition("(")[0] == "dataclass" and "slots=True" not in decorator:
+                    found.append(f"{module.place}: {node.name} has no slots")
+    assert found == []
+    assert named_tuples == NAMED_TUPLES.keys()
 
 
 def test_everything_public_says_what_it_is() -> None:

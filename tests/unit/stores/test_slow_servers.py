@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from fonds.fetching.http_client import HttpClient
+from fonds.fetching.service_client import ServiceClient
 from fonds.model.errors import TransientError
 
 GAP_S, TOTAL_S = 0.05, 0.5
@@ -46,7 +46,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_a_body_that_trickles_ends_when_its_time_is_over(url: str) -> None:
-    web = HttpClient(is_allowed=lambda _: True)
+    web = ServiceClient(is_allowed=lambda _: True)
     begun = time.monotonic()
     with (
         web.open(url, {}, total_s=TOTAL_S) as answer,

@@ -55,7 +55,7 @@ def test_one_of_those_alike_is_listed_and_leads_to_the_others(asked: TestClient)
         href
         for number in (1, 2)
         for href, said in read(asked, f"/search?q=flood&page={number}").links("//li").items()
-        if said == "2 similar"
+        if said == "2 near-duplicates"
     )
     assert sorted(titles(asked, href)) == ["Copy 0", "Copy 1", "Copy 2"]
 

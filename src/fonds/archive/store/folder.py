@@ -76,12 +76,12 @@ class FolderArchive:
         """Reader of places, created when the first body is read: most commands read none."""
         from fonds.archive.store.payloads import PlaceReader
         from fonds.archive.store.remote import open_elsewhere
-        from fonds.fetching.addresses import is_public
-        from fonds.fetching.http_client import HttpClient
+        from fonds.fetching.addresses import choose_address_check
+        from fonds.fetching.service_client import ServiceClient
 
         options = self._options
-        allowed = (lambda _: True) if options.allows_private_addresses else is_public
-        client = HttpClient(allowed, credentials=options.credentials)
+        allowed = choose_address_check(allows_private=options.allows_private_addresses)
+        client = ServiceClient(allowed, credentials=options.credentials)
         remote_bodies = open_elsewhere(
             client, options.remotes, options.replay_url, options.petabox_url
         )

@@ -20,7 +20,7 @@ from typing import BinaryIO, Protocol, cast
 from urllib.parse import quote, urldefrag, urlsplit
 
 from fonds.archive.warc.reader import read_record
-from fonds.fetching.http_client import HttpClient, HttpResponse, check_status
+from fonds.fetching.service_client import ServiceClient, ServiceResponse, check_status
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -35,14 +35,13 @@ DOWNLOAD_TIMEOUT_S = 600.0
 """Timeout of one request, including redirects and body."""
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.IGNORECASE)
-_LENGTH = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
 class HttpFiles:
     """Implements RemoteReader for http and https."""
 
-    web: HttpClient
+    web: ServiceClient
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
         """See `RemoteReader.fetch`. A server without range requests is UNREADABLE_SOURCE."""
@@ -67,24 +66,15 @@ class HttpFiles:
             return read_full_body(response, max_bytes)
 
 
-def read_full_body(answer: HttpResponse, max_bytes: int) -> bytes:
+def read_full_body(answer: ServiceResponse, max_bytes: int) -> bytes:
     """Return the body of a response with its content codings decoded.
 
     Raises as `HttpFiles.read_all` does.
     """
-    declared = answer.headers.get("content-length", "").strip()
-    if _LENGTH.fullmatch(declared) and int(declared) > max_bytes:
-        raise _build_too_large_error(max_bytes)
-    body = answer.read(max_bytes + 1)
-    if len(body) > max_bytes:
-        raise _build_too_large_error(max_bytes)
+    body = answer.read_all(max_bytes)
     coding = ("content-encoding", answer.headers.get("content-encoding", ""))
     codings = list_codings(HttpHead(answer.status, "", (coding,)))
     return decode_body(lambda: iter([body]), codings, body_max_bytes=max_bytes)
-
-
-def _build_too_large_error(max_bytes: int) -> LimitError:
-    return LimitError(Reason.TOO_LARGE, f"the server sent more than {max_bytes} bytes")
 
 
 def _check_partial(status: int, start: int) -> None:
@@ -219,7 +209,7 @@ class WebArchiveReader:
     With an empty template there is no web archive, and every capture is an UNREADABLE_SOURCE.
     """
 
-    web: HttpClient
+    web: ServiceClient
     template: str
 
     def read(self, path: str, max_bytes: int) -> Payload:
@@ -319,7 +309,7 @@ def _quote_url(url: str) -> str:
         ) from error
 
 
-def _build_head(answer: HttpResponse) -> HttpHead:
+def _build_head(answer: ServiceResponse) -> HttpHead:
     """Build the head of the capture. The archive passes its headers on with a prefix."""
     originals = [
         (name[len(_ORIGINAL) :], value)
@@ -404,7 +394,7 @@ class RemoteBodies:
 
 
 def open_elsewhere(
-    web: HttpClient, openers: Mapping[str, OpenRemote], replay_url: str, petabox_url: str
+    web: ServiceClient, openers: Mapping[str, OpenRemote], replay_url: str, petabox_url: str
 ) -> RemoteBodies:
     """Combine http and https over `web` with `openers` by scheme."""
     files = HttpFiles(web)

@@ -1,6 +1,8 @@
-"""Near-duplicates: documents that share at least 80 % of their terms.
+"""Near-duplicates in a collection: documents with a resemblance of at least 0.8 by terms.
 
-They are found without comparing all pairs. Source: MinHash with banding, A. Broder, "On the
+`text/similarity.py` defines the resemblance, and `text/minhash.py` the hash functions.
+
+Near-duplicates are found without comparing all pairs. Source: MinHash with banding, A. Broder, "On the
 resemblance and containment of documents", 1997.
 
 Each document has 15 minimum hashes of its terms, in five bands of three. Documents with an equal
@@ -19,10 +21,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fonds.grouping.algorithms.term_counts import Ints, Matrix
+from fonds.text.minhash import ADDENDS, FACTORS
+from fonds.text.similarity import TERMS_RESEMBLANCE_MIN, compute_resemblance
 
 Hashes = NDArray[np.uint64]
 
-RESEMBLANCE_MIN = 0.8
 BANDS = 5
 ROWS_A_BAND = 3
 EMPTY = -1
@@ -49,14 +52,11 @@ def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
 
     0 for an empty document.
     """
-    coefficients = np.random.default_rng(1000).integers(
-        1, 2**63 - 1, size=(BANDS, ROWS_A_BAND, 2), dtype=np.uint64
-    )
     joined = np.zeros((counts.shape[0], BANDS), dtype=np.uint64)
-    for band in range(BANDS):
-        for factor, shift in coefficients[band]:
-            hashes = (term_hashes * (factor | np.uint64(1)) + shift) >> _HALF
-            joined[:, band] = joined[:, band] * _MIXED + _reduce_rows(counts, np.minimum, hashes)
+    for number in range(BANDS * ROWS_A_BAND):
+        hashes = (term_hashes * FACTORS[number] + ADDENDS[number]) >> _HALF
+        band = number // ROWS_A_BAND
+        joined[:, band] = joined[:, band] * _MIXED + _reduce_rows(counts, np.minimum, hashes)
     return joined
 
 
@@ -116,13 +116,13 @@ def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints)
             documents[start : start + _PAIR_BATCH],
             leaders[start : start + _PAIR_BATCH],
         )
-        is_duplicate = _compute_resemblance(present, batch, batch_leaders) >= RESEMBLANCE_MIN
+        is_duplicate = _compare_rows(present, batch, batch_leaders) >= TERMS_RESEMBLANCE_MIN
         earlier = ranks[batch_leaders] < ranks[batch]
         first[batch[is_duplicate & earlier]] = batch_leaders[is_duplicate & earlier]
 
 
-def _compute_resemblance(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray[np.float64]:
-    """Return the number of shared terms of each pair, divided by the number of terms in either."""
+def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray[np.float64]:
+    """Return the resemblance of each pair of rows, as `compute_resemblance` defines it."""
     shared = np.asarray(present[pair_rows].multiply(present[other_rows]).sum(axis=1)).ravel()
     lengths = np.diff(present.indptr)
     either = lengths[pair_rows] + lengths[other_rows] - shared
@@ -167,10 +167,10 @@ class TermSets:
         return self.hashes[self.starts[document] : self.starts[document + 1]]
 
 
-def compute_resemblance(hashes: Hashes, other_hashes: Hashes) -> float:
-    """Return the number of shared terms of two documents, divided by the number of terms in either."""
+def compare_terms(hashes: Hashes, other_hashes: Hashes) -> float:
+    """Return the resemblance of two documents by their terms."""
     shared = len(np.intersect1d(hashes, other_hashes, assume_unique=True))
-    return shared / max(len(hashes) + len(other_hashes) - shared, 1)
+    return compute_resemblance(shared, len(hashes), len(other_hashes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 
 from fonds.grouping.algorithms.corpus import TermReader
 from fonds.grouping.algorithms.duplicates import (
-    RESEMBLANCE_MIN,
     Hashes,
     InvertedTerms,
     TermSets,
-    compute_resemblance,
+    compare_terms,
     invert_term_sets,
     join_term_sets,
 )
@@ -44,6 +43,7 @@ from fonds.grouping.tables import (
     decode_text,
 )
 from fonds.model.errors import DamagedInputError
+from fonds.text.similarity import TERMS_RESEMBLANCE_MIN
 
 LATER_MAX = 100_000
 VOCABULARY_MAX = 500_000
@@ -229,15 +229,15 @@ def _find_near_duplicates(
     terms: Mapping[str, Hashes],
 ) -> NearDuplicates:
     """Return the near-duplicates among the pairs."""
-    likenesses: dict[str, dict[str, float]] = {}
+    resemblances: dict[str, dict[str, float]] = {}
     for position, id_ in pairs:
         if (
             id_ in terms
-            and (likeness := compute_resemblance(sets.get_terms(position), terms[id_]))
-            >= RESEMBLANCE_MIN
+            and (resemblance := compare_terms(sets.get_terms(position), terms[id_]))
+            >= TERMS_RESEMBLANCE_MIN
         ):
-            likenesses.setdefault(ids[position], {})[id_] = likeness
+            resemblances.setdefault(ids[position], {})[id_] = resemblance
     return {
         id_: sorted(others, key=lambda other: (-others[other], other))
-        for id_, others in likenesses.items()
+        for id_, others in resemblances.items()
     }

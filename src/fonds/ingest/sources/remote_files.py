@@ -14,7 +14,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError, TransientError
 
 if TYPE_CHECKING:
-    from fonds.fetching.http_client import HttpClient
+    from fonds.fetching.service_client import ServiceClient
 
 
 SCHEMES = ("http", "https", "s3")
@@ -71,7 +71,7 @@ class RemoteFiles:
     If a server does not respond, the request is repeated after each of `pauses_s`; then it fails.
     """
 
-    web: HttpClient
+    web: ServiceClient
     objects: Callable[[], Any]
     pauses_s: Sequence[float] = (1.0, 5.0)
     _answers: dict[str, Any] = field(default_factory=dict)

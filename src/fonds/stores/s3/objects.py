@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,13 +20,12 @@ from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
-import certifi
 import obstore
-import urllib3
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
-from urllib3.exceptions import HTTPError
 
+from fonds.fetching.addresses import allow_any_address
+from fonds.fetching.service_client import ServiceClient, check_status, follow_none
 from fonds.model.disposition import Reason
 from fonds.model.errors import (
     ConfigurationError,
@@ -51,24 +49,22 @@ from fonds.stores.s3.client import (
 )
 from fonds.text.xml import get_local_name, get_text, parse_strictly
 
-# obstore cannot list the versions of an object, so these requests are our own.
+# obstore cannot list the versions of an object, so these requests go through `ServiceClient`.
 #
 # Source: Amazon S3 API, ListObjectVersions; AWS Signature Version 4, "Authenticating requests".
 # Limits: one response of at most 1,000 versions and 4 MiB.
 
 
 ANSWER_MAX_BYTES = 4 * 2**20
-PIECE_BYTES = 64 * 1024
 VERSIONS_MAX = 1_000
 _EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
-_PASSING = frozenset({408, 425, 429})
 
 
 def list_versions(address: S3Address, key: str) -> list[tuple[str, datetime]]:
     """List the version ids of an object and when each was written (aware UTC), without deletion
     markers.
 
-    Raises PermanentError (UNREADABLE_SOURCE), LimitError (TOO_LARGE) and TransientError.
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), LimitError (TOO_LARGE) and TransientError.
     """
     query = {"max-keys": str(VERSIONS_MAX), "prefix": key, "versions": ""}
     body = _request_bucket(address, query)
@@ -112,58 +108,23 @@ def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
     )
     host = urlsplit(origin).netloc
     headers = _sign_headers(address, host, path, query_string, datetime.now(UTC))
-    pool = urllib3.PoolManager(
-        timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=SILENCE_MAX_S),
-        ca_certs=certifi.where(),
-        retries=False,
+    client = ServiceClient(
+        is_allowed=allow_any_address, connect_s=CONNECT_TIMEOUT_S, read_s=SILENCE_MAX_S
     )
-    try:
-        with pool.request(
-            "GET",
-            f"{origin}{path}?{query_string}",
-            headers=headers,
-            redirect=False,
-            preload_content=False,
-        ) as answer:
-            _check(answer.status, address)
-            body = _read(answer)
-    except (HTTPError, OSError) as error:
-        # The client's messages about a request may contain a signature.
-        raise TransientError(
-            f"{address.display_url} does not answer: {type(error).__name__}"
-        ) from None
-    finally:
-        pool.clear()
-    if len(body) > ANSWER_MAX_BYTES:
-        raise LimitError(
-            Reason.TOO_LARGE, f"{address.display_url} lists more than 4 MiB of versions"
-        )
-    return body
-
-
-def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
-    """Read the body, at most one byte more than allowed. Raises TimeoutError for a slow response."""
-    body, deadline = bytearray(), time.monotonic() + TRANSFER_TIMEOUT_S
-    while len(body) <= ANSWER_MAX_BYTES:
-        piece = answer.read1(PIECE_BYTES, decode_content=True)
-        if not piece:
-            break
-        body += piece
-        if time.monotonic() > deadline:
-            raise TimeoutError("the server sends too slowly")
-    return bytes(body)
-
-
-def _check(status: int, address: S3Address) -> None:
-    if status == 200:
-        return
-    if status >= 500 or status in _PASSING:
-        raise TransientError(f"{address.display_url} does not answer: {status}")
-    raise PermanentError(
-        Reason.UNREADABLE_SOURCE,
-        f"{address.display_url} does not list versions ({status}); s3_url needs keys that allow"
-        " s3:ListBucketVersions",
-    )
+    with client.open(
+        f"{origin}{path}?{query_string}",
+        headers,
+        total_s=TRANSFER_TIMEOUT_S,
+        follows=follow_none,
+    ) as response:
+        if response.status in (401, 403):
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE,
+                f"{address.display_url} does not list versions ({response.status}); s3_url needs "
+                "keys that allow s3:ListBucketVersions",
+            )
+        check_status(response.status, 200)
+        return response.read_all(ANSWER_MAX_BYTES)
 
 
 def _build_bucket_url(address: S3Address) -> tuple[str, str]:
@@ -177,8 +138,9 @@ def _build_bucket_url(address: S3Address) -> tuple[str, str]:
 def _sign_headers(
     address: S3Address, host: str, path: str, query: str, moment: datetime
 ) -> dict[str, str]:
-    """Return the headers of a request without body; without keys it is unsigned, as for public
-    buckets.
+    """Return the headers of a request without body, except `Host`, which is signed too.
+
+    Without keys the request is unsigned, as for public buckets.
     """
     if address.key is None or address.secret is None:
         return {}
@@ -194,6 +156,7 @@ def _sign_headers(
         key = hmac.digest(key, part.encode(), "sha256")
     text_to_sign = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, request_hash])
     signature = hmac.digest(key, text_to_sign.encode(), "sha256").hex()
+    del headers["host"]  # ServiceClient sends it
     headers["authorization"] = (
         f"AWS4-HMAC-SHA256 Credential={address.key}/{scope},SignedHeaders={names},"
         f"Signature={signature}"

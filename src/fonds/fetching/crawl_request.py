@@ -1,4 +1,4 @@
-"""One HTTP request with libcurl: options, limits, response and meaning of errors.
+"""One request to a web server being crawled: libcurl options, limits, response, meaning of errors.
 
 Source: libcurl's easy interface and error codes.
 Limits: `RequestLimits` limits body, heads and times.
@@ -57,11 +57,11 @@ class RequestLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpRequest:
+class CrawlRequest:
     """One HTTP request.
 
     `addresses` have been checked; the first is tried first.
-    `cookies` are those of the redirect chain, in the form of `HttpResponse`.
+    `cookies` are those of the redirect chain, in the form of `CrawlResponse`.
     `agent` is the User-Agent.
     At most `body_max_bytes` are read, and nothing if a longer body is declared. With `is_partial`,
     the beginning of a longer body is read and counts as a response.
@@ -78,7 +78,7 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpResponse:
+class CrawlResponse:
     """Response: its hop, the undecoded body, and the cookies of the redirect chain.
 
     The request was sent `since_sent_s` seconds ago, after the connection was made.
@@ -107,7 +107,7 @@ class RequestFailure:
 class Transfer:
     """A libcurl handle that makes one request after another, with the data of the current one."""
 
-    request: HttpRequest
+    request: CrawlRequest
     limits: RequestLimits
     is_allowed: Callable[[str], bool]
     ca_file: str
@@ -123,7 +123,7 @@ class Transfer:
     refused: Reason | None = None
     opened: list[socket.socket] = field(default_factory=list)
 
-    def begin(self, ask: HttpRequest) -> pycurl.Curl:
+    def begin(self, ask: CrawlRequest) -> pycurl.Curl:
         """Prepare the handle for a request and reset the data of the previous one."""
         self.request, self.started_at = ask, datetime.now(UTC)
         self.lines = []
@@ -169,7 +169,7 @@ class Transfer:
         self._check_tls(handle)
         self.tls_check = self.request.tls
 
-    def build_response(self, secured: dict[tuple[str, int], str]) -> HttpResponse:
+    def build_response(self, secured: dict[tuple[str, int], str]) -> CrawlResponse:
         """Build the response.
 
         `secured` maps the ends of open connections to TLS version and cipher.
@@ -201,7 +201,7 @@ class Transfer:
         )
         cookies = tuple(handle.getinfo(pycurl.INFO_COOKIELIST))
         since_sent_s = hop.took_s - handle.getinfo(pycurl.PRETRANSFER_TIME)
-        return HttpResponse(hop, self.body.getvalue(), cookies, since_sent_s)
+        return CrawlResponse(hop, self.body.getvalue(), cookies, since_sent_s)
 
     @property
     def is_start(self) -> bool:

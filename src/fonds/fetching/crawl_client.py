@@ -1,7 +1,9 @@
-"""Concurrent HTTP requests to checked addresses in one thread, with reused connections.
+"""HTTP client for web servers being crawled: pages, robots.txt, tdmrep.json, feeds and their polls.
 
-A connection is made only to checked addresses, whatever the name resolves to in the meantime, and
-its address is checked again before anything is sent. Redirects are not followed here.
+Requests run concurrently in one thread, over reused connections, and record the whole exchange. A
+connection is made only to checked addresses, whatever the name resolves to in the meantime, and its
+address is checked again before anything is sent. Redirects are not followed here. libcurl, because
+it speaks HTTP/2 and reports each part of an exchange; services use `fetching/service_client.py`.
 
 Source: libcurl's multi interface; RFC 9110, RFC 9112, RFC 9113.
 """
@@ -18,9 +20,9 @@ from dataclasses import dataclass
 import pycurl
 
 from fonds.fetching.addresses import is_public
-from fonds.fetching.request import (
-    HttpRequest,
-    HttpResponse,
+from fonds.fetching.crawl_request import (
+    CrawlRequest,
+    CrawlResponse,
     RequestFailure,
     RequestLimits,
     Transfer,
@@ -39,7 +41,7 @@ class _CurlTimer:
     due_s: float | None = None
 
 
-class Transfers:
+class CrawlClient:
     """HTTP requests that run concurrently on libcurl.
 
     `is_allowed` checks IP addresses; `ca_file` holds the trusted CA certificates. One thread begins
@@ -77,7 +79,7 @@ class Transfers:
         """Number of active requests."""
         return len(self._active)
 
-    def begin(self, key: Hashable, ask: HttpRequest) -> None:
+    def begin(self, key: Hashable, ask: CrawlRequest) -> None:
         """Send a request; `collect_finished` returns its result under this key."""
         if self._free:
             transfer = self._free.pop()
@@ -89,7 +91,7 @@ class Transfers:
 
     def collect_finished(
         self, wait_s: float
-    ) -> list[tuple[Hashable, HttpResponse | RequestFailure]]:
+    ) -> list[tuple[Hashable, CrawlResponse | RequestFailure]]:
         """Return finished requests, waiting at most `wait_s` seconds for the first."""
         ends_at_s = time.monotonic() + wait_s
         while True:
@@ -101,7 +103,7 @@ class Transfers:
     def wake(self) -> None:
         """Interrupt the wait in `collect_finished`. Does nothing after `close`.
 
-        Another thread may close the transfers between its look at them and this call.
+        Another thread may close the client just before this call.
         """
         with suppress(OSError):
             self._wake_sender.send(b"\0")
@@ -154,8 +156,8 @@ class Transfers:
     def _set_timer(self, wait_ms: int) -> None:
         self._timer.due_s = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000.0
 
-    def _collect(self) -> list[tuple[Hashable, HttpResponse | RequestFailure]]:
-        finished: list[tuple[Hashable, HttpResponse | RequestFailure]] = []
+    def _collect(self) -> list[tuple[Hashable, CrawlResponse | RequestFailure]]:
+        finished: list[tuple[Hashable, CrawlResponse | RequestFailure]] = []
         remaining = 1
         while remaining:
             remaining, succeeded, failed = self._multi.info_read()
@@ -165,10 +167,10 @@ class Transfers:
 
     def _finish(
         self, handle: pycurl.Curl, code: int, message: str
-    ) -> tuple[Hashable, HttpResponse | RequestFailure]:
+    ) -> tuple[Hashable, CrawlResponse | RequestFailure]:
         key, transfer = self._active.pop(handle)
         if code == 0 or transfer.is_start:
-            end: HttpResponse | RequestFailure = transfer.build_response(self._secured)
+            end: CrawlResponse | RequestFailure = transfer.build_response(self._secured)
         else:
             end = transfer.build_failure(code, message)
         self._multi.remove_handle(handle)

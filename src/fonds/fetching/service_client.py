@@ -1,0 +1,283 @@
+"""HTTP client for services and remote archives. No other module sends such requests.
+
+GROBID, lists of object versions in S3, web archives, and WARCs and lists behind URLs. Each request
+resolves and checks the host, and connects to a checked address without a proxy. Redirects are
+checked in the same way. Nothing is retried here: the runtime retries steps. Web servers that are
+crawled get their requests from `fetching/crawl_client.py`, which waits its turn and records the
+exchange.
+
+Source: RFC 9110, section 15 (status codes).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from urllib.parse import urljoin
+
+import certifi
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NewConnectionError,
+    ReadTimeoutError,
+)
+
+from fonds.fetching.addresses import Resolve, is_public, resolve, resolve_allowed_addresses
+from fonds.model.disposition import Reason
+from fonds.model.errors import LimitError, PermanentError, TransientError, cause_of
+from fonds.model.secrets import Credentials, redact_secrets
+from fonds.urls.parts import UrlParts, split_address
+
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+(?:%[a-z0-9._-]+)?\]")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+_BLANKS = "".join(map(chr, range(0x21)))
+_BREAKS = str.maketrans("", "", "\t\r\n")
+NO_CREDENTIALS = Credentials()
+_REDIRECTS_MAX = 5
+_PIECE_BYTES = 64 * 1024
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MISSING = frozenset({404, 410})
+_PASSING = frozenset({408, 425, 429})
+
+Form = Sequence[tuple[str, str | tuple[str, bytes, str]]]
+"""Fields of a form. A file is its name, its bytes and its MIME type."""
+
+
+class UnreachableServiceError(TransientError):
+    """No connection to the service."""
+
+
+class SlowServiceError(TransientError):
+    """The service did not send its whole response in time."""
+
+
+def check_status(status: int, expected_status: int) -> None:
+    """Check that a status is the expected one.
+
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) or TransientError otherwise.
+    """
+    if status == expected_status:
+        return
+    message = f"the server responded with {status}"
+    if status in _MISSING:
+        raise PermanentError(Reason.MISSING_SOURCE, message)
+    if status >= 500 or status in _PASSING:
+        raise TransientError(message)
+    raise PermanentError(Reason.UNREADABLE_SOURCE, message)
+
+
+def follow_any(headers: Mapping[str, str], url: str) -> bool:
+    """Follow every redirect."""
+    return True
+
+
+def follow_none(headers: Mapping[str, str], url: str) -> bool:
+    """Follow no redirect."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceResponse:
+    """Response of a service. `url` is the final address. Header names may be in any case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    _response: urllib3.BaseHTTPResponse = field(repr=False)
+    _deadline: float = field(repr=False)
+
+    def read(self, size_max: int) -> bytes:
+        """Return at most `size_max` bytes of the body without decoding it.
+
+        Raises SlowServiceError when the time is over, and TransientError when the connection
+        breaks.
+        """
+        body = bytearray()
+        try:
+            while len(body) < size_max and (piece := self._read_piece(size_max - len(body))):
+                body += piece
+                if time.monotonic() > self._deadline:
+                    raise SlowServiceError("the server is sending too slowly")
+        except (HTTPError, HTTPException, OSError) as error:
+            raise _translate_error(error, "the connection was lost") from error
+        return bytes(body)
+
+    def read_all(self, size_max: int) -> bytes:
+        """Return the whole body without decoding it.
+
+        Raises LimitError (TOO_LARGE) if it has more than `size_max` bytes, otherwise as `read`.
+        """
+        declared = self.headers.get("content-length", "").strip()
+        is_too_large = _LENGTH.fullmatch(declared) is not None and int(declared) > size_max
+        body = b"" if is_too_large else self.read(size_max + 1)
+        if is_too_large or len(body) > size_max:
+            raise LimitError(Reason.TOO_LARGE, f"the server sent more than {size_max} bytes")
+        return body
+
+    def _read_piece(self, size_max: int) -> bytes:
+        # Return as soon as any bytes arrive, so that slow byte-by-byte senders run into the
+        # deadline.
+        return self._response.read1(min(_PIECE_BYTES, size_max), decode_content=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceClient:
+    """HTTP client for services.
+
+    `is_allowed` checks each IP address before connecting. URLs from input need `is_public`; a
+    service that the settings name may be at any address. `credentials` are sent only to their own
+    origins, wherever a redirect leads. `connect_s` limits each connection attempt, `read_s` each
+    wait for bytes.
+    """
+
+    is_allowed: Callable[[str], bool] = is_public
+    resolve: Resolve = resolve
+    connect_s: float = 10.0
+    read_s: float = 30.0
+    credentials: Credentials = NO_CREDENTIALS
+
+    @contextmanager
+    def open(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        total_s: float,
+        follows: Callable[[Mapping[str, str], str], bool] = follow_any,
+        form: Form | None = None,
+    ) -> Iterator[ServiceResponse]:
+        """Return the response after all redirects, to be read within `total_s`.
+
+        A request with a `form` is a POST, others are GETs. `follows(headers, url)` decides whether
+        to follow a redirect to `url`; otherwise the redirect is the response. The status is not
+        checked. Raises PermanentError (UNREADABLE_SOURCE), UnreachableServiceError,
+        SlowServiceError and TransientError.
+        """
+        deadline = time.monotonic() + total_s
+        for _ in range(_REDIRECTS_MAX + 1):
+            response = self._send(_split(url), headers, form, deadline)
+            try:
+                target = _find_redirect_target(url, response)
+                if target is None or not follows(response.headers, target):
+                    yield ServiceResponse(
+                        url, response.status, response.headers, response, deadline
+                    )
+                    return
+            finally:
+                response.close()
+            url = target
+        raise PermanentError(Reason.UNREADABLE_SOURCE, f"more than {_REDIRECTS_MAX} redirects")
+
+    def _send(
+        self,
+        parts: UrlParts,
+        extra_headers: Mapping[str, str],
+        form: Form | None,
+        deadline: float,
+    ) -> urllib3.BaseHTTPResponse:
+        """Send the request to the first address that accepts a connection."""
+        host = parts.host.strip("[]").lower()
+        port = int(parts.port) if parts.port else _PORTS[parts.scheme]
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {
+            "Host": f"{parts.host}:{parts.port}" if parts.port else parts.host,
+            "Accept-Encoding": "identity",
+            "User-Agent": "Fonds",
+            **extra_headers,
+        }
+        if authorization := self.credentials.build_authorization(parts.scheme, host, port):
+            headers["Authorization"] = authorization
+        addresses = self._resolve(host, port)
+        for place, address in enumerate(addresses):
+            pool = self._build_pool(parts.scheme, host, address, port)
+            try:
+                return pool.request(
+                    "GET" if form is None else "POST",
+                    target,
+                    fields=form,
+                    headers=headers,
+                    redirect=False,
+                    retries=False,
+                    preload_content=False,
+                )
+            except (HTTPError, HTTPException, OSError) as error:
+                failure = _translate_error(error, f"{host} does not respond")
+                is_last = place == len(addresses) - 1 or time.monotonic() > deadline
+                if is_last or not isinstance(failure, UnreachableServiceError):
+                    raise failure from error
+        raise UnreachableServiceError(f"the host name {host} has no IP address")
+
+    def _build_pool(
+        self, scheme: str, host: str, address: str, port: int
+    ) -> urllib3.HTTPConnectionPool:
+        """Build the pool of one request. It connects to `address` and checks the name `host`."""
+        timeout = urllib3.Timeout(connect=self.connect_s, read=self.read_s)
+        if scheme == "http":
+            return urllib3.HTTPConnectionPool(address, port, timeout=timeout)
+        return urllib3.HTTPSConnectionPool(
+            address,
+            port,
+            timeout=timeout,
+            server_hostname=host,
+            assert_hostname=host,
+            ca_certs=certifi.where(),
+        )
+
+    def _resolve(self, host: str, port: int) -> Sequence[str]:
+        """Return the IP addresses of a host. Every one of them must be allowed."""
+        try:
+            return resolve_allowed_addresses(host, port, self.resolve, self.is_allowed)
+        except PermanentError as error:
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE,
+                (f"{host} is a private address. To read it, set elsewhere.private_addresses=true"),
+            ) from error
+        except TransientError as error:
+            raise UnreachableServiceError(str(error)) from error
+
+
+def _translate_error(error: Exception, message: str) -> TransientError:
+    """Return the error to raise. URLs in its message are without secrets."""
+    detail = f"{message}: {redact_secrets(cause_of(error))}"
+    if isinstance(error, (ConnectTimeoutError, NewConnectionError)):
+        return UnreachableServiceError(detail)
+    if isinstance(error, (ReadTimeoutError, TimeoutError)):
+        return SlowServiceError(detail)
+    return TransientError(detail)
+
+
+def _split(url: str) -> UrlParts:
+    parts = split_address(url.translate(_BREAKS).strip(_BLANKS))
+    is_usable = (
+        parts.scheme in _PORTS
+        and _HOST.fullmatch(parts.host.lower()) is not None
+        and (parts.authority or "").isascii()
+        and (not parts.port or 0 < int(parts.port[:6]) <= 65535)
+    )
+    if not is_usable:
+        redacted_url = redact_secrets(url)[:200]
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, f"not a valid http or https URL: {redacted_url!r}"
+        )
+    return parts
+
+
+def _find_redirect_target(url: str, response: urllib3.BaseHTTPResponse) -> str | None:
+    """Return the target of a redirect; None for other responses."""
+    location = response.headers.get("location")
+    if response.status not in _REDIRECTS or location is None:
+        return None
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE,
+            f"the server redirects to an invalid URL: {redact_secrets(location)[:200]!r}",
+        ) from error

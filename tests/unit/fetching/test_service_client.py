@@ -1,0 +1,116 @@
+"""Requests to services: every address is tried, every limit holds, every error has its class."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from fixtures.answering import Answering, Given, answering
+from fonds.fetching.addresses import allow_any_address
+from fonds.fetching.service_client import (
+    ServiceClient,
+    SlowServiceError,
+    UnreachableServiceError,
+    follow_none,
+)
+from fonds.model.disposition import Reason
+from fonds.model.errors import LimitError, TransientError
+
+UNUSED = "127.0.0.77"
+CLIENT = ServiceClient(allow_any_address, read_s=0.5)
+
+
+@pytest.fixture
+def server() -> Iterator[Answering]:
+    with answering() as state:
+        yield state
+
+
+@pytest.fixture
+def silent_url() -> Iterator[str]:
+    """A server that accepts connections and sends nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+
+
+@pytest.fixture
+def dripping_url() -> Iterator[str]:
+    """A server that sends one byte of its body at a time, without end."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        is_over = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                while not is_over.wait(0.02):
+                    try:
+                        connection.sendall(b"x")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        is_over.set()
+        thread.join()
+
+
+def test_the_next_address_is_tried_if_one_refuses_the_connection(server: Answering) -> None:
+    server.answers["/"] = Given(body=b"here")
+    client = ServiceClient(allow_any_address, lambda host, port: [UNUSED, "127.0.0.1"])
+    url = server.url.replace("127.0.0.1", "service.example") + "/"
+    with client.open(url, {}, total_s=5.0) as response:
+        assert response.read(10) == b"here"
+
+
+@pytest.mark.parametrize("addresses", [[UNUSED], [UNUSED, UNUSED], []])
+def test_a_service_without_an_open_address_is_unreachable(addresses: list[str]) -> None:
+    client = ServiceClient(allow_any_address, lambda host, port: addresses)
+    with (
+        pytest.raises(UnreachableServiceError),
+        client.open("http://service.example:9/", {}, total_s=5.0),
+    ):
+        pass
+
+
+def test_a_silent_service_is_slow(silent_url: str) -> None:
+    with pytest.raises(SlowServiceError), CLIENT.open(silent_url, {}, total_s=5.0):
+        pass
+
+
+def test_a_service_that_sends_byte_by_byte_is_slow(dripping_url: str) -> None:
+    with CLIENT.open(dripping_url, {}, total_s=0.3) as response, pytest.raises(SlowServiceError):
+        response.read_all(1_000_000)
+
+
+def test_a_broken_connection_is_neither_slow_nor_unreachable(server: Answering) -> None:
+    server.answers["/"] = Given(body=b"0123456789", cut=5)
+    with (
+        CLIENT.open(server.url + "/", {}, total_s=5.0) as response,
+        pytest.raises(TransientError) as broken,
+    ):
+        response.read_all(100)
+    assert not isinstance(broken.value, (SlowServiceError, UnreachableServiceError))
+
+
+@pytest.mark.parametrize(("limit", "is_whole"), [(9, False), (10, True), (11, True)])
+def test_a_whole_body_has_a_limit(server: Answering, limit: int, is_whole: bool) -> None:
+    server.answers["/"] = Given(body=b"0123456789")
+    with CLIENT.open(server.url + "/", {}, total_s=5.0) as response:
+        if is_whole:
+            assert response.read_all(limit) == b"0123456789"
+            return
+        with pytest.raises(LimitError) as refused:
+            response.read_all(limit)
+        assert refused.value.reason is Reason.TOO_LARGE
+
+
+def test_a_redirect_is_the_response_if_none_is_followed(server: Answering) -> None:
+    server.answers["/"] = Given(302, headers={"Location": "/next"})
+    with CLIENT.open(server.url + "/", {}, total_s=5.0, follows=follow_none) as response:
+        assert response.status == 302
+    assert [target for target, _ in server.asked] == ["/"]
