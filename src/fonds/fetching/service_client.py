@@ -12,10 +12,12 @@ Source: RFC 9110, section 15 (status codes).
 from __future__ import annotations
 
 import re
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.client import HTTPException
 from urllib.parse import urljoin
 
@@ -227,7 +229,7 @@ class ServiceClient:
             timeout=timeout,
             server_hostname=host,
             assert_hostname=host,
-            ca_certs=certifi.where(),
+            ssl_context=_load_authorities(),
         )
 
     def _resolve(self, host: str, port: int) -> Sequence[str]:
@@ -241,6 +243,14 @@ class ServiceClient:
             ) from error
         except TransientError as error:
             raise UnreachableServiceError(str(error)) from error
+
+
+@cache
+def _load_authorities() -> ssl.SSLContext:
+    """Return the certificate authorities of this computer and of certifi. Loading them takes 20 ms."""
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
 
 
 def _translate_error(error: Exception, message: str) -> TransientError:
