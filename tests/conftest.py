@@ -10,7 +10,7 @@ from depth import examples
 # Ten thousand tests are collected faster when nothing looks for garbage among them.
 gc.disable()
 
-pytest.register_assert_rewrite("browser.matrix")
+pytest.register_assert_rewrite("browser.matrix", "browser.templates")
 settings.register_profile("fonds", deadline=None, max_examples=examples(30))
 settings.load_profile("fonds")
 

@@ -34,6 +34,7 @@ MEDIA_ON_PUSH = ("light", "narrow")
 AS_IS: dict[str, Any] = {"media": "screen", "color_scheme": "light", "forced_colors": "none"}
 # What axe cannot decide by itself; the contrast of words in pictures is measured in test_pages.py.
 UNDECIDED = {"color-contrast"}
+REPORTED = ["violations", "incomplete"]
 WORDS_MIN_PX, TARGET_MIN_PX, STOPS_MAX = 12.0, 24.0, 600
 
 TOO_WIDE = """(width) => [...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length
@@ -86,31 +87,65 @@ def launched() -> Iterator[Browser]:
         found.close()
 
 
-@contextmanager
-def looking(browser: Browser, address: str, status: int, **settings: Any) -> Iterator[Page]:
-    """A page opened in a context of its own; its requests and its console must stay clean."""
-    context = browser.new_context(**settings)
-    page = context.new_page()
-    requests: list[Request] = []
-    complaints: list[str] = []
-    page.on("request", lambda request: requests.append(request))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: _note(message, address, complaints))
-    try:
-        answer = page.goto(address, wait_until="load")
+class Visitor:
+    """A page in a context of its own that opens one address after another.
+
+    Each address must leave its requests and its console clean.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._address = ""
+        self._requests: list[Request] = []
+        self._complaints: list[str] = []
+        page.on("request", lambda request: self._requests.append(request))
+        page.on("pageerror", lambda error: self._complaints.append(str(error)))
+        page.on("console", self._note)
+
+    @contextmanager
+    def visit(self, address: str, status: int) -> Iterator[Page]:
+        """Open an address. Check the status at once, and requests and console at the end."""
+        self._address = address
+        self._requests.clear()
+        self._complaints.clear()
+        answer = self.page.goto(address, wait_until="load")
         assert answer is not None
         assert answer.status == status
-        yield page
-        assert complaints == []
-        assert {request.url.split("/")[2] for request in requests} == {address.split("/")[2]}
+        yield self.page
+        assert self._complaints == []
+        assert {one.url.split("/")[2] for one in self._requests} == {address.split("/")[2]}
+
+    def _note(self, message: ConsoleMessage) -> None:
+        """Chromium logs the status of an error page itself; everything else is a complaint."""
+        if message.type in ("error", "warning") and message.location.get("url") != self._address:
+            self._complaints.append(message.text)
+
+
+@contextmanager
+def visiting(browser: Browser, **settings: Any) -> Iterator[Visitor]:
+    """A visitor in a context with these settings."""
+    context = browser.new_context(**settings)
+    try:
+        yield Visitor(context.new_page())
     finally:
         context.close()
 
 
-def _note(message: ConsoleMessage, address: str, complaints: list[str]) -> None:
-    """Chromium logs the status of an error page itself; everything else is a complaint."""
-    if message.type in ("error", "warning") and message.location.get("url") != address:
-        complaints.append(message.text)
+@contextmanager
+def looking(browser: Browser, address: str, status: int, **settings: Any) -> Iterator[Page]:
+    """A page opened in a context of its own; its requests and its console must stay clean."""
+    with visiting(browser, **settings) as visitor, visitor.visit(address, status) as page:
+        yield page
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Name the page in a failure of a test that visits several."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"on the page “{name}”")
+        raise
 
 
 def is_usable(page: Page) -> None:
@@ -123,8 +158,7 @@ def is_usable(page: Page) -> None:
         viewport, media = MEDIA[name]
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
         page.emulate_media(**AS_IS | media)
-        fits(page, viewport["width"], name)
-        assert page.evaluate(TOO_SMALL, WORDS_MIN_PX) == [], name
+        is_legible(page, viewport["width"], name)
         assert name == "print" or page.evaluate(FLAT, TARGET_MIN_PX) == [], name
         if viewport is not ZOOMED:
             if IS_NIGHTLY or name == "light":
@@ -147,9 +181,15 @@ def is_accessible(page: Page, name: str = "") -> None:
     """
     measured = {"enabled": name != "forced colours"}
     rules = {"target-size": {"enabled": True}, "color-contrast": measured}
-    found = Axe().run(page, options={"rules": rules})
+    found = Axe().run(page, options={"rules": rules, "resultTypes": REPORTED})
     assert found.violations_count == 0, f"{name}: {found.generate_report()}"
     assert {one["id"] for one in found.response["incomplete"]} <= UNDECIDED, name
+
+
+def is_legible(page: Page, width: int, name: str = "") -> None:
+    """The page fits, and no words are too small."""
+    fits(page, width, name)
+    assert page.evaluate(TOO_SMALL, WORDS_MIN_PX) == [], name
 
 
 def fits(page: Page, width: int, name: str = "") -> None:

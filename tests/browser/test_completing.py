@@ -7,36 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
-from browser.browsing import QUIET, chromium, running
-from filled_home import fill_home, opened
-from fonds.web.app import create_app
-from themed_home import fill_themes
+from browser.library import Library
+from browser.matrix import AS_IS, is_accessible
+from depth import IS_NIGHTLY
 
 expect.set_options(timeout=30_000)
+pytestmark = pytest.mark.xdist_group("forms")
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=list(QUIET))
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("completed")
-    fill_home(folder)
-    with opened(folder) as stores:
-        fill_themes(stores)
-        with running(create_app(stores)) as found:
-            yield found
 
 
 @contextmanager
@@ -75,9 +55,9 @@ def place(box: Locator) -> int:
 
 @pytest.mark.parametrize("path", ["/search", "/"])
 def test_a_field_and_its_value_are_completed_by_keyboard(
-    browser: Browser, address: str, path: str
+    browser: Browser, library: Library, path: str
 ) -> None:
-    with box_at(browser, f"{address}{path}") as (page, box):
+    with box_at(browser, f"{library.full}{path}") as (page, box):
         expect(box).to_have_attribute("aria-expanded", "false")
         box.press_sequentially("flood si")
         expect(options(page)).to_have_count(1)
@@ -100,8 +80,8 @@ def test_a_field_and_its_value_are_completed_by_keyboard(
         assert page.locator("h1").inner_text().endswith("found for “flood site:daily.example”")
 
 
-def test_in_the_middle_of_a_search_the_rest_is_left(browser: Browser, address: str) -> None:
-    with box_at(browser, f"{address}/search") as (page, box):
+def test_in_the_middle_of_a_search_the_rest_is_left(browser: Browser, library: Library) -> None:
+    with box_at(browser, f"{library.full}/search") as (page, box):
         box.fill("\U0001f600 site:dai river")
         box.evaluate("(one) => one.setSelectionRange(11, 11)")
         box.press("ArrowDown")
@@ -113,9 +93,9 @@ def test_in_the_middle_of_a_search_the_rest_is_left(browser: Browser, address: s
 
 
 def test_escape_closes_and_enter_searches_for_what_was_typed(
-    browser: Browser, address: str
+    browser: Browser, library: Library
 ) -> None:
-    with box_at(browser, f"{address}/search") as (page, box):
+    with box_at(browser, f"{library.full}/search") as (page, box):
         box.press_sequentially("kind:")
         expect(options(page)).to_have_count(3)
         expect(options(page).first).to_contain_text("News page")
@@ -132,8 +112,8 @@ def test_escape_closes_and_enter_searches_for_what_was_typed(
         page.wait_for_url("**/search?q=kind%3Apdf")
 
 
-def test_what_was_typed_since_is_not_overwritten(browser: Browser, address: str) -> None:
-    with box_at(browser, f"{address}/search") as (page, box):
+def test_what_was_typed_since_is_not_overwritten(browser: Browser, library: Library) -> None:
+    with box_at(browser, f"{library.full}/search") as (page, box):
         box.press_sequentially("site:")
         expect(options(page).nth(1)).to_be_visible()
         after = box.evaluate(
@@ -151,8 +131,8 @@ def test_what_was_typed_since_is_not_overwritten(browser: Browser, address: str)
         expect(options(page)).to_have_count(0)
 
 
-def test_the_form_of_a_free_field_is_told(browser: Browser, address: str) -> None:
-    with box_at(browser, f"{address}/search") as (page, box):
+def test_the_form_of_a_free_field_is_told(browser: Browser, library: Library) -> None:
+    with box_at(browser, f"{library.full}/search") as (page, box):
         box.press_sequentially("words:")
         expect(page.get_by_role("status")).to_contain_text("e.g. words:>500")
         expect(page.locator(".form")).to_be_visible()
@@ -160,32 +140,35 @@ def test_the_form_of_a_free_field_is_told(browser: Browser, address: str) -> Non
         expect(page.locator(".form")).to_be_hidden()
 
 
-def test_hostile_names_stay_text(browser: Browser, address: str) -> None:
-    with box_at(browser, f"{address}/search") as (page, box):
+def test_hostile_names_stay_text(browser: Browser, library: Library) -> None:
+    with box_at(browser, f"{library.full}/search") as (page, box):
         box.press_sequentially("theme:")
         expect(options(page).first).to_be_visible()
         assert page.locator(".offered script, .offered b").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_open_list_is_accessible_and_fits_a_phone(
-    browser: Browser, address: str, scheme: str
-) -> None:
-    settings: dict[str, Any] = {"bypass_csp": True, "color_scheme": scheme}
-    with box_at(browser, f"{address}/search", **settings) as (page, box):
+def test_the_open_list_is_accessible_and_fits_a_phone(browser: Browser, library: Library) -> None:
+    with box_at(browser, f"{library.full}/search", bypass_csp=True) as (page, box):
         for size in (WIDE, NARROW):
             page.set_viewport_size({"width": size["width"], "height": size["height"]})
             box.fill("")
             box.press_sequentially("theme:")
             expect(options(page).nth(7)).to_be_visible()
             box.press("ArrowDown")
-            found = Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
-            assert found.violations_count == 0, found.generate_report()
             assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+            for scheme in ("light", "dark"):
+                if IS_NIGHTLY or (size, scheme) == (WIDE, "light"):
+                    page.emulate_media(**AS_IS | {"color_scheme": scheme})
+                    is_accessible(page, scheme)
 
 
-def test_without_scripts_the_page_says_the_same_in_links(browser: Browser, address: str) -> None:
-    with box_at(browser, f"{address}/search?q=words", java_script_enabled=False) as (page, box):
+def test_without_scripts_the_page_says_the_same_in_links(
+    browser: Browser, library: Library
+) -> None:
+    with box_at(browser, f"{library.full}/search?q=words", java_script_enabled=False) as (
+        page,
+        box,
+    ):
         box.fill("flood site:")
         page.get_by_role("button", name="Search").click()
         section = page.get_by_role("region", name="Values of site:")

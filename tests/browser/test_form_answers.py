@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from browser.browsing import running
-from browser.matrix import LIGHT, is_usable, launched
+from browser.matrix import LIGHT, is_usable, named
+from browser.templates import REPRESENTATIVES, RenderedTemplates
 from failed_home import body, fail
 from filled_home import Filled, fill_home
 from fonds.model.access import Role
@@ -25,7 +26,7 @@ from guarded_home import Guarded, guarded
 from home_rows import NOW, Body, file_row
 from takedowns import taking_down, wanted
 
-pytestmark = pytest.mark.xdist_group("form_answers")
+pytestmark = pytest.mark.xdist_group("forms")
 
 FAILED = (900, 903)
 NOTE, MANY = "asked-for-by-a-name-without-any-blank-" * 12, 220
@@ -39,7 +40,6 @@ class Site:
     """A home in which one file was taken down and many are under embargo; `before` and `after` are the
     manifests of a result of then and of now."""
 
-    browser: Browser
     home: Guarded
     filled: Filled
     address: str
@@ -52,7 +52,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("guarded")
     filled = fill_home(folder)
     with (
-        launched() as browser,
         guarded(folder) as home,
         running(home.pages) as address,
     ):
@@ -63,7 +62,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         row = EmbargoRow(filled.pdfs[0], EmbargoReason.RIGHTS, NOTE, UNTIL, "ann", NOW)
         home.stores.records.put([row, *(replace(row, sha1hex=f"{n:040x}") for n in range(MANY))])
         after = _manifest(home)
-        yield Site(browser, home, filled, address, json.dumps(before), json.dumps(after))
+        yield Site(home, filled, address, json.dumps(before), json.dumps(after))
 
 
 def _manifest(home: Guarded) -> dict[str, Any]:
@@ -152,59 +151,124 @@ def _read_again(page: Page, site: Site) -> None:
     page.locator("form[action$='/verify'] button").click()
 
 
-# Name -> (what leads to the answer, how its heading begins); all but the first by an admin.
-ANSWERS: dict[str, tuple[Callable[[Page, Site], Any], str]] = {
-    "sign-in, refused": (lambda page, at: _sign_in(page, at, "fonds_" + "a" * 52), "Sign in"),
-    "file under embargo": (
+class Answer(NamedTuple):
+    """What leads to an answer, how its heading begins, and its template."""
+
+    lead: Callable[[Page, Site], Any]
+    heading: str
+    template: str
+
+
+ANSWERS: dict[str, Answer] = {
+    "sign-in, refused": Answer(
+        lambda page, at: _sign_in(page, at, "fonds_" + "a" * 52), "Sign in", "sign_in.html"
+    ),
+    "file under embargo": Answer(
         lambda page, at: page.goto(f"{at.address}/file/{HIDDEN}"),
         "This is not open",
+        "problem.html",
     ),
-    "file taken down": (
+    "file taken down": Answer(
         lambda page, at: page.goto(f"{at.address}/file/{at.filled.pdfs[2]}"),
         "This was",
+        "problem.html",
     ),
-    "key, made": (lambda page, at: _make_key(page, at, "maria"), "The key of maria"),
-    "key, refused": (lambda page, at: _make_key(page, at, "reader"), "This cannot"),
-    "keys, listed and revoked": (_list_keys, ""),
-    "embargo, made": (lambda page, at: _hide(page, at, at.filled.broken), f"{MANY + 2} files are"),
-    "embargo, refused": (lambda page, at: _hide(page, at, "f" * 40), "This cannot"),
-    "takedown, looked at": (
+    "key, made": Answer(
+        lambda page, at: _make_key(page, at, "maria"), "The key of maria", "key_made.html"
+    ),
+    "key, refused": Answer(
+        lambda page, at: _make_key(page, at, "reader"), "This cannot", "problem.html"
+    ),
+    "keys, listed and revoked": Answer(_list_keys, "", "admin.html"),
+    "embargo, made": Answer(
+        lambda page, at: _hide(page, at, at.filled.broken),
+        f"{MANY + 2} files are",
+        "embargoes.html",
+    ),
+    "embargo, refused": Answer(
+        lambda page, at: _hide(page, at, "f" * 40), "This cannot", "problem.html"
+    ),
+    "takedown, looked at": Answer(
         lambda page, at: page.goto(f"{at.address}/takedowns?key={at.filled.pdfs[1]}"),
         "",
+        "takedowns.html",
     ),
-    "takedown, made": (_take_down, ""),
-    "takedown, refused": (lambda page, at: _take_down(page, at, note=False), "This cannot"),
-    "result, same": (lambda page, at: _verify(page, at, at.after), "The search finds the same"),
-    "result, other": (lambda page, at: _verify(page, at, at.before), ""),
-    "result, no manifest": (lambda page, at: _verify(page, at, "x"), "This cannot be verified"),
-    "failure, accepted": (_accept, "1 failure was accepted"),
-    "bytes, the same": (_read_again, "The bytes are as they were archived"),
+    "takedown, made": Answer(_take_down, "", "takedowns.html"),
+    "takedown, refused": Answer(
+        lambda page, at: _take_down(page, at, note=False), "This cannot", "problem.html"
+    ),
+    "result, same": Answer(
+        lambda page, at: _verify(page, at, at.after), "The search finds the same", "verify.html"
+    ),
+    "result, other": Answer(lambda page, at: _verify(page, at, at.before), "", "verify.html"),
+    "result, no manifest": Answer(
+        lambda page, at: _verify(page, at, "x"), "This cannot be verified", "verify.html"
+    ),
+    "failure, accepted": Answer(_accept, "1 failure was accepted", "decided.html"),
+    "bytes, the same": Answer(_read_again, "The bytes are as they were archived", "verified.html"),
 }
+"""Answers by name; all but SIGNED_OUT are given to an admin."""
 SIGNED_OUT = ("sign-in, refused", "file under embargo")
+ON_PUSH = [name for name in REPRESENTATIVES.values() if name in ANSWERS]
+
+
+@dataclass(frozen=True)
+class Readers:
+    """A page of nobody, and one of an admin who signed in."""
+
+    guest: Page
+    admin: Page
+
+    def open(self, site: Site, name: str, templates: RenderedTemplates) -> Page:
+        """Lead one of them to an answer."""
+        answer = ANSWERS[name]
+        page = self.guest if name in SIGNED_OUT else self.admin
+        with templates.expect(answer.template):
+            answer.lead(page, site)
+            found = page.locator("h1").inner_text()
+        assert found.startswith(answer.heading), found
+        return page
 
 
 @contextmanager
-def _answered(site: Site, name: str, **settings: Any) -> Iterator[Page]:
-    """The answer, in a browser of its own."""
-    lead, heading = ANSWERS[name]
-    context = site.browser.new_context(**LIGHT | settings)
+def reading(browser: Browser, site: Site, **settings: Any) -> Iterator[Readers]:
+    guests, admins = (browser.new_context(**LIGHT | settings) for _ in range(2))
     try:
-        page = context.new_page()
-        if name not in SIGNED_OUT:
-            _sign_in(page, site, site.home.secrets[Role.ADMIN])
-        lead(page, site)
-        assert page.locator("h1").inner_text().startswith(heading), page.locator("h1").inner_text()
-        yield page
+        readers = Readers(guests.new_page(), admins.new_page())
+        _sign_in(readers.admin, site, site.home.secrets[Role.ADMIN])
+        yield readers
     finally:
-        context.close()
+        guests.close()
+        admins.close()
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_needs_no_scripts_and_holds_in_every_setting(site: Site, name: str) -> None:
-    with _answered(site, name, java_script_enabled=False) as page:
-        assert page.locator("h1").count() == 1
-        href = page.url
-    # Read once more with scripts, which axe is one of; what a form answered stands at no address.
-    with _answered(site, name, bypass_csp=True) as page:
-        assert page.url.rpartition("/")[0] == href.rpartition("/")[0]
-        is_usable(page)
+def test_answers_need_no_scripts_and_one_of_each_template_holds_in_every_setting(
+    browser: Browser, site: Site, templates: RenderedTemplates
+) -> None:
+    with (
+        reading(browser, site, java_script_enabled=False) as plain,
+        reading(browser, site, bypass_csp=True) as scripted,
+    ):
+        for name in ANSWERS:
+            with named(name):
+                page = plain.open(site, name, templates)
+                assert page.locator("h1").count() == 1
+                if name in ON_PUSH:
+                    _is_usable_at(page.url, scripted.open(site, name, templates))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name not in ON_PUSH])
+def test_every_answer_holds_in_every_setting(
+    browser: Browser, site: Site, templates: RenderedTemplates, name: str
+) -> None:
+    with reading(browser, site, java_script_enabled=False) as plain:
+        href = plain.open(site, name, templates).url
+    with reading(browser, site, bypass_csp=True) as scripted:
+        _is_usable_at(href, scripted.open(site, name, templates))
+
+
+def _is_usable_at(href: str, page: Page) -> None:
+    """Scripts lead to the same folder; what a form answered is at no address."""
+    assert page.url.rpartition("/")[0] == href.rpartition("/")[0]
+    is_usable(page)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from browser.browsing import QUIET, chromium, running
-from filled_home import opened
-from fonds.web.app import create_app
-from reading_home import PAGES, Reading, fill_reading
+from browser.library import Library
+from reading_home import PAGES
+
+pytestmark = pytest.mark.xdist_group("forms")
 
 CHOOSE = """([start, end]) => {
   const inside = document.querySelector("[data-cite]");
@@ -20,25 +20,10 @@ CHOOSE = """([start, end]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, str, Reading]]:
-    folder = tmp_path_factory.mktemp("read")
-    reading = fill_reading(folder)
-    with (
-        opened(folder) as stores,
-        sync_playwright() as playwright,
-        running(create_app(stores)) as address,
-    ):
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(QUIET))
-        yield browser, address, reading
-        browser.close()
-
-
 @pytest.fixture
-def page(served: tuple[Browser, str, Reading]) -> Iterator[Page]:
-    browser, address, reading = served
+def page(browser: Browser, library: Library) -> Iterator[Page]:
     found = browser.new_page()
-    found.goto(f"{address}/file/{reading.pdf}/pages/3")
+    found.goto(f"{library.read}/file/{library.reading.pdf}/pages/3")
     yield found
     found.close()
 
@@ -73,13 +58,10 @@ def test_without_words_chosen_nothing_is_offered(page: Page) -> None:
     assert way.count() == 0
 
 
-def test_words_are_pasted_where_there_are_no_scripts(
-    served: tuple[Browser, str, Reading],
-) -> None:
-    browser, address, reading = served
+def test_words_are_pasted_where_there_are_no_scripts(browser: Browser, library: Library) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{address}/file/{reading.pdf}/cite?page=3")
+    page.goto(f"{library.read}/file/{library.reading.pdf}/cite?page=3")
     page.get_by_label("Quote from this page").fill(PAGES[2])
     page.get_by_role("button", name="Cite quote").click()
     assert page.locator("h1").inner_text() == "How these words are cited"

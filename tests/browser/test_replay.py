@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from browser.browsing import QUIET, chromium, running
+from browser.browsing import running
 from filled_home import opened
 from fonds.web.app import create_app
 from fonds.web.replay import create_replay
 from replayed_home import HOSTILE, PDF, TIMES, attack, fill
+
+pytestmark = pytest.mark.xdist_group("library")
 
 WAIT_MS = 1_500
 """Longer than the second after which the hostile page would refresh itself."""
@@ -46,15 +48,12 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    path = chromium()
-    with opened(tmp_path_factory.mktemp("replayed")) as stores, sync_playwright() as playwright:
+def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with opened(tmp_path_factory.mktemp("replayed")) as stores:
         pages, replayed = Listening(create_app(stores)), Listening(create_replay(stores))
-        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         with running(pages) as main, running(replayed) as replay:
             fill(stores, main)
             yield Site(browser, pages, replayed, main, replay)
-        browser.close()
 
 
 def provoked(page: Page) -> None:

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from browser.browsing import QUIET, chromium, running
+from browser.browsing import running
+from browser.matrix import is_accessible
 from fonds.model.access import Role
 from guarded_home import Guarded, guarded
 
-UNDECIDED = {"color-contrast"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=list(QUIET))
-        yield found
-        found.close()
+pytestmark = pytest.mark.xdist_group("forms")
 
 
 @pytest.fixture
@@ -73,6 +64,7 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
     assert not [one for one in admins.cookies() if "session" in one.get("name", "")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", ["/sign-in", "/admin", "/embargoes"])
 def test_the_pages_of_access_are_accessible_and_fit_a_phone(
     browser: Browser, served: tuple[Guarded, str], path: str
@@ -84,7 +76,5 @@ def test_the_pages_of_access_are_accessible_and_fit_a_phone(
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.goto(f"{address}{path}")
-        found = Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
-        assert found.violations_count == 0, found.generate_report()
-        assert {one["id"] for one in found.response["incomplete"]} <= UNDECIDED
+        is_accessible(page, f"{scheme}, {width}")
         assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -1,4 +1,4 @@
-"""Pages of much, in every setting: long lists, long names and large numbers, and no template forgotten."""
+"""Pages of much, in every setting: long lists, long names and large numbers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ import pytest
 from playwright.sync_api import Browser
 
 from browser.browsing import running
-from browser.matrix import LIGHT, is_usable, launched, looking
-from browser.test_form_answers import ANSWERS
-from browser.test_pages import NAMES
-from depth import partly_nightly
+from browser.matrix import (
+    LIGHT,
+    SETTINGS,
+    is_legible,
+    is_usable,
+    looking,
+    named,
+    visiting,
+)
 from filled_home import opened
 from followed_home import GOOD, left
 from fonds.following.health import UNTIL_RECOVERED
@@ -23,10 +28,11 @@ from fonds.model.file import Kind
 from fonds.model.rows import SourceRow, TallyRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from fonds.web.html.rendering import ENVIRONMENT
 from home_rows import NOW
 from many_entries import filled
 from many_themes import fill_many_themes
+
+pytestmark = pytest.mark.xdist_group("library")
 
 LONG = "Überschwemmungsgebietsverordnung" * 8
 ENTRIES, SOURCES, DOCUMENTS, MANY = 900, 130, 400, 987_654_321
@@ -65,37 +71,14 @@ ON_PUSH = (
     "theme, long name",
     "look up, long words",
 )
-# Each template, and a page or an answer it makes; what others include makes none.
-MADE = {
-    "admin.html": "keys, listed and revoked", "apart.html": "theme, in none",
-    "as_of.html": "search, as of a day", "changes.html": "what changed",
-    "cite.html": "how a page is cited", "collection.html": "collection", "decide.html": "failures, asked",
-    "decided.html": "failure, accepted", "docs.html": "API", "edits.html": "silent edits",
-    "excluded.html": "documents taken out",
-    "embargoes.html": "embargo, made", "failures.html": "failures", "file.html": "file, PDF",
-    "files.html": "files", "key_made.html": "key, made", "links.html": "source, links",
-    "over_time.html": "themes over time", "overview.html": "overview", "pdf_page.html": "page of a PDF",
-    "pipeline.html": "pipeline", "placed.html": "document", "problem.html": "file, unknown",
-    "raw.html": "bytes of a file", "records.html": "records", "search.html": "search",
-    "show.html": "look up, sources", "sign_in.html": "sign-in, refused", "source.html": "source",
-    "sources.html": "sources", "takedowns.html": "takedown, made", "theme.html": "theme",
-    "theme_documents.html": "documents of a theme",
-    "themes.html": "collections", "verified.html": "bytes, the same", "verify.html": "result, other",
-}  # fmt: skip
-INCLUDED = {"base.html", "parts.html", "reading_parts.html", "theme_parts.html"}
-
-
-def test_every_template_is_looked_at() -> None:
-    assert set(ENVIRONMENT.list_templates(["html"])) == MADE.keys() | INCLUDED
-    assert set(MADE.values()) <= {*NAMES, *ANSWERS}
 
 
 @pytest.fixture(scope="module")
-def much(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, str]]:
-    with opened(tmp_path_factory.mktemp("much")) as stores, launched() as browser:
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with opened(tmp_path_factory.mktemp("much")) as stores:
         _fill(stores)
-        with running(create_app(stores)) as address:
-            yield browser, address
+        with running(create_app(stores)) as found:
+            yield found
 
 
 def _fill(stores: Stores) -> None:
@@ -146,9 +129,21 @@ def _document(number: int) -> IndexDocument:
     )
 
 
-@pytest.mark.parametrize("name", partly_nightly(PAGES, ON_PUSH.__contains__))
-def test_a_page_of_much_holds_in_every_setting(much: tuple[Browser, str], name: str) -> None:
-    browser, address = much
-    status = 404 if name.startswith("look up") else 200
-    with looking(browser, address + PAGES[name], status, bypass_csp=True, **LIGHT) as page:
+def test_a_page_of_much_of_each_kind_fits_a_phone(browser: Browser, origin: str) -> None:
+    """None sends a request to another host, none complains."""
+    narrow = SETTINGS["narrow"]
+    with visiting(browser, **narrow) as visitor:
+        for name in ON_PUSH:
+            with named(name), visitor.visit(origin + PAGES[name], _status(name)) as page:
+                is_legible(page, narrow["viewport"]["width"])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_much_holds_in_every_setting(browser: Browser, origin: str, name: str) -> None:
+    with looking(browser, origin + PAGES[name], _status(name), bypass_csp=True, **LIGHT) as page:
         is_usable(page)
+
+
+def _status(name: str) -> int:
+    return 404 if name.startswith("look up") else 200
