@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Barrier
@@ -196,6 +196,32 @@ def test_a_slow_holder_that_lost_its_lease_notices_and_writes_nothing(place: Pla
     # It may contend again.
     assert other.release(taken)
     assert slow.try_acquire("it", place.cell) is not None
+
+
+@dataclass
+class SlowCells:
+    """Cells whose writes take 20 seconds."""
+
+    real: LeaseCells
+    seconds: Seconds
+
+    def load(self, names: Sequence[str]) -> Mapping[str, LeaseCell]:
+        return self.real.load(names)
+
+    def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
+        self.seconds.now_s += 20.0
+        return self.real.swap(changes)
+
+
+def test_a_lease_counts_from_before_its_cell_is_written(place: Place) -> None:
+    """Others may see the cell as soon as the write begins, so its holder cannot count from the end."""
+    slow = place.join("slow", SlowCells(place.cells, place.seconds))
+    lease = slow.try_acquire("it", place.cell)
+    assert lease is not None
+    assert not slow.is_held(lease)
+    assert slow.renew(lease)
+    assert not slow.is_held(lease)
+    assert lease.renewed_s == place.seconds.now_s - 20.0
 
 
 def test_the_columns_of_a_holder_that_lost_its_lease_are_not_written(records: Records) -> None:

@@ -49,6 +49,20 @@ def test_an_attack_from_everywhere_holds_up_those_who_take_part_alone(seconds: S
     assert attempts.get_wait_s("10.0.0.7") == 0
 
 
+def test_an_address_waits_only_for_the_wrong_keys_of_the_last_five_minutes(
+    seconds: Seconds,
+) -> None:
+    """The limit in total counts no wrong key of others that is older."""
+    attempts = FailedAttempts(seconds)
+    for number in range(TOTAL_MAX - 1):
+        attempts.record_failure(f"10.0.{number // 200}.{number % 200}")
+    seconds.now += WINDOW_S - 1
+    attempts.record_failure("192.0.2.1")
+    assert attempts.get_wait_s("192.0.2.1") == 1
+    seconds.now += 1
+    assert attempts.get_wait_s("192.0.2.1") == 0
+
+
 def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
     attempts = FailedAttempts(seconds, addresses_max=50, total_max=20)
     for at in range(5_000):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -128,6 +128,13 @@ def test_fixity_is_the_same_for_a_row_and_for_what_the_database_gives_back(store
     there = replace(back, page0_height=841.88977, metadata=PdfMetadata(unknown=as_there))
     here = replace(back, page0_height=struct.unpack(">f", struct.pack(">f", 841.88977))[0])
     assert build_row_fixity(there) == build_row_fixity(here)
+
+
+def test_a_row_has_the_same_fixity_in_whatever_zone_its_time_is_read(library: Stores) -> None:
+    """PostgreSQL returns times in the zone of the session."""
+    (row,) = library.records.get(PdfMetaRow, [PDF])
+    elsewhere = replace(row, updated=row.updated.astimezone(timezone(timedelta(hours=5))))
+    assert build_row_fixity(elsewhere) == build_row_fixity(row)
 
 
 def test_the_fixity_of_each_blob_names_the_blob() -> None:

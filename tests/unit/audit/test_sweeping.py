@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from filled_home import opened
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.audit.repair.cleanup import (
@@ -20,8 +22,15 @@ from fonds.audit.repair.cleanup import (
 from fonds.following.link_rules import build_link
 from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.exchange import Exchange, Hop
-from fonds.model.rows import CrashedPdfRow, EntryRow, FetchedPageRow, InputRow
+from fonds.model.rows import (
+    CrashedPdfRow,
+    EntryRow,
+    FetchedPageRow,
+    InputRow,
+    TimetableRow,
+)
 from fonds.stores.blobs import FolderBlobs
+from fonds.wiring.timetable import create_runner
 from small_pipeline import Workplace
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -121,3 +130,22 @@ def test_the_spool_forgets_what_was_refused_and_nothing_anybody_may_need(
     assert blobs.get(after.place.path) is not None
     rows = {row.capture_id: row.in_spool for row in place.records.find(FetchedPageRow)}
     assert rows == {before.id: not goes, after.id: True}
+
+
+def test_the_sweep_of_a_service_keeps_polls_for_ninety_days_and_files_for_one(
+    tmp_path: Path,
+) -> None:
+    folder, now = tmp_path / "tmp", datetime.now(UTC)
+    folder.mkdir()
+    left = folder / "left"
+    left.write_bytes(b"left")
+    os.utime(left, (now.timestamp() - 2 * 86_400,) * 2)
+    with opened(tmp_path / "home") as stores:
+        polls = [replace(poll(days, 0), updated=now - timedelta(days=days)) for days in (89, 91)]
+        stores.ledger.enter(polls, [], ())
+        due = now - timedelta(days=1)
+        row = TimetableRow("sweep", "", 86_400, "03:00", due, None, 0, None, None, None, 0, 0)
+        stores.records.put([row])
+        assert create_runner(stores, folder, 30).run_due() == ["sweep"]
+        assert [row.input_id for row in stores.records.find(InputRow)] == [polls[0].input_id]
+    assert not left.exists()

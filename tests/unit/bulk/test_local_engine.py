@@ -118,3 +118,11 @@ def test_sorting_on_disk_is_sorting(
             assert all(find_range(ranges, one) == number for one in some)
             found += some
     assert found == sorted(records)
+
+
+def test_a_record_equal_to_the_first_key_of_a_range_is_in_that_range(tmp_path: Path) -> None:
+    """Both engines divide records in the same way: this machine while it sorts, Spark record by record."""
+    ranges, records = (b"b", b"d"), [b"a", b"b", b"c", b"d", b"e"]
+    assert [find_range(ranges, one) for one in records] == [0, 1, 1, 2, 2]
+    (only,) = write_runs(records, tmp_path, "run", ranges, 10_000)
+    assert only.offsets == (0, 2, 6, 10)

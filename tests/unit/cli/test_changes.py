@@ -51,6 +51,7 @@ def test_people_read_what_went_and_came(home: tuple[Path, Reading]) -> None:
         f"show {reading.versions[2]}", "1 edited, 1 same-text, 0 other-extractor, 0 unknown",
     ):  # fmt: skip
         assert said in told.stdout
+    assert fonds(folder, "--site", " Daily.Example ").stdout == told.stdout
     others = fonds(folder, "--change", "same-text", "--json").stdout.splitlines()
     assert [json.loads(one).get("sha1hex") for one in others] == [reading.versions[1], None]
     assert (

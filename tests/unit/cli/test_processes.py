@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 
 import pytest
 
 from fonds.cli import worker_processes
+from fonds.cli.main import run
 from fonds.cli.worker_processes import WorkerProcesses
 from fonds.config import load_settings
+from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.stores.home_lock import HomeLock
 
 
@@ -29,3 +32,35 @@ def test_one_that_ends_before_it_is_told_its_work_ends_nobody_else(
         one._start()
         one.stop()
     assert one.started == 1
+
+
+def test_a_home_in_use_by_workers_names_no_process_that_had_it_before(tmp_path: Path) -> None:
+    with HomeLock(tmp_path):
+        pass
+    with (
+        HomeLock(tmp_path, shared=True),
+        pytest.raises(ConfigurationError, match="is in use by workers"),
+        HomeLock(tmp_path),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigurationError("no such pipeline"), 2),
+        (StorageFullError("No space left"), 1),
+        (StoreUnavailableError("the index does not respond"), 1),
+        (OSError(errno.ENOSPC, "No space left on device"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_the_exit_code_says_whether_the_same_command_may_succeed_later(
+    error: BaseException, code: int
+) -> None:
+    """2 means that the command or a setting is wrong. A full disk is not: once there is space, it works."""
+
+    def fail() -> None:
+        raise error
+
+    assert run(fail) == code

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.article.days import find_days, find_first_day
+from fonds.extract.article.days import find_days, find_first_day, swap_day_and_month
 
 DAY = date(2024, 5, 31)
 
@@ -84,3 +84,20 @@ def test_any_text_may_be_searched(text: str) -> None:
     for position, day in find_days(text):
         assert 0 <= position < len(text)
         assert 1980 <= day.year <= 2049
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("11/1/2023", date(2023, 11, 1)),
+        ("11.1.2023", None),
+        ("11-1-2023", None),
+        ("13/1/2023", None),
+        ("1/1/2023", None),
+    ],
+)
+def test_only_numbers_between_slashes_can_be_read_two_ways(text: str, other: date | None) -> None:
+    """With dots or hyphens the day comes first wherever such dates are written."""
+    day = find_first_day(text)
+    assert day is not None
+    assert swap_day_and_month(text, day) == other

@@ -279,7 +279,9 @@ def test_the_language_is_that_of_the_text_and_a_short_text_s_that_declared() -> 
         (("text",), "born-digital"),
         (("image",), "scanned"),
         (("image", "image", "text"), "scanned"),
+        (("image", "text"), "born-digital"),
         (("image", "text", "text"), "born-digital"),
+        (("image", "recognised"), "scanned"),
         (("recognised",), "scanned-with-text"),
     ],
 )

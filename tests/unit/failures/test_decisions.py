@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,13 +26,14 @@ from fonds.failures.decisions import (
     retry,
 )
 from fonds.failures.entries import FailureQuery, list_failures
-from fonds.model.disposition import Reason
+from fonds.failures.retries import list_next_retries, retry_groups
+from fonds.model.disposition import Reason, Verdict
 from fonds.model.message import Message
 from fonds.model.rows import CrashedPdfRow, DecisionRow, EntryRow
 from fonds.ports import Stores
 from fonds.viewer.history import list_history
 from fonds.wiring.stores import get_pipeline, list_readers
-from home_rows import NOW
+from home_rows import NOW, enter, said, write
 
 LIBRARY = get_pipeline("library", Settings())
 SLOW = FailureQuery(reason="timeout")
@@ -219,3 +221,26 @@ def _agrees(stores: Stores, state: dict[int, str]) -> None:
     depth = stores.queue.get_depth(reader())
     assert (depth.quarantined, depth.ready) == (failures.total, counted.pending)
     assert stores.ledger.recount() == []
+
+
+def test_the_next_attempts_are_of_retried_and_deferred_messages_the_first_due_first(
+    stores: Stores,
+) -> None:
+    """Groups count the retried ones only: a deferred message has not failed."""
+    verdicts = (Verdict.RETRIED, Verdict.DEFERRED, Verdict.DONE)
+    retried, deferred, *_ = bodies = [body(number) for number in range(3)]
+    enter(stores, bodies)
+    rows = [
+        replace(
+            said(one, "identify", 0, verdict=verdict, reason=Reason.STORE_UNAVAILABLE),
+            next_attempt_at=NOW + timedelta(hours=3 - number),
+        )
+        for number, (one, verdict) in enumerate(zip(bodies, verdicts, strict=True))
+    ]
+    write(stores, rows)
+    due = [deferred.capture_id, retried.capture_id]
+    for count_max in (1, 5):
+        found = list_next_retries(stores.records, "library", count_max)
+        assert [one.entry_id for one in found] == due[:count_max]
+    (group,) = retry_groups(stores.records)
+    assert (group.count, group.first.entry_id) == (1, retried.capture_id)

@@ -103,6 +103,21 @@ def leases_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, Dom
     return frontier, DomainLeases(records, frontier, who, clock, **more)
 
 
+def test_a_domain_is_paused_only_after_a_process_that_died_with_it(tmp_path: Path) -> None:
+    """That process may have sent a request just before. One that released the domain wrote when."""
+    records = open_records(tmp_path / "records.sqlite")
+    frontier, leases = leases_of(records, "alive", is_process_gone=lambda who: who == "dead")
+    _, dead = leases_of(records, "dead")
+    _, careful = leases_of(records, "careful")
+    assert dead.acquire(["a"], 0.0) == {"a": 0.0}
+    assert careful.acquire(["b"], 0.0) == {"b": 0.0}
+    careful.release_all(1.0)
+    assert leases.acquire(["a", "b"], 10.0) == {"a": 0.0, "b": 0.0}
+    assert frontier.recall("a", "", 10.0).next_at_s == 10.0 + GAP_S
+    assert frontier.recall("b", "", 10.0).next_at_s <= 10.0
+    records.close()
+
+
 def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
     frontier, busy = leases_of(records, "busy")

@@ -98,6 +98,19 @@ def test_a_host_without_answer_is_left_alone_and_others_of_its_domain_are_not() 
     assert min(gaps(asked["dead.a"])) >= 60.0
 
 
+def test_the_wait_without_a_response_doubles_until_the_host_responds() -> None:
+    """60 seconds, then twice as long each time. A response in between starts it from 60 again."""
+    frontier, waits_s = Frontier(USUAL), []
+    outcomes = [RequestOutcome(is_unreachable=silent) for silent in (True, True, False, True)]
+    for key, outcome in enumerate(outcomes):
+        now_s = key * 10_000.0
+        frontier.offer(turn(key, "a"), now_s)
+        frontier.start(now_s, 1)
+        frontier.finish(key, outcome, now_s)
+        waits_s.append(frontier.recall("a", "a", now_s).next_at_s - now_s)
+    assert waits_s == [60.0, 120.0, 2.0, 60.0]
+
+
 def test_a_crawl_delay_is_a_floor() -> None:
     ours = web()
     ours.frontier.set_floor("a", "a", 7.0, 0.0)

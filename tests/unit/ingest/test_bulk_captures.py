@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from bulk_jobs import JOURNAL, captures_job, left_in, made_lines, open_table
 from depth import examples
-from fonds.archive.capture_rank import rank_capture
+from fonds.archive.capture_merge import build_first_seen, merge
+from fonds.archive.capture_rank import IndexedCapture, rank_capture
 from fonds.archive.cdx import IndexReader
 from fonds.bulk.local import LocalEngine
 from fonds.bulk.tallies import ExampleCounts, sum_tallies
@@ -22,6 +24,7 @@ from fonds.ingest.bulk.index_reader import iter_part_lines, iter_parts
 from fonds.model.disposition import Reason
 from fonds.stores.journal_table.cells import (
     Location,
+    encode_first_seen,
     read_first_seen,
     read_location,
 )
@@ -209,6 +212,20 @@ def test_what_was_read_here_keeps_its_row_and_the_index_stands_beside(tmp_path: 
     assert json.loads(cells[key]["f:c"]) == {**json.loads(own), "c": 2}
     assert cells[key]["file:mime"] == b"text/html"
     assert len(cells) == 2
+
+
+def test_a_time_is_the_same_with_and_without_its_zone() -> None:
+    """Other programs write `f:c` without the Z. Of two captures in one second the URL decides."""
+    location = Location("m)/", "http://m/", "20250706005950", "item/a.warc.gz", 5, 10)
+    capture = IndexedCapture("ab" * 20, location, "text/html", 200)
+    first = build_first_seen(capture.location)
+    for date in (first.date, first.date.removesuffix("Z")):
+        for url, is_first in (("http://a/", True), ("http://z/", False)):
+            stored = encode_first_seen(replace(first, date=date, url=url))
+            merged = merge(capture.sha1hex, [capture], {"f:c": stored})
+            kept = read_first_seen({"f:c": merged.file_cells["f:c"]})
+            assert kept is not None
+            assert kept.url == (url if is_first else first.url)
 
 
 @settings(

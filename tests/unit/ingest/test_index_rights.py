@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import pytest
 
@@ -17,13 +18,16 @@ from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import IdentifiedCapture, UnindexedFile, UnparsedPage
+from fonds.model.rights import Rights, RobotsInForce, Statement, StatementSource, Subject
 from fonds.model.story import ParsedPage
 from fonds.ports import Index
+from fonds.rights.capture_rights import build_capture_rights_row
 from fonds.rights.combined_rights import CAPTURES_MAX, build_values, load_file_rights
 from fonds.viewer.rights import load_file_rights as file_rights
 from step_bench import JOURNAL, LATER, PAGE, Bench, open_bench
 
 OTHER = PAGE + b"<!-- another -->"
+NOAI = Statement(Subject.PREFERENCE, "noai", "noai", StatementSource.HEADER, "X-Robots-Tag")
 
 
 @pytest.fixture
@@ -138,3 +142,18 @@ def test_of_very_many_captures_the_last_are_looked_at_and_other_files_keep_their
     assert sum(len(group.captures) for group in told.captures) == CAPTURES_MAX
     assert not told.is_complete
     assert file_rights(bench.records, one).is_complete
+
+
+def test_the_robots_txt_of_a_file_is_that_of_its_last_capture_that_has_one(bench: Bench) -> None:
+    """Later captures without one, for example from a WARC of others, change nothing."""
+    sha1hex = describe(PAGE, "text/html").sha1
+    for number, status in enumerate(("404", "200", None)):
+        robots = RobotsInForce("http://news.example/robots.txt", status) if status else None
+        rights = Rights(robots, (NOAI,))
+        updated = LATER + timedelta(days=number)
+        row = build_capture_rights_row(f"capture-{number}", sha1hex, rights, updated)
+        assert row is not None
+        bench.records.put([row])
+    robots = load_file_rights(bench.records, [sha1hex])[sha1hex].robots
+    assert robots is not None
+    assert robots.answer == "200"

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from fonds.config import Settings
 from fonds.ingest.sources.link_lists import NamedLinkSource
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, Link, TlsCheck
 from fonds.model.rows import InputRow
 from fonds.ports import Source
+from fonds.wiring.links import build_link_rules, build_named_link_rules
 
 NOW = datetime(2026, 11, 22, 1, 2, 3, tzinfo=UTC)
 
@@ -64,3 +66,13 @@ def test_any_text_may_be_named() -> None:
         "no address",
         "\udcff",
     ]
+
+
+def test_a_person_may_name_any_site_but_no_address_of_a_private_network() -> None:
+    """Feeds and lists lead to many pages that are no news. What a person names is meant."""
+    page, private = "https://en.wikipedia.org/wiki/Flood", "http://192.168.0.1/admin"
+    refusals = [
+        [refusal and refusal[0] for refusal in map(rules.find_refusal, (page, private))]
+        for rules in (build_link_rules(Settings()), build_named_link_rules(Settings()))
+    ]
+    assert refusals == [[Reason.NON_NEWS, Reason.BAD_HOST], [None, Reason.BAD_HOST]]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
+from fonds.ingest.revisits import find_original
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.model.capture import REVISIT_MIME, Capture
 from fonds.model.disposition import DONE, Reason, Verdict, drop
-from fonds.model.file import IdentifiedCapture, UnextractedPdf, UnparsedPage
+from fonds.model.file import IdentifiedCapture, RevisitReference, UnextractedPdf, UnparsedPage
 from fonds.model.keys import encode_sha1_base32
 from fonds.model.paper import UngrobidedPdf
 from fonds.model.rows import FileMetaRow
@@ -269,3 +273,36 @@ def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> 
 def test_nothing_is_done_for_nothing(step: PersistFileStep, bench: Bench) -> None:
     assert step([]) == []
     assert bench.cells() == {}
+
+
+def test_a_revisit_repeats_the_first_capture_of_its_file_or_else_another_in_a_warc(
+    step: PersistFileStep, bench: Bench
+) -> None:
+    """The first capture may be a file in a folder, which is in no WARC yet."""
+    (earlier_path,), (first,) = bench.in_warc(PAGE), bench.in_warc(PAGE)
+    loose, (other,) = bench.loose(OTHER_PAGE), bench.in_warc(OTHER_PAGE)
+    for capture in (first, earlier_path):
+        step([identified(capture)])
+    for capture in (loose, other):
+        step([identified(capture, OTHER_PAGE)])
+    for body, expected in ((PAGE, first), (OTHER_PAGE, other)):
+        revisit = IdentifiedCapture(bench.revisited(page_file(body).sha1), None)
+        found = find_original(bench.records, revisit, lambda path: iter(()))
+        assert found is not None
+        assert (found.place.path, found.url) == (expected.place.path, expected.url)
+
+
+def test_an_empty_response_is_no_original_of_a_revisit(bench: Bench) -> None:
+    """Some crawlers write a revisit of a page beside a broken response with the same URL and time."""
+    for body, is_found in ((PAGE, True), (b"", False)):
+        (capture,) = bench.in_warc(body)
+
+        def scan(path: str, warc: str = capture.place.path) -> Iterator[RecordHead | Damage]:
+            with Path(warc).open("rb") as stream:
+                yield from read_heads(stream)
+
+        (head,) = [one for one in scan("") if isinstance(one, RecordHead)]
+        reference = RevisitReference(head.url, head.captured_at)
+        revisit = IdentifiedCapture(bench.revisited(None), None, refers_to=reference)
+        found = find_original(bench.records, revisit, scan)
+        assert (found is not None) is is_found

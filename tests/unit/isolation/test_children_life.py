@@ -95,6 +95,15 @@ def test_want_of_memory_in_a_used_child_is_tried_again_in_a_fresh_one(
     assert fresh_pool(tasks.run_out_of_memory_unless_first) != first
 
 
+def test_a_child_that_ran_out_of_memory_is_not_used_again() -> None:
+    """Native code may not recover from an allocation that failed."""
+    with ChildPool(1, replace(LIMITS, tasks_max=2)) as pool:
+        with pytest.raises(ChildError, match="memory limit"):
+            pool(tasks.take_memory, 2**30)
+        # Both calls of a new child.
+        assert pool(tasks.process_id) == pool(tasks.process_id)
+
+
 def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None:
     idle = fresh_pool(tasks.process_id)
     os.kill(idle, signal.SIGKILL)

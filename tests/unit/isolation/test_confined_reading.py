@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from fixtures import pdfs
+from fonds.config import Settings
 from fonds.extract.page import PageExtraction, parse_page
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
 from fonds.isolation.calls import ChildLimits
-from fonds.isolation.pool import ChildPool, open_unnamed_body
+from fonds.isolation.pool import ChildPool, FileCall, LimitedPool, open_unnamed_body
+from fonds.model.pdf import PdfExtraction
+from fonds.wiring.readers import open_readers
 
 MOMENT = datetime(2024, 3, 5, tzinfo=UTC)
 FORMS = ("180px-jpg", "360px-webp", "180px-png")
@@ -74,3 +78,14 @@ def test_a_page_is_read_the_same_in_a_child(pool: ChildPool, charset: str) -> No
     found = pool(parse_page, *page)
     assert _rounded(found) == _rounded(parse_page(*page))
     assert WORDS[charset] in (found.content.text_content or "")
+
+
+def test_the_second_attempt_at_a_pdf_has_ten_seconds_at_most(tmp_path: Path) -> None:
+    """The first has the time that the settings say. A shorter setting limits both."""
+    for timeout_s, second_s in ((120.0, 10.0), (4.0, 4.0)):
+        settings = Settings().replace_values(pdf_timeout_s=timeout_s)
+        readers = open_readers(tmp_path / "spool", settings)
+        calls = [cast("FileCall[PdfExtraction]", one) for one in (readers.extract, readers.salvage)]
+        limits = [cast("LimitedPool", call.isolate(1)).limits.wall_s for call in calls]
+        readers.close()
+        assert limits == [timeout_s, second_s]

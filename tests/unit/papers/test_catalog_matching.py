@@ -64,6 +64,9 @@ def judged(sought: MatchQuery, *works: Work) -> tuple[str, str]:
         (MatchQuery(title=TITLE, authors=("A Stroom",), year=2016), "weak", "similar"),
         (MatchQuery(title=TITLE, authors=("A Stroom",), doi="10.5555/else"), "weak", "another-doi"),
         (MatchQuery(title=TITLE), "weak", "similar"),
+        (MatchQuery(title=TITLE, year=2011), "weak", "similar"),
+        (MatchQuery(title=TITLE, year=2011, volume="12"), "strong", "title-and-numbers"),
+        (MatchQuery(title=TITLE, year=2016, volume="12", pages="101"), "weak", "similar"),
         (
             MatchQuery(title=f"Erratum: {TITLE}", authors=("A Stroom",)),
             "none",

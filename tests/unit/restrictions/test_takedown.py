@@ -26,7 +26,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.file import FileMeta, IdentifiedCapture
 from fonds.model.keys import build_text_blob_key
 from fonds.model.restrictions import REDACTED
-from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, TakedownRow
+from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TakedownRow
 from fonds.ports import Stores
 from fonds.restrictions.traces import find_traces
 from home_rows import NOW, Body, entry, promised, said
@@ -90,6 +90,35 @@ def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, Filled]
     assert stores.records.count(EntryRow, ("outcome", "reason")) == outcomes
     assert stores.records.count(EntryRow, (), {"url": list(urls)})[()] == 0
     assert stores.records.count(DispositionRow, (), {"about": sha1hex})[()] == 0
+
+
+def test_an_input_of_removed_files_alone_says_neither_its_path_nor_its_error(
+    home: tuple[Stores, Filled],
+) -> None:
+    """The error of an input often names its path."""
+    stores, _ = home
+    bodies = [
+        Body(number, f"http://later.example/{number}", NOW, "application/pdf", b"%%PDF %d" % number)
+        for number in (901, 902, 903)
+    ]
+    inputs = [
+        InputRow(name, f"/a/{name}.zip", "file", "{}", 1, 1, {}, 0, True, error, NOW, "library")
+        for name, error in (("gone", "/a/gone.zip is cut"), ("mixed", "/a/mixed.zip is cut"))
+    ]
+    entries = [
+        replace(entry(one), input_id=name)
+        for one, name in zip(bodies, ("gone", "mixed", "mixed"), strict=True)
+    ]
+    stores.ledger.enter(inputs, entries, ["identify"])
+    stores.ledger.write([said(one, "identify", 0) for one in bodies])
+    for one in bodies[:2]:
+        taking_down(stores)(wanted(one.sha1hex))
+    keys = [(row.input_id, row.pipeline) for row in inputs]
+    found = {row.input_id: (row.path, row.error) for row in stores.records.get(InputRow, keys)}
+    assert found == {
+        "gone": (REDACTED, REDACTED),
+        "mixed": ("/a/mixed.zip", "/a/mixed.zip is cut"),
+    }
 
 
 def test_taking_down_the_shown_version_of_a_story_shows_the_other(

@@ -1,12 +1,14 @@
 """The query syntax of people, as text and as tree."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.model.search import QueryError
+from fonds.model.search import RESULTS_MAX, QueryError, SearchQuery
+from fonds.search.query.filters import normalize_query
 from fonds.search.query.parser import CLAUSES_MAX, parse
 from fonds.search.query.tree import (
     AndNode,
@@ -326,3 +328,15 @@ def test_an_error_says_where_the_bad_token_stands(text: str, bad: str):
     with pytest.raises(QueryError) as caught:
         parse(text)
     assert text[caught.value.start : caught.value.end] == bad
+
+
+def test_no_page_reaches_beyond_the_last_result_that_can_be_shown() -> None:
+    last = SearchQuery("flood", offset=RESULTS_MAX - 10, count_max=10)
+    assert normalize_query(last).offset == last.offset
+    for query in (
+        replace(last, count_max=11),
+        replace(last, offset=RESULTS_MAX - 9),
+        replace(last, offset=RESULTS_MAX + 1, count_max=0),
+    ):
+        with pytest.raises(ValueError, match="narrow the search"):
+            normalize_query(query)

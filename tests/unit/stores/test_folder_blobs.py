@@ -17,8 +17,9 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
+from fonds.model.keys import THUMBNAIL_FOLDER, build_text_blob_key, build_thumbnail_blob_key
 from fonds.stores.blobs import FolderBlobs
+from fonds.stores.split_blobs import SplitBlobs
 
 
 @pytest.fixture
@@ -197,3 +198,19 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     root.symlink_to(tmp_path / "disk")
     FolderBlobs(root).put([Blob("a/b.txt", b"data", "text/plain")])
     assert (tmp_path / "disk/a/b.txt").read_bytes() == b"data"
+
+
+def test_only_keys_in_the_folder_itself_are_in_the_store_of_their_own(tmp_path: Path) -> None:
+    """A public bucket gets thumbnails and nothing whose key only begins like theirs."""
+    main, separate = FolderBlobs(tmp_path / "main"), FolderBlobs(tmp_path / "public")
+    keys = {"thumbnail/pdf/11/a.jpg": separate, "thumbnail/pdf-text/a.txt": main, "a.txt": main}
+    both = SplitBlobs(main, separate, THUMBNAIL_FOLDER)
+    both.put([Blob(key, key.encode(), "text/plain") for key in keys])
+    for key, store in keys.items():
+        assert [one.get(key) is not None for one in (main, separate)] == [
+            one is store for one in (main, separate)
+        ]
+        assert both.get(key) == key.encode()
+    assert both.get_sizes(list(keys)) == {key: len(key) for key in keys}
+    both.delete(list(keys))
+    assert both.filter_existing(list(keys)) == set()

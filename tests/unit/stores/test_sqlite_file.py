@@ -54,6 +54,18 @@ def test_a_new_file_is_made_with_its_folders_and_opened_again(
     again.close()
 
 
+def test_a_transaction_survives_a_power_cut_unless_its_writer_says_that_it_need_not(
+    shelf: SqliteFile,
+) -> None:
+    """SQLite syncs its log at each commit at level 2, and only now and then at level 1."""
+    with shelf.write_transaction() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    with shelf.write_transaction(durable=False) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+    with shelf.write_transaction() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
 def test_a_transaction_that_fails_leaves_nothing(shelf: SqliteFile) -> None:
     rows = [("a",), ("b", "one too many")]
     with pytest.raises(sqlite3.ProgrammingError), shelf.write_transaction() as connection:

@@ -246,6 +246,7 @@ def test_front_pages_are_known(url: str) -> None:
         "http://example.com/breaking-news/",
         "http://example.com/?p=123",
         "http://example.com/index.php?id=4",
+        "http://example.com/#!/story/7",
         "http://example.com/abc",
         "file:///index.html",
         "",

@@ -37,6 +37,7 @@ STATE = "4hqa0555fwsecu455xqckv45"
         ("http://example.org/a?", "org,example)/a"),
         ("http://example.org/a/?b&a", "org,example)/a?a&b"),
         ("http://example.org/a?a=2&b&a=1", "org,example)/a?a=1&a=2&b"),
+        ("http://example.org/a?a-b=1&a=2", "org,example)/a?a=2&a-b=1"),
         ("http://example.org/a?x=1&", "org,example)/a?&x=1"),
         ("http://example.org?x=1", "org,example)/?x=1"),
         ("http://example.org/a#b", "org,example)/a"),

@@ -5,13 +5,19 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from filled_home import opened
-from fonds.model.rows import DispositionRow
-from fonds.viewer.history import build_branches, find_entry_histories, find_entry_history
+from fonds.model.rows import DispositionRow, InputRow
+from fonds.viewer.history import (
+    build_branches,
+    find_entries,
+    find_entry_histories,
+    find_entry_history,
+)
 from home_rows import NOW, Body, entry, said
 
 BODY = Body(1, "http://a.example/1", NOW, "text/html", b"page")
@@ -109,3 +115,30 @@ def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path:
         assert [story.entry_id for story in entry_histories.stories][:2] == ["poll-24", "poll-23"]
         assert find_entry_histories(stores.records, "poll-03").total == 1
         assert find_entry_histories(stores.records, "https://example.org/").stories == []
+
+
+def test_an_entry_found_by_its_address_and_by_its_input_counts_once(tmp_path: Path) -> None:
+    """A page in a folder: its input is the path, and its address is the same path as a URL."""
+    page = tmp_path / "page.html"
+    with opened(tmp_path / "home") as stores:
+        rows = [
+            replace(entry(BODY), entry_id=f"version-{number}", url=page.as_uri())
+            for number in range(3)
+        ]
+        source = InputRow(
+            rows[0].input_id,
+            str(page),
+            "file",
+            "{}",
+            3,
+            3,
+            {},
+            0,
+            True,
+            None,
+            NOW,
+            rows[0].pipeline,
+        )
+        stores.ledger.enter([source], rows, ["identify"])
+        found, total = find_entries(stores.records, str(page), 2)
+    assert (len(found), total) == (2, 3)

@@ -186,7 +186,7 @@ def test_thumbnails_may_be_kept_for_a_year(client: TestClient, filled: Filled) -
     answer = client.get(f"/file/{filled.long}/thumbnail")
     assert answer.content[:2] == b"\xff\xd8"
     assert answer.headers["content-type"] == "image/jpeg"
-    assert "max-age=31536000" in answer.headers["cache-control"]
+    assert answer.headers["cache-control"] == "private, max-age=31536000, immutable"
     assert client.get(f"/file/{filled.hostile}/thumbnail").status_code == 404
 
 

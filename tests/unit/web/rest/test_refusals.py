@@ -57,6 +57,8 @@ def test_size_and_count_are_bounded(rest: TestClient) -> None:
     over = msgspec.json.encode([{"id": n, "text": ""} for n in range(DOCUMENTS_MAX + 1)])
     headers = {"Content-Type": "application/json"}
     assert "10,000" in detail(rest.post(AT, content=over, headers=headers), 413)["detail"]
+    lines = b"\n".join(b'{"id":%d,"text":""}' % number for number in range(DOCUMENTS_MAX + 1))
+    assert "10,000" in detail(rest.post(AT, content=lines, headers=LINES), 413)["detail"]
     long = {"id": "a", "text": "x" * (4 * 1024 * 1024 + 1)}
     assert detail(rest.post(AT, json=long), 413)["pointer"] == "/text"
     large = b" " * (BODY_MAX_BYTES + 1)
