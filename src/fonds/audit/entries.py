@@ -9,7 +9,7 @@ from datetime import datetime
 
 from fonds.audit.fault import REPAIR, AuditCheck, AuditFault
 from fonds.derivatives.kinds import iter_kinds_with_rows
-from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict, Weight
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS, Reason, Verdict, Weight
 from fonds.model.entry import CAPTURE
 from fonds.model.record_offset import offset_id, parse_record_place
 from fonds.model.restrictions import REDACTED
@@ -36,7 +36,7 @@ def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
     return {row.about for row in records.find(DispositionRow, where) if row.about}
 
 
-_OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
+_OPEN = frozenset({PENDING, *map(str, RETURNING_VERDICTS)})
 _VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
 _TEXTLESS_REASONS = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
 """Reasons of files that are kept although they have no text."""

@@ -80,7 +80,7 @@ class DecisionPlan:
         """What must be done first so that a retry can succeed; "" if nothing is known."""
         if self.reads_input:
             return ""
-        return Reason(self.sample.reason).again if self.sample and self.sample.reason else ""
+        return Reason(self.sample.reason).retry_hint if self.sample and self.sample.reason else ""
 
     @property
     def reads_input(self) -> bool:

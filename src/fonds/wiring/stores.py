@@ -162,7 +162,9 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
         return []
     several = _find_backend("index", settings.index).is_shared
     stages = get_configured_pipeline(settings).stages
-    return [stage.name for stage in stages if (several or not stage.indexes) and not stage.many]
+    return [
+        stage.name for stage in stages if (several or not stage.indexes) and not stage.is_concurrent
+    ]
 
 
 def build_topic_prefix(settings: Settings) -> str:

@@ -99,7 +99,7 @@ def test_killed_at_any_act_nothing_else_is_lost_and_a_rerun_ends_it(
         again = opened(tmp_path, bucket)
         others_are_right(again, archived)
         again.recover(lambda _: None)
-        assert not purged(again, archived[1].place, SECRET).waits
+        assert not purged(again, archived[1].place, SECRET).waiting_reason
         assert (here(tmp_path), holders(tmp_path, SECRET)) == ([], [])
         others_are_right(again, archived)
         assert verify(again, name).faults == []
@@ -117,8 +117,8 @@ def test_a_file_another_machine_has_not_sent_yet_is_waited_for(
     (archived,) = archive.write([entry(2, body=SECRET)])
     elsewhere = opened(tmp_path / "other", bucket)
     monkeypatch.setattr(purge, "is_written_here", lambda name: False)
-    assert "Another machine wrote it" in purged(elsewhere, archived.place, SECRET).waits
-    assert "still being written" in purged(archive, archived.place, SECRET).waits
+    assert "Another machine wrote it" in purged(elsewhere, archived.place, SECRET).waiting_reason
+    assert "still being written" in purged(archive, archived.place, SECRET).waiting_reason
     archive.finish()
     assert purged(elsewhere, archived.place, SECRET).records == 1
     assert holders(bucket.folder, SECRET) == []
@@ -134,7 +134,7 @@ def test_a_file_that_is_brought_here_to_be_mended_is_left_to_whom_has_it(
         if act == "fetch" and not told:
             told.append("")
             other = opened(tmp_path, bucket)
-            told.append(purged(other, archived[1].place, SECRET).waits)
+            told.append(purged(other, archived[1].place, SECRET).waiting_reason)
 
     bucket.before = meanwhile
     archive.inspect(archived[1].place.path, repair=True)

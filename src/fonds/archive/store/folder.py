@@ -226,7 +226,7 @@ class FolderArchive:
         if not is_own_warc_name(name):
             return PurgeResult()
         if marker_path(path).exists():
-            return PurgeResult(waits=f"{name} is still being written")
+            return PurgeResult(waiting_reason=f"{name} is still being written")
         with translate_errors(self._folder):
             if path.is_file():
                 return purge_local_warc(path, tombstone, tick)

@@ -244,18 +244,18 @@ class UploadedWarcPurge:
         """Purge a finished file. See `WarcFiles.purge`. Raises OSError too."""
         if not self.mover.move(name):
             return PurgeResult(
-                waits=f"another process is sending {name} to {self.bucket.display_url}"
+                waiting_reason=f"another process is sending {name} to {self.bucket.display_url}"
             )
         size_bytes = self.bucket.get_size(build_key(name))
         if size_bytes is None:
             problem = f"{name} is missing here and in {self.bucket.display_url}"
             reason = f"{problem}. Another machine wrote it and may not have sent it yet"
-            return PurgeResult(waits="" if is_written_here(name) else reason)
+            return PurgeResult(waiting_reason="" if is_written_here(name) else reason)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / name
         with lock_marker(path) as is_locked:
             if not is_locked:
-                return PurgeResult(waits=f"another process is fetching {name}")
+                return PurgeResult(waiting_reason=f"another process is fetching {name}")
             try:
                 return self._purge(path, size_bytes, tombstone, tick)
             finally:

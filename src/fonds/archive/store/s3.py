@@ -199,7 +199,7 @@ class S3Archive:
             return PurgeResult()
         folder = self._options.waiting_folder
         if (folder / name).exists() and marker_path(folder / name).exists():
-            return PurgeResult(waits=f"{name} is still being written")
+            return PurgeResult(waiting_reason=f"{name} is still being written")
         with translate_errors(folder):
             return UploadedWarcPurge(folder, self._bucket, self._mover)(name, tombstone, tick)
 

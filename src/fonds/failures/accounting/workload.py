@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from fonds.failures.accounting.tallies import count_by_step
 from fonds.isolation.process_identity import is_process_gone
-from fonds.model.disposition import COMES_BACK, PENDING, Verdict
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS, Verdict
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow, WorkerRow
 from fonds.model.rows.row import TimeRange
@@ -19,7 +19,7 @@ from fonds.ports import Queue, Records
 ENDED_COUNTED_MAX = 250_000
 HOUR = timedelta(hours=1)
 _ENDINGS = ("done", "dropped", "quarantined")
-_OPEN = (PENDING, *map(str, COMES_BACK))
+_OPEN = (PENDING, *map(str, RETURNING_VERDICTS))
 
 
 @dataclass(frozen=True, slots=True)

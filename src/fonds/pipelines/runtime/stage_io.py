@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import compress
 
-from fonds.model.disposition import COMES_BACK, Verdict
+from fonds.model.disposition import RETURNING_VERDICTS, Verdict
 from fonds.model.entry import Entry
 from fonds.model.message import Delivery, Message
 from fonds.model.rows import DispositionRow
@@ -81,7 +81,7 @@ class StageIO:
         now = self.clock()
         rows = [packed_message.build_rows(self.stage, now) for packed_message in packed]
         is_returning = [
-            packed_message.disposition.verdict in COMES_BACK for packed_message in packed
+            packed_message.disposition.verdict in RETURNING_VERDICTS for packed_message in packed
         ]
         if any(is_returning):
             self.ledger.write(
@@ -136,7 +136,7 @@ class StageIO:
                 outgoing.queued[self.stage.subscription.quarantine].append(
                     packed_message.build_quarantined()
                 )
-            elif packed_message.disposition.verdict in COMES_BACK:
+            elif packed_message.disposition.verdict in RETURNING_VERDICTS:
                 outgoing.delayed[max(packed_message.disposition.after_s, IMMEDIATE_S)].append(
                     packed_message.build_returning()
                 )

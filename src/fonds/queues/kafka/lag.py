@@ -18,7 +18,7 @@ ANSWER_MAX_S = 20.0
 SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
 """Per partition: the first unsettled offset, and the offset after the last record."""
-LOOKING: Mapping[str, Any] = {
+SCANNER_SETTINGS: Mapping[str, Any] = {
     "group.id": "fonds-looks",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -86,7 +86,7 @@ def count_others(
 
 def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
     """Return the number of offsets scanned, and how many of them the selector skips."""
-    scanner = Consumer({**settings, **LOOKING})
+    scanner = Consumer({**settings, **SCANNER_SETTINGS})
     positions = {partition: start for partition, (start, _) in unread.items()}
     scanned = skipped = 0
     deadline = time.monotonic() + SCAN_MAX_S

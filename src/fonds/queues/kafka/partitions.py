@@ -286,7 +286,7 @@ class ReaderState:
                     changed_partitions.add(partition)
         return changed_partitions
 
-    def take_passed(self, topics: Collection[str]) -> set[Partition]:
+    def take_skipped(self, topics: Collection[str]) -> set[Partition]:
         """Return partitions of these topics with records skipped since the last call."""
         with self.lock:
             partitions = {partition for partition in self._passed if partition[0] in topics}

@@ -19,8 +19,8 @@ RECHECK_S = 0.02
 DELAY_LEVELS_S = (4, 64, 1024, 16384)
 MESSAGE_MAX_BYTES = 16_000_000
 UNREAD_RETENTION_MS = 7 * 24 * 3600 * 1000
-LEGAL = re.compile(r"[A-Za-z0-9._-]{1,200}\Z")
-PLAIN = TopicTraits(partitions=1)
+VALID_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}\Z")
+SINGLE_PARTITION = TopicTraits(partitions=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SubscriptionTopics:
         count = partitions or shared.partitions
         shared_traits = TopicTraits(count, shared.compression, shared.compacted)
         names = {self.subscription.topic: shared_traits, self.direct_topic: TopicTraits(count)}
-        return names | dict.fromkeys([*self.delay_topics, self.quarantine_topic], PLAIN)
+        return names | dict.fromkeys([*self.delay_topics, self.quarantine_topic], SINGLE_PARTITION)
 
 
 def create_topics(
@@ -79,7 +79,7 @@ def create_topics(
 
     Raises ConfigurationError when the cluster refuses.
     """
-    illegal = [name for name in topics if not LEGAL.match(name)]
+    illegal = [name for name in topics if not VALID_NAME.match(name)]
     if illegal:
         raise ConfigurationError(
             f"Kafka does not allow the topic {illegal[0]!r}. Use only letters, digits, "

@@ -26,7 +26,7 @@ from fonds.model.disposition import Reason, Weight
 from fonds.model.encoding import pluralize
 from fonds.model.keys import parse_sha1
 from fonds.model.record_offset import offset_phrase, offset_text
-from fonds.model.restrictions import EXPLAINED, EmbargoReason
+from fonds.model.restrictions import EMBARGO_EXPLANATIONS, EmbargoReason
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 from fonds.urls.parts import file_name
@@ -252,7 +252,7 @@ def format_day(day: date) -> str:
 
 def describe_embargo(row: EmbargoRow) -> str:
     """Describe until when a file is hidden and why. Readers are shown nothing else about it."""
-    why = EXPLAINED[EmbargoReason(row.reason_class)]
+    why = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
     return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {why}"
 
 

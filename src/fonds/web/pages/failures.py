@@ -263,7 +263,7 @@ def build_failure(failures: StepFailures) -> FailureLine:
         count=failures.count,
         sample=build_record(failures.sample) if failures.sample else None,
         retry=f"fonds failures retry --reason {failures.reason} {options}"
-        if failures.reason.again
+        if failures.reason.retry_hint
         else None,
         href=build_url("/records", outcome="quarantined", **params),
         groups_href=build_url("/failures", **params),
@@ -276,7 +276,7 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
     """
     params = {"pipeline": group.pipeline, "group": group.group}
     options = f"--pipeline {shlex.quote(group.pipeline)} --group {group.group}"
-    again = group.reason.again
+    again = group.reason.retry_hint
     is_input = group.sample is not None and is_unread(group.sample.entry_id)
     return FailureGroupLine(
         group=group.group,
