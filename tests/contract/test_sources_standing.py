@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from depth import examples
 from fonds.following.health import (
-    NEEDS_SOMEONE,
+    NEEDS_ATTENTION,
     UNTIL_RECOVERED,
     SourceHealth,
     health,
@@ -69,7 +69,7 @@ def test_each_standing_finds_and_counts_the_sources_that_stand_so(
 ) -> None:
     put(records, rows)
     there = count_sources(records, NOW)
-    assert there.standings == Counter(health(row, NOW) for row in rows)
+    assert there.health_counts == Counter(health(row, NOW) for row in rows)
     assert there.total == len(rows)
     for stands in SourceHealth:
         found = {row.source_id for row in records.find(SourceRow, health_filter(stands, NOW))}
@@ -118,8 +118,12 @@ def test_what_needs_someone_is_counted_without_what_is_muted(records: SqlRecords
         replace(
             ROW, source_id=f"{number:012x}", url=f"https://{number}.example/", standing=str(left)
         )
-        for number, left in enumerate(NEEDS_SOMEONE)
+        for number, left in enumerate(NEEDS_ATTENTION)
     ]
     put(records, [*rows[:2], replace(rows[2], muted_until=UNTIL_RECOVERED)])
     there = count_sources(records, NOW)
-    assert (there.attention_count, there.muted, there.standings[SourceHealth.MUTED]) == (2, 1, 1)
+    assert (there.attention_count, there.muted, there.health_counts[SourceHealth.MUTED]) == (
+        2,
+        1,
+        1,
+    )

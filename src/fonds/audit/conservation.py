@@ -64,7 +64,7 @@ class SinkCheck:
 NAMES_MAX = 5
 NO_DEPTH = Depth(0, 0, 0, 0)
 
-Tell = Callable[..., None]
+ReportFault = Callable[..., None]
 """Function that receives a fault and the number of messages it represents."""
 
 
@@ -124,7 +124,7 @@ def build_accounts(
     records: Records,
     pipelines: Mapping[str, Sequence[Subscription]],
     started_at: datetime,
-    report_fault: Tell,
+    report_fault: ReportFault,
 ) -> dict[tuple[str, str], StepCounter]:
     """Count the messages of every step of these pipelines, and of any other step in their ledger.
 
@@ -146,7 +146,12 @@ def build_accounts(
 
 
 def check_account(
-    pipeline: str, step: str, account: StepCounter, depth: Depth, entering: int, report_fault: Tell
+    pipeline: str,
+    step: str,
+    account: StepCounter,
+    depth: Depth,
+    entering: int,
+    report_fault: ReportFault,
 ) -> StepAccount:
     """Compare a step's account with its queue and its quarantine."""
     lost_count = max(0, account.expected - depth.pending - entering)
@@ -175,7 +180,9 @@ def check_account(
     )
 
 
-def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell) -> dict[str, int]:
+def check_inputs(
+    records: Records, pipelines: Sequence[str], report_fault: ReportFault
+) -> dict[str, int]:
     """Check the entry counts of inputs.
 
     Returns for each pipeline the entries that may lack a message.
@@ -203,7 +210,7 @@ def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell)
 
 
 def _check_inputless(
-    records: Records, pipeline: str, input_id: str, count: int, report_fault: Tell
+    records: Records, pipeline: str, input_id: str, count: int, report_fault: ReportFault
 ) -> None:
     """Report entries whose input is not recorded.
 

@@ -36,9 +36,9 @@ def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
     return {row.about for row in records.find(DispositionRow, where) if row.about}
 
 
-_OPEN = frozenset({PENDING, *map(str, RETURNING_VERDICTS)})
+_OPEN_VERDICTS = frozenset({PENDING, *map(str, RETURNING_VERDICTS)})
 _VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
-_TEXTLESS_REASONS = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
+_TEXTLESS_REASONS = frozenset(str(reason) for reason in Reason if reason.weight is Weight.KEPT)
 """Reasons of files that are kept although they have no text."""
 _OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
 _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
@@ -74,8 +74,8 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
         expected = (
-            row.verdict in _OPEN,
-            row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN,
+            row.verdict in _OPEN_VERDICTS,
+            row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN_VERDICTS,
         )
         if row.is_open is not expected[0] or not _has_reason(row):
             message = (
@@ -98,7 +98,7 @@ def _has_reason(row: DispositionRow) -> bool:
         return row.reason in _REASONS
     if row.verdict == Verdict.DONE:
         return row.reason is None or row.reason in _TEXTLESS_REASONS
-    return row.verdict in _OPEN
+    return row.verdict in _OPEN_VERDICTS
 
 
 def iter_childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:

@@ -203,7 +203,9 @@ def _check_known_files(
     rows = [(split_key(key), cells) for key, cells in page]
     sha1hexes = sorted({sha1hex for (sha1hex, _), _ in rows})
     primary_captures = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
-    files_read = {sha1hex for (sha1hex, other), cells in rows if not _is_indexed(other, cells)}
+    files_read = {
+        sha1hex for (sha1hex, capture_id), cells in rows if not _is_indexed(capture_id, cells)
+    }
     for sha1hex in sha1hexes:
         if sha1hex not in primary_captures and sha1hex in files_read:
             yield AuditFault(

@@ -170,17 +170,21 @@ def _find_multiple_rows(records: Records, capture_ids: set[str]) -> dict[str, li
 
 
 def _is_other_record(
-    row: CdxRow, cells: Mapping[str, bytes], several: Mapping[str, Sequence[CdxRow]]
+    row: CdxRow, cells: Mapping[str, bytes], rows_by_capture: Mapping[str, Sequence[CdxRow]]
 ) -> bool:
     """Whether the cell has the place of another record of the same capture."""
     try:
         location = read_location(cells)
     except ValueError:
         return False
-    others = (
-        other for other in several.get(row.capture_id, ()) if _place_key(other) != _place_key(row)
+    other_rows = (
+        other_row
+        for other_row in rows_by_capture.get(row.capture_id, ())
+        if _place_key(other_row) != _place_key(row)
     )
-    return location is not None and any(is_same_place(other, location) for other in others)
+    return location is not None and any(
+        is_same_place(other_row, location) for other_row in other_rows
+    )
 
 
 def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
@@ -202,7 +206,7 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
         ]
         # Two rows of one capture in WARCs of Fonds are two records: it was written again.
         if (
-            not are_doubles(duplicates)
+            not are_duplicates(duplicates)
             or _place_key(row) != min(read_places)
             or row.sha1hex in reported
         ):
@@ -214,7 +218,7 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
         yield AuditFault(AuditCheck.CAPTURE_TWICE, row.sha1hex, message)
 
 
-def are_doubles(rows: Sequence[CdxRow]) -> bool:
+def are_duplicates(rows: Sequence[CdxRow]) -> bool:
     """Whether these rows of one file, offset and time are one capture under several WARC names.
 
     Only foreign WARCs can have several names. WARCs of Fonds have one.

@@ -169,7 +169,7 @@ class _RepairRun:
         """Run rounds until everything adds up or a round changes nothing. None means interrupted."""
         last_state: object = None
         for _ in range(ROUNDS_MAX):
-            with RepairPlan(self.app.home / SPOOL, alone=True) as plan:
+            with RepairPlan(self.app.home / SPOOL, is_exclusive=True) as plan:
                 pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
                 result = self._run_audit(pipelines, plan.add)
                 # Messages left in flight by a killed repair cannot be judged yet.
@@ -209,7 +209,7 @@ class _RepairRun:
                     return False
             if round_.finish():
                 self.stores, _ = rebuild_index(self.app, self.settings, self.stores)
-                context.say("The index was rebuilt.")
+                context.report("The index was rebuilt.")
         finally:
             self.done += context.done
             self.lost |= context.lost

@@ -12,7 +12,7 @@ from fonds.model.rows import EntryRow, FailureNoteRow, TallyRow
 from fonds.model.tallies import FAILURES_BY_DAY, find_host, normalize_cause
 from fonds.ports import Records
 
-LARGEST = ("-count",)
+LARGEST_FIRST = ("-count",)
 """Order of groups: largest first; the key breaks ties."""
 
 
@@ -54,7 +54,7 @@ def list_group_tallies(
     whose columns are `after`. Groups without remaining failures are left out.
     """
     rows = records.find(
-        TallyRow, tally_conditions(where), order=LARGEST, after=after, count_max=count_max
+        TallyRow, tally_conditions(where), order=LARGEST_FIRST, after=after, count_max=count_max
     )
     return [row for row in rows if row.count > 0]
 
@@ -70,9 +70,9 @@ def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[F
 
     Reads two entries per group.
     """
-    wheres = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
-    oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
-    newest = records.first_of_each(EntryRow, wheres, ("-settled_at",))
+    filters = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
+    oldest = records.first_of_each(EntryRow, filters, ("settled_at",))
+    newest = records.first_of_each(EntryRow, filters, ("-settled_at",))
     groups = [row.first for row in rows]
     # Filters on one column only: with a pair for each of fifty groups, building the statement takes
     # longer than running it.

@@ -10,7 +10,7 @@ from itertools import islice
 
 from fonds.following.funnel import LinkEnding, count_link_endings
 from fonds.following.health import (
-    NEEDS_SOMEONE,
+    NEEDS_ATTENTION,
     SourceHealth,
     build_muted_filter,
     build_unmuted_filter,
@@ -36,7 +36,7 @@ class SourceCounts:
     """
 
     states: Mapping[str, int]
-    standings: Mapping[SourceHealth, int]
+    health_counts: Mapping[SourceHealth, int]
     muted: int
 
     @property
@@ -47,7 +47,7 @@ class SourceCounts:
     @property
     def attention_count(self) -> int:
         """Number of sources that are dead, failing or silent and not muted."""
-        return sum(self.standings.get(value, 0) for value in NEEDS_SOMEONE)
+        return sum(self.health_counts.get(value, 0) for value in NEEDS_ATTENTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ Part = tuple[Mapping[str, object], int]
 def count_sources(records: Records, now: datetime) -> SourceCounts:
     """Count all sources in one query."""
     states: Counter[str] = Counter()
-    standings: Counter[SourceHealth] = Counter()
+    health_counts: Counter[SourceHealth] = Counter()
     muted_count = 0
     columns = ("state", "standing", "muted_until")
     for (state, poll_health, until), count in records.count(SourceRow, columns).items():
         is_muted = state == "active" and until is not None and until > now
         muted_count += count if is_muted else 0
         states[state] += count
-        standings[health_from_columns(state, poll_health, until, now)] += count
-    present_health = {value: standings[value] for value in SourceHealth if standings[value]}
+        health_counts[health_from_columns(state, poll_health, until, now)] += count
+    present_health = {value: health_counts[value] for value in SourceHealth if health_counts[value]}
     return SourceCounts(dict(states), present_health, muted_count)
 
 
@@ -117,7 +117,9 @@ def _iter_parts(
         )
     elif query.health is not None:
         conditions = health_filter(query.health, now)
-        yield from _iter_state_part(conditions, query.state, counts.standings.get(query.health, 0))
+        yield from _iter_state_part(
+            conditions, query.state, counts.health_counts.get(query.health, 0)
+        )
     else:
         if query.state in ("", "active"):
             yield build_unmuted_filter(now), counts.states.get("active", 0) - counts.muted
@@ -160,10 +162,10 @@ def _strip_www(url: str) -> str:
     return find_host(url).removeprefix("www.")
 
 
-def _is_related(first: str, other: str) -> bool:
-    if "." not in first or "." not in other:
-        return first == other
-    return first == other or first.endswith(f".{other}") or other.endswith(f".{first}")
+def _is_related(host: str, other_host: str) -> bool:
+    if "." not in host or "." not in other_host:
+        return host == other_host
+    return host == other_host or host.endswith(f".{other_host}") or other_host.endswith(f".{host}")
 
 
 # Details of one source

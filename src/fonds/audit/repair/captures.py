@@ -8,7 +8,7 @@ from dataclasses import replace
 from fonds.archive.table_places import build_later_cells, is_indexed
 from fonds.archive.warc_names import CaptureKey, WarcNames, build_capture_key, rank_name
 from fonds.audit.fault import RepairAct
-from fonds.audit.places import are_doubles, build_cell_key, is_own_warc
+from fonds.audit.places import are_duplicates, build_cell_key, is_own_warc
 from fonds.audit.repair.context import RepairContext, build_place
 from fonds.ingest.steps.persist_file import (
     update_capture_counts,
@@ -34,7 +34,7 @@ def _merge(context: RepairContext, sha1hex: str) -> None:
     for row in records.find(CdxRow, {"sha1hex": sha1hex}):
         groups.setdefault(build_capture_key(row), []).append(row)
     for rows in groups.values():
-        if are_doubles(rows):
+        if are_duplicates(rows):
             _merge_rows(context, rows, file.capture_id if file else "")
     update_capture_counts(context.stores.table, records, context.stores.journal, [sha1hex])
 

@@ -24,7 +24,7 @@ from fonds.ports import Blobs, Records, Stores
 from fonds.text.exchange import build_spool_key
 
 CHUNK = 500
-OVER = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
+SETTLED_VERDICTS = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
 
 
 def sweep_stopped(records: Records, now: datetime) -> int:
@@ -51,7 +51,7 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
     while page := list(islice(old_rows, CHUNK)):
         ids = [row.capture_id for row in page]
         entries = list(records.find(EntryRow, {"entry_id": ids}))
-        pending_ids = {row.entry_id for row in entries if row.outcome not in OVER}
+        pending_ids = {row.entry_id for row in entries if row.outcome not in SETTLED_VERDICTS}
         ended_ids = sorted({row.entry_id for row in entries} - pending_ids)
         if ended_ids:
             blobs.delete([build_spool_key(capture_id) for capture_id in ended_ids])

@@ -22,7 +22,7 @@ from fonds.model.rows import CdxRow, DispositionRow, EntryRow, InputRow
 from fonds.pipelines.runtime.intake import Intake
 from fonds.pipelines.runtime.quarantine import BATCH_MAX
 
-FAILED = ("quarantined", "pending")
+FAILED_OUTCOMES = ("quarantined", "pending")
 
 
 def reenter_entries(context: RepairContext) -> None:
@@ -265,7 +265,7 @@ def _choose_entry(
     archived_entry = _find_place_entry(context, key)
     if archived_entry is not None and _has_bytes(context, archived_entry):
         return archived_entry
-    may_fail = row is None or row.outcome in FAILED or not _has_output(context, key)
+    may_fail = row is None or row.outcome in FAILED_OUTCOMES or not _has_output(context, key)
     return entry if may_fail else None
 
 

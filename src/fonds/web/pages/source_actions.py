@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter
 
 from fonds.following import backfill_requests
-from fonds.following.health import WORD_MAX_CHARS
+from fonds.following.health import TEXT_MAX_CHARS
 from fonds.following.health import mute as mute_source
 from fonds.following.health import unmute as unmute_source
 from fonds.following.source_edits import describe, poll_soon, set_state
@@ -33,8 +33,8 @@ from fonds.web.pages.source import SourceId, SourcePage, build_source_page
 from fonds.web.serving.problems import RefusedError
 
 PATH, API = "/sources/{source_id}", "/api/sources/{source_id}"
-_Word = Annotated[str, msgspec.Meta(max_length=WORD_MAX_CHARS)]
-_Name = Annotated[str, msgspec.Meta(max_length=WORD_MAX_CHARS, pattern=r"\S")]
+_Word = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARS)]
+_Name = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARS, pattern=r"\S")]
 
 router = APIRouter()
 

@@ -207,7 +207,7 @@ def build_sources_page(records: Records, form: SourcesForm, now: datetime) -> So
         _build_heading(counts, form, total),
         total,
         counts.states,
-        {str(source_health): count for source_health, count in counts.standings.items()},
+        {str(source_health): count for source_health, count in counts.health_counts.items()},
         build_source_lines(records, rows, now),
     )
 
@@ -234,7 +234,7 @@ def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
         if n_attention
         else []
     )
-    n_muted = counts.standings.get(SourceHealth.MUTED, 0)
+    n_muted = counts.health_counts.get(SourceHealth.MUTED, 0)
     parts += [f"{n_muted:,} muted"] if n_muted else []
     return heading + (f": {', '.join(parts)}" if parts else "")
 
