@@ -242,7 +242,7 @@ def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[
     named_paths = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
     files, failed, other_count = [], [], 0
     for file in iter_files(paths, app.home):
-        if file.is_led_out:
+        if file.is_outside:
             failed.append(f"{file.path} is a link out of the folder and is skipped")
         elif file.error:
             failed.append(f"{file.path}: {file.error}")

@@ -18,7 +18,7 @@ from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.warc_names import WarcNames, list_paths
 from fonds.config import PORTS, Settings
 from fonds.derivatives.visibility import find_active_embargoes
-from fonds.ingest.sources.indexes import list_paths_below
+from fonds.ingest.sources.indexes import list_paths_in_folder
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completion import NamedTheme
 from fonds.model.document import IndexDocument
@@ -344,7 +344,7 @@ def _open_bare_archive(
         except PermanentError as error:
             recorded_paths, ambiguity = (), error
         yield from recorded_paths
-        yield from list_paths_below(base, name)
+        yield from list_paths_in_folder(base, name)
         if ambiguity is not None:
             raise ambiguity
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 DEFAULTS = ArchiveOptions()
 PREFIXES_OPEN_MAX = 8
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
+_STORAGE_FULL_CODES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN_CODES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
 
 
 class FolderArchive:
@@ -75,14 +75,14 @@ class FolderArchive:
     def _place_reader(self) -> PlaceReader:
         """Reader of places, created when the first body is read: most commands read none."""
         from fonds.archive.store.payloads import PlaceReader
-        from fonds.archive.store.remote import open_elsewhere
+        from fonds.archive.store.remote import create_remote_bodies
         from fonds.fetching.addresses import is_public
         from fonds.fetching.http_client import HttpClient
 
         options = self._options
         allowed = (lambda _: True) if options.allows_private_addresses else is_public
         client = HttpClient(allowed, credentials=options.credentials)
-        remote_bodies = open_elsewhere(
+        remote_bodies = create_remote_bodies(
             client, options.remotes, options.replay_url, options.petabox_url
         )
         body_max_bytes = options.body_max_bytes
@@ -195,7 +195,7 @@ class FolderArchive:
 
     def open(self, path: str) -> BinaryIO:
         """See `WarcFiles.open`. Pipes and devices are rejected without being opened."""
-        from fonds.archive.store.payloads import MISSING_NAME, open_regular
+        from fonds.archive.store.payloads import MISSING_WARC_MESSAGE, open_regular
 
         leads_up = not path.startswith("/") and ".." in path.split("/")
         if "\x00" in path or "://" in path or leads_up:
@@ -209,7 +209,7 @@ class FolderArchive:
                         return self.open(known_path)
             except PermanentError as error:
                 raise PermanentError(error.reason, f"{path}: {error.detail}") from error
-            raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_NAME}")
+            raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_WARC_MESSAGE}")
         return open_regular(self._folder / path)
 
     def list_unsent(self) -> Mapping[str, int]:
@@ -290,12 +290,12 @@ def translate_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in _STORAGE_FULL_CODES:
             raise StorageFullError(
                 f"the archive folder {folder} is full. Free some space, then run the same "
                 "command again"
             ) from error
-        if error.errno in _FORBIDDEN:
+        if error.errno in _FORBIDDEN_CODES:
             raise ConfigurationError(
                 f"cannot write to the archive folder {folder} ({error.strerror}). Check "
                 "its permissions"

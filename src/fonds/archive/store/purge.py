@@ -101,7 +101,7 @@ def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRec
     Returns None for a WARC that does not state that Fonds wrote it under this name. Raises
     DamagedInputError if damage may hide a record of the body.
     """
-    if not _is_ours(stream, name):
+    if not _is_own_warc(stream, name):
         return None
     heads = list(_iter_heads(stream, encode_sha1_base32(bytes.fromhex(sha1hex))))
     return [
@@ -112,7 +112,7 @@ def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRec
     ]
 
 
-def _is_ours(stream: BinaryIO, name: str) -> bool:
+def _is_own_warc(stream: BinaryIO, name: str) -> bool:
     first = next(read_heads(stream), None)
     if isinstance(first, Damage):
         raise _build_hidden_error(first.offset, first.detail)
@@ -127,16 +127,16 @@ def _is_ours(stream: BinaryIO, name: str) -> bool:
 
 def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
     companions_left = 0
-    for thing in read_heads(stream):
-        head = thing.record if isinstance(thing, Damage) else thing
+    for item in read_heads(stream):
+        head = item.record if isinstance(item, Damage) else item
         is_match = head is not None and head.digest == digest
         companions_left = COMPANIONS_MAX if is_match else companions_left
         is_removed = is_match or (
             companions_left > 0 and head is not None and head.type in COMPANION_TYPES
         )
-        if head is None or (is_removed and (isinstance(thing, Damage) or head.size_bytes is None)):
-            detail = thing.detail if isinstance(thing, Damage) else "the record is truncated"
-            raise _build_hidden_error(thing.offset, detail)
+        if head is None or (is_removed and (isinstance(item, Damage) or head.size_bytes is None)):
+            detail = item.detail if isinstance(item, Damage) else "the record is truncated"
+            raise _build_hidden_error(item.offset, detail)
         if is_removed:
             companions_left -= not is_match
             yield head

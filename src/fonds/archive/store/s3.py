@@ -41,7 +41,7 @@ from fonds.model.record_offset import FILE_MAX_BYTES
 from fonds.model.restrictions import Tombstone
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
-AHEAD_BYTES = 128 * 1024
+READ_AHEAD_BYTES = 128 * 1024
 """Bytes fetched beyond a record. Its reader looks this far ahead, which saves a second request."""
 
 INDEX_MAX_BYTES = 256 * 1024**2
@@ -59,13 +59,13 @@ class S3Archive:
     """
 
     def __init__(
-        self, url: str, options: ArchiveOptions, opens: Callable[[str], WarcBucket] = S3Bucket
+        self, url: str, options: ArchiveOptions, open_bucket: Callable[[str], WarcBucket] = S3Bucket
     ) -> None:
         """`url` has the form described by `parse_address`.
 
         Raises ConfigurationError if the bucket is unusable.
         """
-        self._bucket = opens(url)
+        self._bucket = open_bucket(url)
         self._options = options
         self._mover = WarcUploader(options.waiting_folder, self._bucket)
         self._local_archive = FolderArchive(
@@ -211,7 +211,7 @@ class S3Archive:
         """Read a record of a file that is not on this machine."""
         bytes_max = body_max_bytes + RANGE_SLACK_BYTES
         offset = place.offset
-        size_bytes = None if place.size_bytes is None else place.size_bytes + AHEAD_BYTES
+        size_bytes = None if place.size_bytes is None else place.size_bytes + READ_AHEAD_BYTES
         try:
             with open_ranges(
                 self._bucket, build_key(place.path), offset, size_bytes, max_bytes=bytes_max

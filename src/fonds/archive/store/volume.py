@@ -98,9 +98,9 @@ NAME_ATTEMPTS_MAX = 100
 COMPANIONS_MAX = 2
 """Maximum records that may follow a body's record and belong to it: metadata and request."""
 COMPANION_TYPES = frozenset({"metadata", "request"})
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
+_INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9.-]+")
 _serials = count()
-_INDEXED = frozenset({"response", "resource", "revisit"})
+_INDEXED_TYPES = frozenset({"response", "resource", "revisit"})
 
 
 class Volume:
@@ -203,7 +203,7 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
 
 def get_host_name() -> str:
     """Return the host name as used in file names."""
-    return _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
+    return _INVALID_NAME_CHARS.sub("-", socket.gethostname()) or "localhost"
 
 
 def is_written_here(name: str) -> bool:
@@ -350,7 +350,7 @@ def _is_companion(head: RecordHead, position: int) -> bool:
 
 
 def _is_capture(head: RecordHead) -> bool:
-    return head.type in _INDEXED and not head.is_truncated and not is_tombstone(head.url)
+    return head.type in _INDEXED_TYPES and not head.is_truncated and not is_tombstone(head.url)
 
 
 def _scan(path: Path) -> Iterator[CdxLine]:

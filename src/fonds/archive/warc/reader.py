@@ -191,13 +191,13 @@ def _seek_record(records: RecordStream, offset: int) -> RecordStream:
     Raises NotARecordError.
     """
     member_offset, number = split_offset(offset)
-    has_thing = records.begin()
-    while has_thing and number > 0 and records.offset < offset:
+    has_more = records.begin()
+    while has_more and number > 0 and records.offset < offset:
         if split_offset(records.offset)[0] != member_offset:
             break
         scan_record(records)
-        has_thing = records.begin()
-    if not has_thing or (number > 0 and records.offset != offset):
+        has_more = records.begin()
+    if not has_more or (number > 0 and records.offset != offset):
         raise NotARecordError(
             Reason.DAMAGED_RECORD,
             f"no record at this offset; the file has {records.file_bytes} bytes",

@@ -73,9 +73,9 @@ def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage,
     """
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(UngrobidedPdf), *articles)
-    written = (*writes, UNINDEXED)
+    topics = (*writes, UNINDEXED)
     return (
-        Stage("persist_file", IDENTIFIED, written, unsent, sink=True, linger_s=LINGER_S),
+        Stage("persist_file", IDENTIFIED, topics, unsent, sink=True, linger_s=LINGER_S),
         INDEX_RIGHTS,
     )
 

@@ -92,8 +92,8 @@ def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
 
 def list_public_topics(pipeline: Pipeline, prefix: str) -> dict[str, TopicTraits]:
     """Return the public topics a pipeline writes, whether or not it reads them itself."""
-    written = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
-    return {name_topic(pipeline, topic, prefix): topic.traits for topic in written}
+    written_topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
+    return {name_topic(pipeline, topic, prefix): topic.traits for topic in written_topics}
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:

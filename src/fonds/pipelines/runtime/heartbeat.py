@@ -1,4 +1,4 @@
-"""Heartbeat of a working process, stored for those who ask what works on a library."""
+"""Heartbeat of a worker process, stored so that others can see which workers are alive."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fonds.ports import Records
 
 logger = logging.getLogger(__name__)
 
-EVERY_S = 15
-SILENT_FOR = timedelta(days=7)
+HEARTBEAT_EVERY_S = 15
+REMOVED_AFTER = timedelta(days=7)
 """Rows of processes that cannot be checked, such as ones on another machine, are deleted at this
 age.
 """
@@ -36,7 +36,7 @@ class Heartbeat:
         pipeline: str,
         steps: Sequence[str],
         clock: Callable[[], datetime],
-        every_s: int = EVERY_S,
+        every_s: int = HEARTBEAT_EVERY_S,
     ) -> None:
         """`worker` is a name that no other process ever uses."""
         self._records = records
@@ -110,7 +110,7 @@ class Heartbeat:
 
     def _sweep(self) -> None:
         """Delete rows of killed processes, a thousand at a time."""
-        oldest_seen = self._clock() - SILENT_FOR
+        oldest_seen = self._clock() - REMOVED_AFTER
         rows = self._records.find(WorkerRow, order=("seen",), count_max=SWEPT_MAX)
         stale_rows = [row for row in rows if is_process_gone(row.worker) or row.seen < oldest_seen]
         self._records.delete(WorkerRow, [(row.worker, row.step) for row in stale_rows])

@@ -32,7 +32,9 @@ from fonds.queues.messages.envelope import encode
 BATCH_MAX = 200
 POLL_S = 0.1
 PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 30.0
-_NOT_READ = frozenset({Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER})
+_UNREAD_REASONS = frozenset(
+    {Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER}
+)
 """Reasons of entries that ended although their record was never read."""
 
 logger = logging.getLogger(__name__)
@@ -165,7 +167,7 @@ class Intake:
             self.ledger.write(retried_rows)
             # A queue may keep the older of two messages with one id, so the older leaves quarantine
             # first.
-            for quarantined in self._in_quarantine(reader, failed):
+            for quarantined in self._iter_quarantined(reader, failed):
                 self.queue.settle(quarantined)
             self.queue.put(reader.incoming, messages)
 
@@ -190,7 +192,7 @@ class Intake:
             if parse_subscription_name(subscription)[1] in self.gate.steps
         ]
 
-    def _in_quarantine(
+    def _iter_quarantined(
         self, reader: Subscription, entry_ids: Collection[str]
     ) -> Iterator[list[Delivery]]:
         """Take the messages of these entries out of quarantine, in batches that the caller settles."""
@@ -198,7 +200,7 @@ class Intake:
             yield from take_messages(
                 self.queue,
                 reader,
-                lambda some: {message.id for message in some if message.id in entry_ids},
+                lambda messages: {message.id for message in messages if message.id in entry_ids},
             )
 
     def _end_missing(self) -> int:
@@ -214,14 +216,14 @@ class Intake:
         failed = self.records.find(EntryRow, where)
         found_ids = set[str]()
         while chunk := list(islice(failed, BATCH_MAX)):
-            found_ids |= self._found_later(chunk)
+            found_ids |= self._find_read_later(chunk)
         self._drop_failures(found_ids)
         rows = self.records.get(
             EntryRow, [(entry_id, self.gate.pipeline) for entry_id in sorted(found_ids)]
         )
         return sum(row.outcome != Verdict.QUARANTINED for row in rows)
 
-    def _found_later(self, failed: Sequence[EntryRow]) -> set[str]:
+    def _find_read_later(self, failed: Sequence[EntryRow]) -> set[str]:
         """Return the ids of entries whose record a later entry read in a file of the same name."""
         records = [row for row in failed if row.place and not is_unread(row.entry_id)]
         if not records:
@@ -234,7 +236,7 @@ class Intake:
         }
         last_entered: dict[tuple[str, ...], datetime] = {}
         for row in self.records.find(EntryRow, where):
-            if row.reason not in _NOT_READ:
+            if row.reason not in _UNREAD_REASONS:
                 key = _record_key(row)
                 last_entered[key] = max(row.entered_at, last_entered.get(key, row.entered_at))
         return {
@@ -246,7 +248,7 @@ class Intake:
     def _drop_failures(self, entry_ids: Collection[str]) -> None:
         """Take the messages of these entries out of quarantine and end them as read later."""
         for reader in self._first_readers():
-            for quarantined in self._in_quarantine(reader, entry_ids):
+            for quarantined in self._iter_quarantined(reader, entry_ids):
                 now, reason = self.clock(), str(Reason.READ_LATER)
                 rows = [
                     build_decided_row(
@@ -379,7 +381,7 @@ class Intake:
         earlier_rows = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
         if earlier_rows and earlier_rows[0].error is not None:
             entered.still_failing.add(input_id)
-            if not self._is_news(earlier_rows[0].error, failure):
+            if not self._is_new_failure(earlier_rows[0].error, failure):
                 return
         is_entry = isinstance(failure, Entry)
         if isinstance(failure, Entry):
@@ -397,7 +399,7 @@ class Intake:
             error=_explain_failure(failure),
         )
 
-    def _is_news(self, error: str, failure: Entry | UnreadTally) -> bool:
+    def _is_new_failure(self, error: str, failure: Entry | UnreadTally) -> bool:
         """Return whether a recorded failure must be recorded again.
 
         That is when its cause changed, or when the run that recorded it died before the end. What a

@@ -155,7 +155,7 @@ def _build_row(task: RecurringTask, now: datetime) -> TimetableRow:
     )
 
 
-LEAVE_OFF_S = 5.0
+STOP_TIMEOUT_S = 5.0
 FINISH_RETRY_S = 2.0
 
 logger = logging.getLogger("fonds.pipelines.runtime")
@@ -203,7 +203,7 @@ class Runner:
         """
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(LEAVE_OFF_S)
+            self._thread.join(STOP_TIMEOUT_S)
 
     def run_due(self) -> list[str]:
         """Run the due tasks that no other process runs. Return their names.
