@@ -57,24 +57,24 @@ def test_a_missing_page_costs_itself_only() -> None:
 def test_pages_above_the_limit_are_not_read() -> None:
     found = read(text_pdf(("one", "two", "three")), pages_max=2)
     assert found.text == "one\ftwo"
-    assert found.cut == "only 2 of 3 pages were read"
+    assert found.cut_reason == "only 2 of 3 pages were read"
 
 
 def test_text_above_the_limit_is_cut_at_it() -> None:
     found = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
     assert found.text == "abcdef\fgh"
-    assert found.cut == "the text was cut at 9 characters, on page 2"
+    assert found.cut_reason == "the text was cut at 9 characters, on page 2"
 
 
 def test_a_text_as_long_as_the_limit_is_whole() -> None:
-    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut is None
+    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut_reason is None
 
 
 def test_no_page_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter([0.0, 1.0, 11.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
     found = read(text_pdf(("one", "two")), time_max_s=10)
-    assert (found.text, found.cut) == ("one", "only 1 of 2 pages were read within 10 s")
+    assert (found.text, found.cut_reason) == ("one", "only 1 of 2 pages were read within 10 s")
 
 
 @pytest.mark.parametrize("text", ["漢字とかな", "наука", "𝑥😀𠀀", "αβγ"])

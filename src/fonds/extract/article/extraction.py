@@ -64,7 +64,7 @@ STUB_SHARE = 0.4
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _CONTROLS_TO_SPACES = bytes(
-    32 if _CONTROLS.match(chr(one)) and one < 128 else one for one in range(256)
+    32 if _CONTROLS.match(chr(code)) and code < 128 else code for code in range(256)
 )
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟", "”", '"', "»")
 _PROSE_LINE_CHARS = 40
