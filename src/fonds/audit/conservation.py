@@ -205,11 +205,13 @@ def check_inputs(
             report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, message, row.pipeline))
     for pipeline, input_id in sorted(counts.keys() - known_inputs):
         if input_id:
-            _check_inputless(records, pipeline, input_id, counts[pipeline, input_id], report_fault)
+            _check_missing_input(
+                records, pipeline, input_id, counts[pipeline, input_id], report_fault
+            )
     return dict(entering)
 
 
-def _check_inputless(
+def _check_missing_input(
     records: Records, pipeline: str, input_id: str, count: int, report_fault: ReportFault
 ) -> None:
     """Report entries whose input is not recorded.

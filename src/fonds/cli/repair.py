@@ -86,11 +86,11 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     stores = app.open_stores(settings)
     if not yes:
         return _plan_repair(app, settings, stores, flags["pipeline"], deep)
-    from fonds.audit.repair.cleanup import refuse_emptied
+    from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.stores import close_stores
 
     with HomeLock(app.home) as lock:
-        refuse_emptied(stores)
+        raise_if_emptied(stores)
         if deep:
             with stop_on_signals() as stopped:
                 run_deep_audit(app, stores, None, stopped)

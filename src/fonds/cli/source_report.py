@@ -16,7 +16,7 @@ from fonds.following.backfill import (
     find_next_poll,
 )
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel
-from fonds.following.health import Mute, get_mute, health
+from fonds.following.health import Mute, compute_health, get_mute
 from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.encoding import pluralize
 from fonds.model.rows import EntryRow, InputRow, SourceRow
@@ -40,7 +40,7 @@ def build_source_facts(
         "source_id": row.source_id,
         "url": row.url,
         "kind": row.kind,
-        "standing": str(health(row, now)),
+        "standing": str(compute_health(row, now)),
         "title": row.title,
         "folder": row.folder,
         "collection": row.collection,
@@ -125,7 +125,7 @@ def build_source_table(
 
 def _format_health(row: SourceRow, now: datetime) -> str:
     backfill = build_backfill_status(row)
-    states = (str(health(row, now)), backfill.short_text if backfill else "")
+    states = (str(compute_health(row, now)), backfill.short_text if backfill else "")
     return ", ".join(filter(None, states))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from fonds.failures.accounting.tallies import tally_conditions
+from fonds.failures.accounting.tallies import build_tally_conditions
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow, FailureNoteRow, TallyRow
 from fonds.model.tallies import FAILURES_BY_DAY, find_host, normalize_cause
@@ -54,14 +54,18 @@ def list_group_tallies(
     whose columns are `after`. Groups without remaining failures are left out.
     """
     rows = records.find(
-        TallyRow, tally_conditions(where), order=LARGEST_FIRST, after=after, count_max=count_max
+        TallyRow,
+        build_tally_conditions(where),
+        order=LARGEST_FIRST,
+        after=after,
+        count_max=count_max,
     )
     return [row for row in rows if row.count > 0]
 
 
 def count_groups(records: Records, where: Mapping[str, object]) -> int:
     """Return the number of groups that match `where`."""
-    counts = records.count(TallyRow, ("count",), tally_conditions(where))
+    counts = records.count(TallyRow, ("count",), build_tally_conditions(where))
     return sum(rows for (count,), rows in counts.items() if count > 0)
 
 

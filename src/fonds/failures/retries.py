@@ -44,7 +44,7 @@ class RetryGroup:
     first: Retry
 
 
-def retry_groups(
+def list_retry_groups(
     records: Records,
     *,
     pipeline: str | None = None,

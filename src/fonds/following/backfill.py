@@ -39,7 +39,7 @@ def is_running(row: SourceRow) -> bool:
     return row.polling and is_backfill_poll(row)
 
 
-def has_turn(row: SourceRow, now: datetime) -> bool:
+def is_backfill_due(row: SourceRow, now: datetime) -> bool:
     """Return whether the next poll of a source belongs to its backfill.
 
     The source must be due and have no interrupted poll. If both kinds of poll are due, the one that

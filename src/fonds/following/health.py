@@ -45,12 +45,12 @@ class SourceHealth(StrEnum):
 NEEDS_ATTENTION = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
 
 
-def health(row: SourceRow, now: datetime) -> SourceHealth:
+def compute_health(row: SourceRow, now: datetime) -> SourceHealth:
     """Return the health of a source at an aware time."""
-    return health_from_columns(row.state, row.standing, row.muted_until, now)
+    return compute_health_from_columns(row.state, row.standing, row.muted_until, now)
 
 
-def health_from_columns(
+def compute_health_from_columns(
     state: str, poll_state: str, muted_until: datetime | None, now: datetime
 ) -> SourceHealth:
     """Return the health from the columns that decide it.
@@ -64,7 +64,7 @@ def health_from_columns(
     return SourceHealth.MUTED if poll_health in NEEDS_ATTENTION and is_muted_now else poll_health
 
 
-def health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
+def compute_health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
     """Return the health after the last poll, ignoring pauses and mutes.
 
     `now` is when that poll ended.
@@ -100,8 +100,8 @@ def build_unmuted_filter(now: datetime) -> dict[str, object]:
     return {"state": "active", "muted_until": [None, TimeRange(_TIME_MIN, now)]}
 
 
-def health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
-    """Return the query condition for sources with this health; it agrees with `health`."""
+def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
+    """Return the query condition for sources with this health; it agrees with `compute_health`."""
     if health in (SourceHealth.PAUSED, SourceHealth.GONE):
         return {"state": str(health)}
     if health is SourceHealth.MUTED:
@@ -111,7 +111,9 @@ def health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
     return {"state": "active", "standing": str(health)}
 
 
-def health_since_filter(health: SourceHealth, since: datetime, now: datetime) -> dict[str, object]:
+def build_health_since_filter(
+    health: SourceHealth, since: datetime, now: datetime
+) -> dict[str, object]:
     """Return the query condition for sources with this health since a time or later.
 
     Raises ValueError for a health whose start is not recorded.
@@ -120,7 +122,7 @@ def health_since_filter(health: SourceHealth, since: datetime, now: datetime) ->
         names = ", ".join(NEEDS_ATTENTION)
         raise ValueError(f"no start date is known for {health} sources; use one of {names}")
     column = "silent_since" if health is SourceHealth.SILENT else "failing_since"
-    return {**health_filter(health, now), column: TimeRange(since, _TIME_MAX)}
+    return {**build_health_filter(health, now), column: TimeRange(since, _TIME_MAX)}
 
 
 # Muting a source hides its problems until a time or until it recovers.

@@ -15,7 +15,7 @@ from fonds.following.health import (
     NEEDS_ATTENTION,
     UNMUTED_COLUMNS,
     UNTIL_RECOVERED,
-    health_after_poll,
+    compute_health_after_poll,
 )
 from fonds.following.listings.dates import read_moment
 from fonds.following.listings.listing import Listing, describe_form
@@ -159,6 +159,6 @@ def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: dateti
 
 def build_health_columns(after: SourceRow, now: datetime) -> dict[str, object]:
     """Return the health after a poll, and end a mute that lasts until the source recovers."""
-    new_health = health_after_poll(after, now)
+    new_health = compute_health_after_poll(after, now)
     is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION
     return {"standing": str(new_health), **(UNMUTED_COLUMNS if is_over else {})}

@@ -17,7 +17,7 @@ from fonds.following.backfill import (
     build_due_columns,
     build_postponed_columns,
     build_started_column,
-    has_turn,
+    is_backfill_due,
     is_backfill_poll,
 )
 from fonds.following.backfill_poll import read_older_pages
@@ -32,8 +32,8 @@ from fonds.following.poll_interval import (
 from fonds.following.poll_links import (
     PollSource,
     SiftedLinks,
+    build_poll_row,
     compute_input_id,
-    poll_row,
     sift,
 )
 from fonds.following.poll_notes import PollNotes
@@ -174,7 +174,7 @@ class Poller:
         previous = replace(row, **count_columns, polling=row.polling and finished_poll is None)
         number = row.polls if previous.polling else row.polls + 1
         # An interrupted poll starts again as the same kind of poll.
-        is_older = is_backfill_poll(row) if previous.polling else has_turn(previous, now)
+        is_older = is_backfill_poll(row) if previous.polling else is_backfill_due(previous, now)
         values: dict[str, Any] = {
             **count_columns,
             **(build_started_column(previous, number) if is_older else {}),
@@ -297,7 +297,7 @@ class Poller:
         """
         row = leased.row
         self.leases.check_renewed([leased.lease])
-        new_poll = poll_row(row, notes, error, self.clock())
+        new_poll = build_poll_row(row, notes, error, self.clock())
         # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)
         self.enter(PollSource(new_poll, row, sifted_links, self.records))

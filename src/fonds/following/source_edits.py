@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha1
 
 from fonds.following.backfill import build_immediate_columns
-from fonds.following.health import TEXT_MAX_CHARS, health_after_poll
+from fonds.following.health import TEXT_MAX_CHARS, compute_health_after_poll
 from fonds.following.link_rules import LinkRules
 from fonds.following.listings.listing import FeedOutline
 from fonds.following.source_list import build_links_filter
@@ -70,7 +70,7 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
     )
 
 
-def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
+def add_sources(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
     """Add new sources and return them; sources that exist stay unchanged.
 
     A source that was removed before continues its poll numbers, because its links are recorded
@@ -132,7 +132,7 @@ def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> No
     """
     values: dict[str, object] = {"state": state}
     if state == "active":
-        source_health = health_after_poll(replace(row, failures=0), now)
+        source_health = compute_health_after_poll(replace(row, failures=0), now)
         values |= {"failures": 0, "failing_since": None, "standing": str(source_health)}
         if _set_due(records, row, values, now):
             return
@@ -165,7 +165,7 @@ def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now
     return bool(records.change(SourceRow, [row.source_id], changed, unchanged))
 
 
-def describe(
+def edit_source(
     records: Records,
     row: SourceRow,
     *,

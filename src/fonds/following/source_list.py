@@ -12,12 +12,12 @@ from fonds.following.funnel import LinkEnding, count_link_endings
 from fonds.following.health import (
     NEEDS_ATTENTION,
     SourceHealth,
+    build_health_filter,
+    build_health_since_filter,
     build_muted_filter,
     build_unmuted_filter,
-    health,
-    health_filter,
-    health_from_columns,
-    health_since_filter,
+    compute_health,
+    compute_health_from_columns,
 )
 from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.rows import InputRow, SourceRow
@@ -52,7 +52,7 @@ class SourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class SourceQuery:
-    """Filter for sources by `state`, `health` and start of this health; None and "" match all."""
+    """Filter for sources by `state`, `compute_health` and start of this health; None and "" match all."""
 
     state: str = ""
     health: SourceHealth | None = None
@@ -73,7 +73,7 @@ def count_sources(records: Records, now: datetime) -> SourceCounts:
         is_muted = state == "active" and until is not None and until > now
         muted_count += count if is_muted else 0
         states[state] += count
-        health_counts[health_from_columns(state, poll_health, until, now)] += count
+        health_counts[compute_health_from_columns(state, poll_health, until, now)] += count
     present_health = {value: health_counts[value] for value in SourceHealth if health_counts[value]}
     return SourceCounts(dict(states), present_health, muted_count)
 
@@ -111,12 +111,12 @@ def _iter_parts(
     if query.since is not None:
         if query.health is None:
             raise ValueError("a start date needs a health: dead, failing or silent")
-        conditions = health_since_filter(query.health, query.since, now)
+        conditions = build_health_since_filter(query.health, query.since, now)
         yield from _iter_state_part(
             conditions, query.state, records.count(SourceRow, (), conditions).get((), 0)
         )
     elif query.health is not None:
-        conditions = health_filter(query.health, now)
+        conditions = build_health_filter(query.health, now)
         yield from _iter_state_part(
             conditions, query.state, counts.health_counts.get(query.health, 0)
         )
@@ -231,7 +231,7 @@ def load_source_details(
     inputs = records.find(InputRow, conditions, order=("-input_id",), count_max=POLLS_MAX)
     polls = [_poll(input_row) for input_row in inputs]
     ended = count_link_endings(records, [row], pipelines)[source_id]
-    return SourceDetails(row, health(row, now), polls, ended)
+    return SourceDetails(row, compute_health(row, now), polls, ended)
 
 
 def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-LIKENESS_MIN = 0.5
+SIMILARITY_MIN = 0.5
 LISTED_NAMES_MAX = 40
 
 
@@ -25,11 +25,11 @@ class UnknownNameError(ValueError):
 def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
     """Return the most similar known name, ignoring case; None if none is similar."""
     folded = {known_name.casefold(): str(known_name) for known_name in known_names if known_name}
-    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=LIKENESS_MIN)
+    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=SIMILARITY_MIN)
     return folded[matches[0]] if matches else None
 
 
-def alternatives(names: Iterable[str]) -> str:
+def format_alternatives(names: Iterable[str]) -> str:
     """Return names as a choice for people, such as "pdf, story or jats"."""
     *other_names, last_name = map(str, names)
     return f"{', '.join(other_names)} or {last_name}" if other_names else last_name

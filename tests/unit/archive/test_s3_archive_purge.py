@@ -172,17 +172,17 @@ def test_what_somebody_has_in_hand_here_is_marked_once(tmp_path: Path) -> None:
     path = tmp_path / "one.warc.gz"
     with volume.lock_marker(path) as first, volume.lock_marker(path) as second:
         assert (first, second) == (True, False)
-    assert not volume.marker_path(path).exists()
+    assert not volume.build_marker_path(path).exists()
     # Left by a killed process.
-    volume.marker_path(path).touch()
+    volume.build_marker_path(path).touch()
     with volume.lock_marker(path) as third:
         assert third
-    assert not volume.marker_path(path).exists()
+    assert not volume.build_marker_path(path).exists()
     path.touch()
     with volume.lock_marker(path) as fourth:
         assert not fourth
-    volume.marker_path(path).touch()
+    volume.build_marker_path(path).touch()
     with volume.lock_marker(path) as fifth:
         assert not fifth
     # Of a file that is here what is marked is to be recovered.
-    assert volume.marker_path(path).exists()
+    assert volume.build_marker_path(path).exists()

@@ -17,7 +17,7 @@ from fonds.extract.pdf.extraction import (
 from fonds.extract.pdf.first_page import FrontMatter
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.page_text import PagesText, read_pages
-from fonds.extract.pdf.text_cleanup import normalise_page
+from fonds.extract.pdf.text_cleanup import normalize_page_text
 
 
 def read(
@@ -51,7 +51,7 @@ def test_a_document_without_words_has_no_text() -> None:
 
 def test_a_missing_page_costs_itself_only() -> None:
     found = read(missing_page_pdf())
-    assert (found.text, found.unreadable) == ("plain words\f\fplain words", (1,))
+    assert (found.text, found.unreadable_pages) == ("plain words\f\fplain words", (1,))
 
 
 def test_pages_above_the_limit_are_not_read() -> None:
@@ -116,13 +116,13 @@ def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
     ],
 )
 def test_a_hyphen_at_the_end_of_a_line_goes_unless_the_word_owns_it(raw: str, text: str) -> None:
-    assert normalise_page(raw) == text
+    assert normalize_page_text(raw) == text
 
 
 def test_a_page_of_one_endless_word_takes_no_time() -> None:
     raw = "a" * 300_000 + "\ufffe" + "b" * 300_000
     began = time.process_time()
-    assert len(normalise_page(raw)) == 600_000
+    assert len(normalize_page_text(raw)) == 600_000
     assert time.process_time() - began < 1
 
 
@@ -139,12 +139,12 @@ def test_a_page_of_one_endless_word_takes_no_time() -> None:
     ],
 )
 def test_brackets_of_a_line_from_right_to_left_open_before_they_close(raw: str, text: str) -> None:
-    assert normalise_page(raw) == text
+    assert normalize_page_text(raw) == text
 
 
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
-    page = normalise_page(raw)
+    page = normalize_page_text(raw)
     page.encode()
     assert not {"\x00", "\f", "\r", "\ufffe"} & set(page)
 

@@ -105,12 +105,12 @@ class Cursor:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def cursor_before(key: str, datetime14: str) -> Cursor:
+def build_cursor_before(key: str, datetime14: str) -> Cursor:
     """Return the cursor after all captures of a key that are earlier than a time."""
     return Cursor(key, datetime14, "", -1)
 
 
-def cursor_after(key: str, datetime14: str) -> Cursor:
+def build_cursor_after(key: str, datetime14: str) -> Cursor:
     """Return the cursor after all captures of a key that are at or before a time."""
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 
@@ -150,7 +150,7 @@ def iter_captures(
     without being read.
     """
     for key_range in key_ranges:
-        start = cursor_before(key_range.first_key, since if key_range.is_exact else "")
+        start = build_cursor_before(key_range.first_key, since if key_range.is_exact else "")
         if after is not None and after.surt_key >= key_range.first_key:
             start = max(start, after, key=lambda spot: tuple(spot.build_filter().values()))
         for row in _iter_rows(records, start):
@@ -182,7 +182,7 @@ def iter_url_captures(records: Records, url: str, *, since: str = "") -> Iterato
 def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | None:
     """Return the newest capture of a URL before a time, or None."""
     key = build_surt(url)
-    cursor = cursor_before(lookup_key(key), datetime14)
+    cursor = build_cursor_before(lookup_key(key), datetime14)
     for row in records.find(CdxRow, order=REVERSE_ORDER, after=cursor.build_filter(), count_max=1):
         return row if row.surt == key else None
     return None
@@ -227,7 +227,7 @@ def list_seconds_after(records: Records, url: str, after: str, count_max: int) -
     If a second has several captures, only its first is returned.
     """
     key, key_ranges = lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
-    cursor = cursor_after(key, after) if after else None
+    cursor = build_cursor_after(key, after) if after else None
     rows: list[CdxRow] = []
     while len(rows) < count_max:
         page = _list_distinct_seconds(
@@ -236,7 +236,7 @@ def list_seconds_after(records: Records, url: str, after: str, count_max: int) -
         if not page:
             break
         rows += page
-        cursor = cursor_after(key, page[-1].datetime)
+        cursor = build_cursor_after(key, page[-1].datetime)
     return rows
 
 

@@ -15,9 +15,9 @@ from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.volume import (
     SUFFIX,
     Volume,
+    build_marker_path,
+    build_part_path,
     iter_abandoned,
-    marker_path,
-    part_path,
     recover_file,
 )
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, Payload, PurgeResult, WarcFileState
@@ -225,12 +225,12 @@ class FolderArchive:
         path = self._folder / name
         if not is_own_warc_name(name):
             return PurgeResult()
-        if marker_path(path).exists():
+        if build_marker_path(path).exists():
             return PurgeResult(waiting_reason=f"{name} is still being written")
         with translate_errors(self._folder):
             if path.is_file():
                 return purge_local_warc(path, tombstone, tick)
-            part_path(path).unlink(missing_ok=True)
+            build_part_path(path).unlink(missing_ok=True)
         return PurgeResult()
 
     def finish(self) -> None:

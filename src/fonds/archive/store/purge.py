@@ -23,10 +23,10 @@ from fonds.archive.store.volume import (
     COMPANION_TYPES,
     COMPANIONS_MAX,
     SUFFIX,
-    index_path,
+    build_index_path,
+    build_part_path,
     is_written_here,
     lock_marker,
-    part_path,
     sync_folder,
 )
 from fonds.archive.warc.fields import read_fields
@@ -36,7 +36,7 @@ from fonds.model.archive import PurgeResult
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, StoreUnavailableError
 from fonds.model.keys import encode_sha1_base32
-from fonds.model.record_offset import offset_text
+from fonds.model.record_offset import format_offset
 from fonds.model.restrictions import Tombstone
 
 PIECE_BYTES = 16 * 1024**2
@@ -71,7 +71,7 @@ def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResul
 
     Raises OSError and DamagedInputError.
     """
-    part = part_path(path)
+    part = build_part_path(path)
     try:
         with path.open("rb") as stream:
             records = find_records(stream, path.name, tombstone.sha1hex)
@@ -83,7 +83,7 @@ def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResul
             part.replace(path)
             sync_folder(path.parent)
         if records is not None:
-            purge_index(index_path(path), tombstone.sha1hex)
+            purge_index(build_index_path(path), tombstone.sha1hex)
     finally:
         part.unlink(missing_ok=True)
     return build_purge_result(records)
@@ -147,7 +147,7 @@ def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
 def _build_hidden_error(offset: int, message: str) -> DamagedInputError:
     return DamagedInputError(
         Reason.DAMAGED_RECORD,
-        f"at offset {offset_text(offset)}: {message}. The removed bytes may be there",
+        f"at offset {format_offset(offset)}: {message}. The removed bytes may be there",
     )
 
 
@@ -196,7 +196,7 @@ def purge_index(index: Path, sha1hex: str) -> None:
 
     The index is replaced atomically. Raises OSError.
     """
-    part = part_path(index)
+    part = build_part_path(index)
     try:
         old_lines = index.read_bytes() if index.exists() else b""
         new_lines = drop_index_lines(old_lines, sha1hex)
@@ -259,11 +259,11 @@ class UploadedWarcPurge:
             try:
                 return self._purge(path, size_bytes, tombstone, tick)
             finally:
-                part_path(path).unlink(missing_ok=True)
-                part_path(index_path(path)).unlink(missing_ok=True)
+                build_part_path(path).unlink(missing_ok=True)
+                build_part_path(build_index_path(path)).unlink(missing_ok=True)
 
     def _purge(self, path: Path, size_bytes: int, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-        part = part_path(path)
+        part = build_part_path(path)
         self._fetch(build_key(path.name), part, size_bytes, tick)
         with part.open("rb") as stream:
             records = find_records(stream, path.name, tombstone.sha1hex)
@@ -272,11 +272,11 @@ class UploadedWarcPurge:
             tick(size_bytes)
             self.mover.upload(part, path.name)
         if records is not None:
-            self._purge_index(index_path(path), tombstone.sha1hex)
+            self._purge_index(build_index_path(path), tombstone.sha1hex)
         return build_purge_result(records)
 
     def _purge_index(self, index: Path, sha1hex: str) -> None:
-        part, key = part_path(index), build_key(index.name)
+        part, key = build_part_path(index), build_key(index.name)
         size_bytes = self.bucket.get_size(key)
         if not size_bytes:
             return

@@ -14,7 +14,7 @@ from fonds.ingest.steps.persist_file import (
     update_capture_counts,
 )
 from fonds.model.capture import Capture, parse_datetime14
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.stores.journal_table.cells import FILE_CDX
 from fonds.stores.journal_table.keys import build_alternate_key
@@ -67,7 +67,7 @@ def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> N
     stores.records.put([kept_row])
     places = {(row.warc_path, row.warc_offset) for row in rows}
     stores.records.delete(CdxRow, sorted(places - {(kept_row.warc_path, kept_row.warc_offset)}))
-    location = record_place(kept_row.warc_path, kept_row.warc_offset)
+    location = format_record_place(kept_row.warc_path, kept_row.warc_offset)
     message = f"{kept_row.sha1hex} at {location}: merged {len(rows)} rows of one capture"
     context.record_act(RepairAct.MERGE, kept_row.capture_id, kept_row.sha1hex, message)
 

@@ -1,6 +1,6 @@
 """Cleanup of expired rows and leftover files, and recovery after a killed process.
 
-Before work resumes in a home, `recover` repairs what a killed process left, and `refuse_emptied`
+Before work resumes in a home, `recover` repairs what a killed process left, and `raise_if_emptied`
 stops if the records were emptied.
 """
 
@@ -104,7 +104,7 @@ def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
         os.close(descriptor)
 
 
-def refuse_emptied(stores: Stores) -> None:
+def raise_if_emptied(stores: Stores) -> None:
     """Raise ConfigurationError if the records are empty although other stores are not.
 
     Otherwise, further work would truncate WARCs of Fonds to what the records know, and ingest
@@ -128,9 +128,9 @@ def refuse_emptied(stores: Stores) -> None:
 def recover(stores: Stores) -> None:
     """Recover from a killed process: cut bodies that no row refers to from WARCs of Fonds.
 
-    Raises ConfigurationError as `refuse_emptied` does.
+    Raises ConfigurationError as `raise_if_emptied` does.
     """
-    refuse_emptied(stores)
+    raise_if_emptied(stores)
 
     def settled_end(name: str) -> int | None:
         rows = stores.records.find(

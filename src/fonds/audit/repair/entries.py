@@ -147,11 +147,13 @@ def _read_input(
                 count += 1
                 page.append(event.id)
                 if len(page) >= BATCH_MAX:
-                    _plan_absent(context, records.get(EntryRow, _list_keys(page, item)), page, item)
+                    _plan_missing_entries(
+                        context, records.get(EntryRow, _list_keys(page, item)), page, item
+                    )
                     page = []
             elif isinstance(event, Mapping):
                 tally.update(event)
-        _plan_absent(context, records.get(EntryRow, _list_keys(page, item)), page, item)
+        _plan_missing_entries(context, records.get(EntryRow, _list_keys(page, item)), page, item)
         return replace(
             row,
             entries=count,
@@ -168,7 +170,7 @@ def _list_keys(page: Sequence[str], item: RepairItem) -> list[tuple[str, str]]:
     return [(key, item.pipeline) for key in page]
 
 
-def _plan_absent(
+def _plan_missing_entries(
     context: RepairContext, existing: Sequence[EntryRow], page: Sequence[str], item: RepairItem
 ) -> None:
     known_ids = {row.entry_id for row in existing}

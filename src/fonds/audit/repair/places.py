@@ -18,7 +18,7 @@ from fonds.model.capture import (
     parse_datetime14,
 )
 from fonds.model.file import FileMeta
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.stores.journal_table.cells import read_location
 from fonds.stores.journal_table.keys import build_row_key
@@ -60,7 +60,7 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
         ]
         records.put([row])
         records.delete(CdxRow, [(old_row.warc_path, old_row.warc_offset) for old_row in wrong_rows])
-        location = record_place(row.warc_path, row.warc_offset)
+        location = format_record_place(row.warc_path, row.warc_offset)
         message = f"restored the location {location} of {sha1hex} in cdx"
         context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
         rows = [old_row for old_row in rows if old_row not in wrong_rows]

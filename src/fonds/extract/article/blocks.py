@@ -172,13 +172,13 @@ class _TreeWalk:
             self.images += 1
         if text := element.text:
             self._add(text, in_link, in_bold)
-        self._read_inside(element, in_link, in_bold, depth)
+        self._read_children(element, in_link, in_bold, depth)
         if is_block:
             self._end_block()
             self.nodes[self.node].end = len(self.nodes)
             self.node = outer
 
-    def _read_inside(self, element: Element, in_link: bool, in_bold: bool, depth: int) -> None:
+    def _read_children(self, element: Element, in_link: bool, in_bold: bool, depth: int) -> None:
         for child in element:
             name = child.tag
             if name == "br" or name == "hr":

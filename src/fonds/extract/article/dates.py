@@ -203,7 +203,7 @@ def find_dates(
     _search_text(layout, search)
     _search_source(markup[:MARKUP_MAX_CHARS], linked_data, search)
     _resolve_ambiguous(search)
-    return _decide(search)
+    return _choose_dates(search)
 
 
 def _resolve_ambiguous(search: _DateSearch) -> None:
@@ -382,7 +382,7 @@ def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) ->
                 return
 
 
-def _decide(search: _DateSearch) -> PageDates:
+def _choose_dates(search: _DateSearch) -> PageDates:
     modified = max(search.modified, key=lambda finding: finding.confidence, default=None)
     published = _choose_most_agreed(search)
     if published is None:

@@ -41,13 +41,15 @@ def extract_paragraphs(markup: str) -> str:
     """
     prose: list[str] = []
     all_texts: list[str] = []
-    for block, is_around in _iter_blocks(_strip_hidden_elements(markup)):
+    for block, is_unrelated in _iter_blocks(_strip_hidden_elements(markup)):
         text = _strip_tags(_ANY_TAG.sub("", block) if "<" in block else block)
         if not text:
             continue
         all_texts.append(text)
-        long_enough = len(text) >= PARAGRAPH_MIN_BYTES or len(text.encode()) >= PARAGRAPH_MIN_BYTES
-        if long_enough and not is_around and not _is_mostly_links(block, text):
+        is_long_enough = (
+            len(text) >= PARAGRAPH_MIN_BYTES or len(text.encode()) >= PARAGRAPH_MIN_BYTES
+        )
+        if is_long_enough and not is_unrelated and not _is_mostly_links(block, text):
             prose.append(text)
     joined = "\n".join(prose)
     return joined if len(joined) >= ENOUGH_CHARS else "\n".join(all_texts)

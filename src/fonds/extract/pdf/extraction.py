@@ -253,7 +253,7 @@ def _read(
     extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _decide_status(pages)
     fields = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _build_result(status, structure, extra, pages, **fields), pages.blank
+    return _build_result(status, structure, extra, pages, **fields), pages.blank_pages
 
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
@@ -282,11 +282,11 @@ def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, by
 
 def _build_text_extra(pages: PagesText) -> dict[str, Any]:
     extra: dict[str, Any] = {
-        "pages_unreadable": len(pages.unreadable),
+        "pages_unreadable": len(pages.unreadable_pages),
         "text_truncated": pages.cut_reason is not None,
         "origin": pages.origin,
         "written_on": pages.annotation_count,
-        "pages_garbled": list(pages.garbled) or None,
+        "pages_garbled": list(pages.garbled_pages) or None,
         "unseen": [asdict(hidden_text) for hidden_text in pages.hidden_texts] or None,
     }
     if pages.read_count:
@@ -297,9 +297,9 @@ def _build_text_extra(pages: PagesText) -> dict[str, Any]:
 
 
 def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
-    if pages.unreadable:
-        page_numbers = _format_numbers(pages.unreadable)
-        message = f"unreadable pages: {len(pages.unreadable)}; the first ones: {page_numbers}"
+    if pages.unreadable_pages:
+        page_numbers = _format_numbers(pages.unreadable_pages)
+        message = f"unreadable pages: {len(pages.unreadable_pages)}; the first ones: {page_numbers}"
         return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut_reason)))
     if pages.cut_reason:
         return PdfStatus.TEXT_TRUNCATED, pages.cut_reason

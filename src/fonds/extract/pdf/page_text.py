@@ -19,7 +19,7 @@ from fonds.extract.pdf.hidden_text import (
     find_hidden_characters,
     is_picture,
     iter_hidden_runs,
-    judge,
+    judge_origin,
 )
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.text_cleanup import clean_page_text, compose_accents, is_garbled, join_lines
@@ -118,25 +118,25 @@ class PagesText:
     """Text of the pages, joined with form feeds; None if no page has a word. Unreadable pages are
     empty.
 
-    - `unreadable` are pages (from 0) that could not be read.
+    - `unreadable_pages` are pages (from 0) that could not be read.
     - `cut_reason` says which limit ended the text early, or None.
     - `origin` is judged by the first pages.
     - `front` and `links` are those of the first page.
     - `annotation_count` counts fields and notes in the text.
-    - `blank` are pages without objects, `garbled` those in no language.
+    - `blank_pages` are pages without objects, `garbled_pages` those in no language.
     - `hidden_texts` is hidden text that is not in `text`, at most 20,000 characters.
     - `read_count` is the number of readable pages.
     """
 
     text: str | None
-    unreadable: tuple[int, ...]
+    unreadable_pages: tuple[int, ...]
     cut_reason: str | None
     origin: PageOrigin | None = None
     front: FrontMatter = EMPTY_FRONT_MATTER
     links: tuple[str, ...] = ()
     annotation_count: int = 0
-    blank: tuple[int, ...] = ()
-    garbled: tuple[int, ...] = ()
+    blank_pages: tuple[int, ...] = ()
+    garbled_pages: tuple[int, ...] = ()
     hidden_texts: tuple[HiddenText, ...] = ()
     read_count: int = 0
 
@@ -189,9 +189,9 @@ def read_pages(
 class _PageTotals:
     """Collects what pages yield besides their text."""
 
-    unreadable: list[int] = field(default_factory=list)
-    blank: list[int] = field(default_factory=list)
-    garbled: list[int] = field(default_factory=list)
+    unreadable_pages: list[int] = field(default_factory=list)
+    blank_pages: list[int] = field(default_factory=list)
+    garbled_pages: list[int] = field(default_factory=list)
     page_flags: list[tuple[bool, int]] = field(default_factory=list)
     hidden_texts: list[HiddenText] = field(default_factory=list)
     first: PageText | None = None
@@ -201,7 +201,7 @@ class _PageTotals:
 
     def add_page(self, number: int, page: PageText | None) -> None:
         if page is None:
-            self.unreadable.append(number)
+            self.unreadable_pages.append(number)
             return
         self.read_count += 1
         if number == 0:
@@ -209,9 +209,9 @@ class _PageTotals:
         if number < PAGES_JUDGED_MAX:
             self.page_flags.append((page.is_picture, len(page.text)))
         if page.is_blank:
-            self.blank.append(number)
+            self.blank_pages.append(number)
         if page.is_garbled:
-            self.garbled.append(number)
+            self.garbled_pages.append(number)
         self.annotation_count += len(page.annotations.lines)
         for hidden_text in page.hidden_texts:
             if self.hidden_chars_left > 0:
@@ -223,14 +223,14 @@ class _PageTotals:
     def build_pages_text(self, text: str | None, cut_reason: str | None) -> PagesText:
         return PagesText(
             text=text,
-            unreadable=tuple(self.unreadable),
+            unreadable_pages=tuple(self.unreadable_pages),
             cut_reason=cut_reason,
-            origin=judge(self.page_flags),
+            origin=judge_origin(self.page_flags),
             front=self.first.front if self.first else EMPTY_FRONT_MATTER,
             links=self.first.annotations.links if self.first else (),
             annotation_count=self.annotation_count,
-            blank=tuple(self.blank),
-            garbled=tuple(self.garbled),
+            blank_pages=tuple(self.blank_pages),
+            garbled_pages=tuple(self.garbled_pages),
             hidden_texts=tuple(self.hidden_texts),
             read_count=self.read_count,
         )

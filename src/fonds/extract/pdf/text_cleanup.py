@@ -37,10 +37,10 @@ def clean_page_text(units: Sequence[str]) -> str:
         text.encode()
     except UnicodeEncodeError:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return normalise_page(text)
+    return normalize_page_text(text)
 
 
-def normalise_page(raw: str) -> str:
+def normalize_page_text(raw: str) -> str:
     """Clean up the text of one page: rejoin words hyphenated at line ends, trim blanks."""
     # Invisible characters may occur between a word, its hyphen and the end of the line.
     first_piece, *other_pieces = map(

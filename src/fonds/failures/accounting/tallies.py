@@ -388,9 +388,9 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
             TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **entry_filter}
         )
         return sum(row.count for row in rows)
-    return sum(row.count for row in records.find(TallyRow, tally_conditions(where)))
+    return sum(row.count for row in records.find(TallyRow, build_tally_conditions(where)))
 
 
-def tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
+def build_tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
     """Return the conditions on tallies that select these groups of failures."""
     return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

@@ -53,7 +53,7 @@ def parse_ttl_s(minutes: str) -> int | None:
     return min(60 * number, YEAR_S) if number else None
 
 
-def update_seconds(period: str, frequency: str) -> int | None:
+def compute_update_s(period: str, frequency: str) -> int | None:
     """Return the update period divided by its frequency in seconds; None without a period."""
     period_s = PERIODS_S.get(period.strip().lower())
     return period_s // max(1, _parse_int(frequency)) or 1 if period_s else None
@@ -231,7 +231,7 @@ def _parse_hints(parts: list[etree._Element], base: str, url: str) -> PollHints:
     cloud = _find_first(parts, "cloud")
     return PollHints(
         ttl_s=parse_ttl_s(find_text("ttl")),
-        update_s=update_seconds(find_text("updateperiod"), find_text("updatefrequency")),
+        update_s=compute_update_s(find_text("updateperiod"), find_text("updatefrequency")),
         hubs=tuple(dict.fromkeys(href for rel, _, href in links if rel == "hub"))[:HUBS_MAX],
         cloud=build_cloud_url(dict(cloud.attrib)) if cloud is not None else "",
         self_url=next((href for rel, _, href in links if rel == "self"), ""),
@@ -347,7 +347,7 @@ def _parse_feedparser_hints(head: Mapping[str, Any], url: str) -> PollHints:
     cloud = head.get("cloud")
     return PollHints(
         ttl_s=parse_ttl_s(_get_text(head.get("ttl"))),
-        update_s=update_seconds(
+        update_s=compute_update_s(
             _get_text(head.get("sy_updateperiod")), _get_text(head.get("sy_updatefrequency"))
         ),
         hubs=tuple(dict.fromkeys(_list_related(head, "hub", url)))[:HUBS_MAX],

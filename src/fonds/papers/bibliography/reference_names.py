@@ -77,7 +77,7 @@ def _find_longest_match(text: str) -> _NameMatches:
     """
     best: _NameMatches = ([], 0)
     for name in _FORMS:
-        result = _run(text, name)
+        result = _match_names(text, name)
         if result[1] > best[1]:
             best = result
             if len(result[0]) > 1 and text[result[1] : result[1] + 1] not in ",;":
@@ -85,7 +85,7 @@ def _find_longest_match(text: str) -> _NameMatches:
     return best
 
 
-def _run(text: str, form: str) -> _NameMatches:
+def _match_names(text: str, form: str) -> _NameMatches:
     matches: list[re.Match[str]] = []
     position = end = 0
     while len(matches) < NAMES_MAX:

@@ -60,7 +60,7 @@ class Heartbeat:
     def start(self, troubles: Callable[[], Mapping[str, str]]) -> None:
         """Start; `troubles` returns what each waiting thread, named `STEP-NUMBER`, waits for."""
         self._thread = threading.Thread(
-            target=self._beat, args=(troubles,), name="heartbeat", daemon=True
+            target=self._write_regularly, args=(troubles,), name="heartbeat", daemon=True
         )
         self._thread.start()
 
@@ -71,16 +71,16 @@ class Heartbeat:
         self._stopped.set()
         self._thread.join()
         self._thread = None
-        self._try(self._leave)
+        self._log_errors(self._delete_own_rows)
 
-    def _beat(self, troubles: Callable[[], Mapping[str, str]]) -> None:
-        self._try(self._sweep)
+    def _write_regularly(self, troubles: Callable[[], Mapping[str, str]]) -> None:
+        self._log_errors(self._delete_stale_rows)
         while True:
-            self._try(partial(self._write, troubles))
+            self._log_errors(partial(self._write, troubles))
             if self._stopped.wait(self._every_s):
                 return
 
-    def _try(self, action: Callable[[], None]) -> None:
+    def _log_errors(self, action: Callable[[], None]) -> None:
         try:
             action()
         except (TransientError, StorageFullError) as error:
@@ -105,10 +105,10 @@ class Heartbeat:
             trouble=trouble,
         )
 
-    def _leave(self) -> None:
+    def _delete_own_rows(self) -> None:
         self._records.delete(WorkerRow, [(self._worker, step) for step in self._steps])
 
-    def _sweep(self) -> None:
+    def _delete_stale_rows(self) -> None:
         """Delete rows of killed processes, a thousand at a time."""
         oldest_seen = self._clock() - REMOVED_AFTER
         rows = self._records.find(WorkerRow, order=("seen",), count_max=SWEPT_MAX)

@@ -124,8 +124,8 @@ class Intake:
     clock: Callable[[], datetime]
     stopping: Callable[[], bool]
 
-    def run(self, source: Source, entered: IntakeCounts, named_paths: Collection[str] = ()) -> None:
-        """Enter everything the source contains, and update `entered` along the way.
+    def run(self, source: Source, counts: IntakeCounts, named_paths: Collection[str] = ()) -> None:
+        """Enter everything the source contains, and update `counts` along the way.
 
         `named_paths` are the absolute paths that a user named: failures of folders below them end
         when files in them are found. When a store is unavailable, the source is read again from its
@@ -135,12 +135,12 @@ class Intake:
         pause_s = PAUSE_FIRST_S
         while not self.stopping():
             try:
-                self._run(source, entered, roots)
+                self._run(source, counts, roots)
             except TransientError as error:
                 logger.warning("intake stopped: %s; retrying in %.0f s", error, pause_s)
                 time.sleep(pause_s)
                 pause_s = min(PAUSE_MAX_S, 2 * pause_s)
-                entered.known_count = entered.known_input_count = 0
+                counts.known_count = counts.known_input_count = 0
             else:
                 return
 
@@ -171,15 +171,15 @@ class Intake:
                 self.queue.settle(quarantined)
             self.queue.put(reader.incoming, messages)
 
-    def end_failures(self, entered: IntakeCounts) -> int:
+    def end_failures(self, counts: IntakeCounts) -> int:
         """End the failures of what was read in this run or since it failed, and return how many
         ended.
 
-        These are inputs in `entered.read_later`, and records of missing files that a later input
+        These are inputs in `counts.read_later`, and records of missing files that a later input
         found elsewhere. A failure whose message is not in quarantine yet ends the next time its
         path is named.
         """
-        ids = sorted(entered.read_later)
+        ids = sorted(counts.read_later)
         starts = range(0, len(ids), BATCH_MAX)
         ended = sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
         return ended + self._end_missing()
@@ -283,7 +283,7 @@ class Intake:
         self.ledger.enter(ended, [], ())
         return len(ended)
 
-    def _run(self, source: Source, entered: IntakeCounts, roots: frozenset[str]) -> None:
+    def _run(self, source: Source, counts: IntakeCounts, roots: frozenset[str]) -> None:
         batch, read_ids = _EntryBatch(), set[str]()
         for new_input, row, failed in self._iter_looked_up(source.iter_inputs(), roots):
             if self.stopping():
@@ -291,18 +291,18 @@ class Intake:
             if new_input.input_id in read_ids:
                 continue
             if row is not None and row.finished and new_input.error is None:
-                if new_input.input_id not in entered.input_ids:
-                    entered.known_input_count += 1
-                    entered.known_count += row.entries + row.tally_count
-                entered.read_later |= failed
+                if new_input.input_id not in counts.input_ids:
+                    counts.known_input_count += 1
+                    counts.known_count += row.entries + row.tally_count
+                counts.read_later |= failed
                 continue
             read_ids.add(new_input.input_id)
-            entered.input_ids.add(new_input.input_id)
+            counts.input_ids.add(new_input.input_id)
             current = row if row is not None and new_input.error is None else new_input
             current = replace(current, pipeline=self.gate.pipeline)
-            if self._read(source.iter_entries(current), current, batch, entered):
-                entered.read_later |= failed
-        self._flush(batch, entered)
+            if self._read(source.iter_entries(current), current, batch, counts):
+                counts.read_later |= failed
+        self._flush(batch, counts)
 
     def _iter_looked_up(
         self, inputs: Iterator[InputRow], roots: frozenset[str]
@@ -332,7 +332,7 @@ class Intake:
         items: Iterator[Entry | Mapping[str, int] | int],
         row: InputRow,
         batch: _EntryBatch,
-        entered: IntakeCounts,
+        counts: IntakeCounts,
     ) -> bool:
         """Read one input. Small inputs share a batch, a large one fills several.
 
@@ -353,7 +353,7 @@ class Intake:
             elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
                 row = batch.add_entries(row, unmarked, tally, item)
                 unmarked, marked = [], None
-                self._flush(batch, entered)
+                self._flush(batch, counts)
             else:
                 marked = item, len(unmarked), Counter(tally)
         is_stopped = self.stopping()
@@ -363,24 +363,24 @@ class Intake:
                 position, count, marked_tally = marked
                 batch.add_entries(row, unmarked[:count], marked_tally, position)
             if failure is not None and not is_stopped:
-                self._add_failure(row, failure, batch, entered)
+                self._add_failure(row, failure, batch, counts)
             return False
         batch.add_entries(replace(row, finished=True), unmarked, tally, row.position)
         if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:
-            self._flush(batch, entered)
+            self._flush(batch, counts)
         return True
 
     def _add_failure(
-        self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, entered: IntakeCounts
+        self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, counts: IntakeCounts
     ) -> None:
         """Record that an input cannot be read, unless the ledger has this failure with the same
         cause.
         """
         input_id = compute_unread_input_id(row.path)
-        entered.input_ids.add(input_id)
+        counts.input_ids.add(input_id)
         earlier_rows = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
         if earlier_rows and earlier_rows[0].error is not None:
-            entered.still_failing.add(input_id)
+            counts.still_failing.add(input_id)
             if not self._is_new_failure(earlier_rows[0].error, failure):
                 return
         is_entry = isinstance(failure, Entry)
@@ -413,7 +413,7 @@ class Intake:
             outcome == Verdict.QUARANTINED and error != _explain_failure(failure)
         )
 
-    def _flush(self, batch: _EntryBatch, entered: IntakeCounts) -> None:
+    def _flush(self, batch: _EntryBatch, counts: IntakeCounts) -> None:
         """Write entries, then their messages, then positions: a crash in between repeats but never
         skips.
         """
@@ -433,7 +433,7 @@ class Intake:
             self.queue.put(self.gate.topic, messages)
         self.send_again(batch.repeated_entries, "it still cannot be read")
         self.ledger.enter([replace(row, updated=now) for row in batch.rows.values()], [], ())
-        entered.entries += len(batch.entries)
+        counts.entries += len(batch.entries)
         batch.clear()
 
     def _build_message(self, entry: Entry) -> Message:

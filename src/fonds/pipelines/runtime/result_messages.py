@@ -81,7 +81,7 @@ class PackedMessage:
         ]
         return [row, *promises]
 
-    def build_quarantined(self) -> Message:
+    def build_quarantined_message(self) -> Message:
         """Return the message for quarantine, with reason and detail."""
         explanation = {
             "reason": str(self.disposition.reason),
@@ -91,7 +91,7 @@ class PackedMessage:
             self.delivery.message, headers={**self.delivery.message.headers, **explanation}
         )
 
-    def build_returning(self) -> Message:
+    def build_returned_message(self) -> Message:
         """Return the message to put back. A retry counts as an attempt, a deferral does not."""
         message = self.delivery.message
         is_retry = self.disposition.verdict is Verdict.RETRIED

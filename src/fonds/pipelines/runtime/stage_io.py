@@ -134,11 +134,11 @@ class StageIO:
                     outgoing.queued[route.topic].append(message)
             if packed_message.disposition.verdict is Verdict.QUARANTINED:
                 outgoing.queued[self.stage.subscription.quarantine].append(
-                    packed_message.build_quarantined()
+                    packed_message.build_quarantined_message()
                 )
             elif packed_message.disposition.verdict in RETURNING_VERDICTS:
                 outgoing.delayed[max(packed_message.disposition.after_s, IMMEDIATE_S)].append(
-                    packed_message.build_returning()
+                    packed_message.build_returned_message()
                 )
         for address, messages in outgoing.queued.items():
             self.queue.put(address, messages)

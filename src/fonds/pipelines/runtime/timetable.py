@@ -22,8 +22,8 @@ from fonds.pipelines.runtime.schedule import (
     check_times,
     compute_next_due,
     find_next_time,
-    is_astray,
     is_due,
+    is_next_due_too_far,
 )
 from fonds.ports import Records
 
@@ -89,7 +89,7 @@ class Timetable:
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)
         for row in rows:
-            if is_astray(self.tasks[row.name], row, now):
+            if is_next_due_too_far(self.tasks[row.name], row, now):
                 correction = {"next_due": find_next_time(self.tasks[row.name], now)}
                 self._records.change(
                     TimetableRow, [row.name], correction, {"next_due": row.next_due}

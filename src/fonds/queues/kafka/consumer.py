@@ -124,7 +124,7 @@ class Poller:
         self.fault: KafkaError | None = None
         self._state = state
         self._group = group
-        self._resting: set[Partition] = set()
+        self._paused: set[Partition] = set()
         self._closing = False
         self._suspected_error: KafkaError | None = None
         self._busy_until = self._probe_after = self._skipped_after = 0.0
@@ -189,22 +189,22 @@ class Poller:
         """Update whether more messages are available, and pause or resume partitions."""
         positions = self._state.get_positions(self.topics)
         self.is_behind = not self.is_assigned or any(
-            partition not in self._resting and self._has_more(position, partition)
+            partition not in self._paused and self._has_more(position, partition)
             for partition, position in positions.items()
         )
-        to_rest = {
+        to_pause = {
             partition
             for partition in positions
-            if self._state.is_crowded(partition[0], resting=partition in self._resting)
+            if self._state.is_crowded(partition[0], is_paused=partition in self._paused)
         }
         changes: list[tuple[set[Partition], Callable[[list[TopicPartition]], None]]] = [
-            (to_rest - self._resting, self._consumer.pause),
-            ((self._resting - to_rest) & set(positions), self._consumer.resume),
+            (to_pause - self._paused, self._consumer.pause),
+            ((self._paused - to_pause) & set(positions), self._consumer.resume),
         ]
         for partitions, change in changes:
             if partitions:
                 change([TopicPartition(*partition) for partition in partitions])
-        self._resting = to_rest
+        self._paused = to_pause
 
     def _has_more(self, position: int, partition: Partition) -> bool:
         """Return whether the partition has messages after `position`, from cached information only."""
@@ -243,8 +243,8 @@ class Poller:
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         revoked = {(assigned.topic, assigned.partition) for assigned in partitions}
         # The client would keep the partition paused if it were assigned here again.
-        paused = [TopicPartition(*assigned) for assigned in revoked & self._resting]
-        self._resting -= revoked
+        paused = [TopicPartition(*assigned) for assigned in revoked & self._paused]
+        self._paused -= revoked
         if paused:
             consumer.resume(paused)
         self._state.revoke(revoked)

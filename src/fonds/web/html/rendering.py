@@ -25,7 +25,7 @@ from fonds.model.capture import parse_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.model.encoding import pluralize
 from fonds.model.keys import parse_sha1
-from fonds.model.record_offset import offset_phrase, offset_text
+from fonds.model.record_offset import describe_offset, format_offset
 from fonds.model.restrictions import EMBARGO_EXPLANATIONS, EmbargoReason
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
@@ -284,8 +284,8 @@ def _create_environment() -> Environment:
         address=format_url,
         file_named=get_local_file_name,
         cut=shorten,
-        offset_phrase=offset_phrase,
-        offset_text=offset_text,
+        offset_phrase=describe_offset,
+        offset_text=format_offset,
         day=format_day,
         number=format_number,
         sentence=capitalize,

@@ -20,7 +20,7 @@ from fonds.following.backfill import (
 )
 from fonds.following.daily_counts import DayOutcome, count_days
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel, count_link_endings
-from fonds.following.health import SourceHealth, get_mute, health
+from fonds.following.health import SourceHealth, compute_health, get_mute
 from fonds.following.source_list import SourceCounts, SourceQuery, count_sources, list_sources
 from fonds.model.encoding import pluralize
 from fonds.model.rows import SourceRow
@@ -152,7 +152,7 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
         row.title,
         row.kind,
         row.pipeline,
-        str(health(row, now)),
+        str(compute_health(row, now)),
         row.polls,
         row.links,
         None if row.rate_day is None else round(row.rate_day, 2),
