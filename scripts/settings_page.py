@@ -116,11 +116,11 @@ def reasons_page() -> str:
     for weight, meaning in WEIGHTS.items():
         parts.append(f"\n## {str(weight).capitalize()}\n\n{meaning}\n\n")
         of_it = [reason for reason in Reason if reason.weight is weight]
-        again = any(reason.again for reason in of_it)
+        again = any(reason.retry_hint for reason in of_it)
         parts.append(f"| reason | meaning |{' a retry can help |' if again else ''}\n")
         parts.append("|---|---|---|\n" if again else "|---|---|\n")
         for one in of_it:
-            helps = f" {one.again or 'never'} |" if again else ""
+            helps = f" {one.retry_hint or 'never'} |" if again else ""
             parts.append(f"| `{one.value}` | {one.explanation} |{helps}\n")
     return "".join(parts)
 

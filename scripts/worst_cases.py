@@ -29,7 +29,7 @@ from fonds.extract.mime import sniff
 from fonds.extract.pdf.extraction import count_words
 from fonds.extract.pdf.metadata import read_xmp
 from fonds.extract.pdf.strings import decode_text_string
-from fonds.extract.pdf.text_cleanup import normalise_page
+from fonds.extract.pdf.text_cleanup import normalize_page_text
 from fonds.extract.pdf.trailer import scan_trailer
 from fonds.ingest.sources.container import detect_container
 from fonds.model.errors import PermanentError
@@ -262,8 +262,8 @@ PDFS = [
     Case("PDF: /ID over and over", times(b"/ID[<00"), scan_trailer),
     Case("PDF: /Linearized over and over", times(b"/Linearized 1 "), scan_trailer),
     Case("PDF: a string of escapes", times(b"\\053"), decode_text_string),
-    Case("PDF: a page of hyphens", text_times("a-\n"), normalise_page),
-    Case("PDF: a page of blanks", text_times(" \n"), normalise_page),
+    Case("PDF: a page of hyphens", text_times("a-\n"), normalize_page_text),
+    Case("PDF: a page of blanks", text_times(" \n"), normalize_page_text),
     Case("PDF: words of one letter", text_times("a "), count_words),
     Case(
         "PDF: XMP of empty elements",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from fonds.following.health import health_after_poll
+from fonds.following.health import compute_health_after_poll
 from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
@@ -93,7 +93,7 @@ def fill_sources(stores: Stores) -> None:
 
 def left(row: SourceRow) -> SourceRow:
     """The row with how its polls left it, as the last of them writes it."""
-    return replace(row, standing=str(health_after_poll(row, TODAY)))
+    return replace(row, standing=str(compute_health_after_poll(row, TODAY)))
 
 
 def _counted() -> dict[str, Any]:

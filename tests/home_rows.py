@@ -13,7 +13,7 @@ from hashlib import md5, sha1, sha256
 
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import Place, format_datetime14
-from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS, Reason, Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.exchange import HttpHead
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
@@ -140,7 +140,7 @@ def said(
         parent_id=body.capture_id if parent_step else None,
         parent_step=parent_step,
         verdict=str(verdict),
-        is_open=verdict in COMES_BACK,
+        is_open=verdict in RETURNING_VERDICTS,
         reason=str(reason) if reason else None,
         detail=detail,
         about=body.sha1hex,

@@ -14,7 +14,7 @@ from hashlib import md5, sha1, sha256
 from pathlib import Path
 
 from fonds.config import Settings
-from fonds.derivatives.pdf import remember_nothing
+from fonds.derivatives.pdf import find_no_ending
 from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, UnextractedPdf
@@ -94,7 +94,7 @@ def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path)
         readers.extract,
         readers.salvage,
         readers.pdf_extractor,
-        remember_nothing,
+        find_no_ending,
         pass_known_work,
     )
 

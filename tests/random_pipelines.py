@@ -107,7 +107,7 @@ def _pipeline(draw: st.DrawFn, name: str) -> Pipeline:
     for n in range(count):
         later = [topic for number, topic in topics.items() if number > reads[n]]
         writes = tuple(topic for topic in later if draw(st.integers(0, 2)))
-        omits = tuple(topic.carries for topic in later if topic not in writes)
+        omits = tuple(topic.output for topic in later if topic not in writes)
         stages.append(
             Stage(
                 f"s{n}",
@@ -128,7 +128,7 @@ def choice(seed: int, *words: str) -> random.Random:
 
 def children(plan: Plan, pipeline: Pipeline, stage: Stage, content: str) -> list[Thing]:
     """What the step makes of an item: nothing to five things, also several for one topic."""
-    sorts = [one.tag or "" for one in (*(t.carries for t in stage.writes), *stage.omits)]
+    sorts = [one.tag or "" for one in (*(t.output for t in stage.writes), *stage.omits)]
     dice = choice(plan.seed, pipeline.name, stage.name, content)
     count = dice.choice((0, 1, 1, 1, 2, 5)) if sorts and len(content) < 60 else 0
     return [Thing(f"{content}/{stage.name}.{k}", dice.choice(sorts)) for k in range(count)]

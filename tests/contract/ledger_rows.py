@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fonds.model.disposition import COMES_BACK, PENDING
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
 
 NOON = datetime(2024, 5, 6, 12, 0, 0, 123456, UTC)
@@ -52,7 +52,7 @@ def settled(
     at = LATER + timedelta(minutes=minute)
     row = DispositionRow(
         *(message_id, pipeline, step, entry_id, None, None),
-        *(verdict, verdict in COMES_BACK, None, "", None, 0, at, at),
+        *(verdict, verdict in RETURNING_VERDICTS, None, "", None, 0, at, at),
     )
     return replace(row, **changes)
 

@@ -51,7 +51,7 @@ def test_the_bytes_are_in_no_file_and_all_else_is_where_it_was(
     archived = written(archive, entries)
     (before,) = [members(path.read_bytes()) for path in files(tmp_path, ".warc.gz")]
     done = purged(archive, archived[1].place, SECRET)
-    assert (done.records, done.waits) == (3, "")
+    assert (done.records, done.waiting_reason) == (3, "")
     (after,) = [members(path.read_bytes()) for path in files(tmp_path, ".warc.gz")]
     assert [len(one) for one in after] == [len(one) for one in before]
     changed = [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
@@ -103,7 +103,7 @@ def test_again_is_harmless_and_another_can_follow(archive: WarcArchive, tmp_path
 
 def test_what_is_written_to_waits_until_it_is_finished(archive: WarcArchive) -> None:
     first, second = archive.write([entry(1), entry(2, body=SECRET)])
-    assert "still being written" in purged(archive, second.place, SECRET).waits
+    assert "still being written" in purged(archive, second.place, SECRET).waiting_reason
     assert archive.read(second.place).body == SECRET
     (third,) = archive.write([entry(3)])
     archive.finish()
@@ -152,7 +152,7 @@ def test_whatever_is_purged_of_whatever_file_the_rest_reads_as_before(
     archived = written(archive, entries)
     gone = data.draw(st.sets(st.integers(0, len(sizes) - 1)))
     for number in gone:
-        assert not purged(archive, archived[number].place, entries[number].body).waits
+        assert not purged(archive, archived[number].place, entries[number].body).waiting_reason
     for number, one in enumerate(archived):
         if number in gone:
             refused(archive, one.place)

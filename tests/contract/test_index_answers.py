@@ -265,10 +265,10 @@ class TestNothingFound:
             "No document here has “telescpoe”; did you mean “telescope”?",
             'No document here has "nowhere".',
         ]
-        assert results.meant == "telescope lightning =nowhere"
+        assert results.corrected_query == "telescope lightning =nowhere"
 
     def test_what_was_meant_finds_something(self, index):
-        meant = index.search(SearchQuery("ligthning title:strom")).meant
+        meant = index.search(SearchQuery("ligthning title:strom")).corrected_query
         assert meant == "lightning title:storm"
         assert index.search(SearchQuery(meant)).total == 1
 
@@ -277,7 +277,7 @@ class TestNothingFound:
         assert list(results.notes) == [
             "Each part of this is found by itself, but no document has all of it."
         ]
-        assert results.meant is None
+        assert results.corrected_query is None
 
     def test_filters_that_are_the_reason_are_told(self, index):
         results = index.search(SearchQuery("lightning", languages=["de"]))
@@ -291,7 +291,7 @@ class TestNothingFound:
 
     def test_what_was_found_has_no_notes(self, index):
         results = index.search(SearchQuery("lightning"))
-        assert (list(results.notes), results.meant) == ([], None)
+        assert (list(results.notes), results.corrected_query) == ([], None)
 
 
 class TestBestMatch:

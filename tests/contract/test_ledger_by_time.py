@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contract.ledger_rows import NOON, entry, input_row, promised, settled
 from depth import examples
-from fonds.model.disposition import COMES_BACK, PENDING
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.tallies import (
     ARRIVED,
@@ -78,7 +78,7 @@ def _agree(records: SqlRecords) -> None:
     over: Counter[tuple[str, ...]] = Counter()
     for (step, verdict), count in ended.items():
         came[(step,)] += count
-        over[(step,)] += 0 if verdict in (PENDING, *map(str, COMES_BACK)) else count
+        over[(step,)] += 0 if verdict in (PENDING, *map(str, RETURNING_VERDICTS)) else count
     assert _sums(records, MESSAGES_BY_HOUR, "first", third=ARRIVED) == came
     assert _sums(records, MESSAGES_BY_HOUR, "first", third=ENDED) == +over
     assert records.ledger.recount() == []

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from depth import examples
 from fonds.following.health import (
-    NEEDS_SOMEONE,
+    NEEDS_ATTENTION,
     UNTIL_RECOVERED,
     SourceHealth,
-    health,
-    health_filter,
-    health_since_filter,
+    build_health_filter,
+    build_health_since_filter,
+    compute_health,
     is_muted,
 )
 from fonds.following.source_edits import SourceOptions as Described
@@ -69,16 +69,16 @@ def test_each_standing_finds_and_counts_the_sources_that_stand_so(
 ) -> None:
     put(records, rows)
     there = count_sources(records, NOW)
-    assert there.standings == Counter(health(row, NOW) for row in rows)
+    assert there.health_counts == Counter(compute_health(row, NOW) for row in rows)
     assert there.total == len(rows)
     for stands in SourceHealth:
-        found = {row.source_id for row in records.find(SourceRow, health_filter(stands, NOW))}
-        assert found == {row.source_id for row in rows if health(row, NOW) is stands}
+        found = {row.source_id for row in records.find(SourceRow, build_health_filter(stands, NOW))}
+        assert found == {row.source_id for row in rows if compute_health(row, NOW) is stands}
     for wanted in (SourceQuery(state), *(SourceQuery(state, stands) for stands in SourceHealth)):
         fitting = [
             row
             for row in rows
-            if state in ("", row.state) and wanted.health in (None, health(row, NOW))
+            if state in ("", row.state) and wanted.health in (None, compute_health(row, NOW))
         ]
         walked: list[SourceRow] = []
         for first in range(1, len(rows) + 2, size):
@@ -108,7 +108,7 @@ def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
         total, found = list_sources(records, SourceQuery("", stands, since), there, NOW, 1, 9)
         assert ([row.source_id for row in found], total) == (ids, 1)
     with pytest.raises(ValueError, match="use one of dead, failing, silent"):
-        health_since_filter(SourceHealth.QUIET, since, NOW)
+        build_health_since_filter(SourceHealth.QUIET, since, NOW)
     with pytest.raises(ValueError, match="a start date needs a health"):
         list_sources(records, SourceQuery("", None, since), there, NOW, 1, 9)
 
@@ -118,8 +118,12 @@ def test_what_needs_someone_is_counted_without_what_is_muted(records: SqlRecords
         replace(
             ROW, source_id=f"{number:012x}", url=f"https://{number}.example/", standing=str(left)
         )
-        for number, left in enumerate(NEEDS_SOMEONE)
+        for number, left in enumerate(NEEDS_ATTENTION)
     ]
     put(records, [*rows[:2], replace(rows[2], muted_until=UNTIL_RECOVERED)])
     there = count_sources(records, NOW)
-    assert (there.attention_count, there.muted, there.standings[SourceHealth.MUTED]) == (2, 1, 1)
+    assert (there.attention_count, there.muted, there.health_counts[SourceHealth.MUTED]) == (
+        2,
+        1,
+        1,
+    )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from depth import kills
-from fonds.ingest.bulk.extraction_rows import RESULTS
+from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
 from killing import killed_behind
 from made_warcs import ENDED, rows_in, write_warcs
 
@@ -41,7 +41,7 @@ def test_kills_count_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
     again = subprocess.run(words(home, crawl), capture_output=True, check=False, timeout=300)
     told = json.loads(again.stdout)
     assert (told["ended"], told["wrong"]) == (ENDED, [])
-    for name in RESULTS:
+    for name in RESULT_COLUMNS:
         assert rows_in(home / "out", name) == rows_in(whole / "out", name)
         assert [*(home / "out" / name).glob(".*")] == []
     assert (home / "out/books.jsonl").read_bytes() == (whole / "out/books.jsonl").read_bytes()

@@ -104,7 +104,9 @@ def purged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (found,) = folder.glob("*.warc.gz")
     for one in entries()[::3]:
         key = sha1(one.body).hexdigest()
-        assert not archive.purge(found.name, Tombstone(key, "privacy", one.captured_at)).waits
+        assert not archive.purge(
+            found.name, Tombstone(key, "privacy", one.captured_at)
+        ).waiting_reason
     return found
 
 

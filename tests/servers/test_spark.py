@@ -24,7 +24,7 @@ from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.documents import list_placements
 from fonds.ingest.bulk.extraction_manifest import encode_ending_counts as as_counts
 from fonds.ingest.bulk.extraction_manifest import sum_manifests
-from fonds.ingest.bulk.extraction_rows import RESULTS
+from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
 from fonds.model.errors import StoreUnavailableError
 from kept_collections import NEWS, faults, themed
 from made_warcs import ENDED, extraction, rows_in, write_warcs
@@ -146,7 +146,7 @@ def test_an_extraction_leaves_the_same_rows_as_on_one_machine(
         job = extraction(tmp_path / name, tmp_path / "crawl", tmp_path / name / "out")
         books = sum_manifests(engine.run(job))
         told.append(as_counts(books.total))
-        left.append([rows_in(tmp_path / name / "out", result) for result in RESULTS])
+        left.append([rows_in(tmp_path / name / "out", result) for result in RESULT_COLUMNS])
     assert told == [ENDED, ENDED]
     assert left[0] == left[1]
 

@@ -23,12 +23,12 @@ from fonds.urls.surt import build_surt
 
 OFFSET_MAX = 1 << 40
 
-_LETTERS_BY_COUNT = {
+_FIELD_LETTERS_BY_COUNT = {
     9: "N b a m s k r V g",
     10: "N b a m s k r M V g",
     11: "N b a m s k r M S V g",
 }
-_NAMES = {
+_NAMES_BY_LETTER = {
     "N": "surt",
     "b": "timestamp",
     "a": "url",
@@ -40,12 +40,12 @@ _NAMES = {
     "v": "offset",
     "g": "filename",
 }
-_NEEDED = ("timestamp", "url", "offset", "filename")
-_OTHER_HASH = re.compile(r"[A-Za-z0-9-]{2,12}:\S+")
+_REQUIRED_FIELDS = ("timestamp", "url", "offset", "filename")
+_OTHER_DIGEST = re.compile(r"[A-Za-z0-9-]{2,12}:\S+")
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
 
-_DAYS_REMEMBERED = 4096
+_DAY_CACHE_SIZE = 4096
 _USUAL_LINE = re.compile(
     r"(?![#!{]|filedesc:|- )([!-~]+) (([0-9]{8})(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9])"
     r" (?![{]|- )([!-~]+) ([!-~]+) ([0-9]{3}|-) ([A-Z2-7]{32}|-) [!-~]+ [!-~]+"
@@ -123,7 +123,7 @@ class IndexReader:
         line = text.strip("\r\n")
         if line.startswith(" CDX "):
             self._letters = line.split()[1:]
-            self._has_usual_fields = self._letters == _LETTERS_BY_COUNT[11].split()
+            self._has_usual_fields = self._letters == _FIELD_LETTERS_BY_COUNT[11].split()
             return None
         if not line.strip() or line.startswith(("#", "!", "filedesc:", " filedesc:")):
             return None
@@ -142,11 +142,16 @@ class IndexReader:
 
     def _split_fields(self, line: str) -> Mapping[str, str]:
         values = line.split()
-        letters = self._letters or _LETTERS_BY_COUNT.get(len(values), _LETTERS_BY_COUNT[11]).split()
+        letters = (
+            self._letters
+            or _FIELD_LETTERS_BY_COUNT.get(len(values), _FIELD_LETTERS_BY_COUNT[11]).split()
+        )
         if len(values) < len(letters):
             raise _FaultError(f"the line has {len(values)} fields instead of {len(letters)}")
         pairs = zip(letters, values, strict=False)
-        return {_NAMES[letter]: value for letter, value in pairs if letter in _NAMES}
+        return {
+            _NAMES_BY_LETTER[letter]: value for letter, value in pairs if letter in _NAMES_BY_LETTER
+        }
 
 
 def _parse_json_fields(text: str, fields: dict[str, str]) -> Mapping[str, str]:
@@ -163,7 +168,7 @@ def _parse_json_fields(text: str, fields: dict[str, str]) -> Mapping[str, str]:
 
 
 def _build_line(fields: Mapping[str, str]) -> CdxLine:
-    for name in _NEEDED:
+    for name in _REQUIRED_FIELDS:
         if fields.get(name, "-") in ("-", ""):
             raise _FaultError(f"{name} is missing")
     key = fields.get("surt", "-")
@@ -180,7 +185,7 @@ def _build_line(fields: Mapping[str, str]) -> CdxLine:
     )
 
 
-@lru_cache(_DAYS_REMEMBERED)
+@lru_cache(_DAY_CACHE_SIZE)
 def _is_day(day: str) -> bool:
     try:
         parse_datetime14(day + "000000")
@@ -212,7 +217,7 @@ def _parse_digest(text: str) -> str | None:
     raw = parse_sha1(text)
     if raw is not None:
         return encode_sha1_base32(raw)
-    if _OTHER_HASH.fullmatch(text) and not text.lower().startswith("sha1:"):
+    if _OTHER_DIGEST.fullmatch(text) and not text.lower().startswith("sha1:"):
         return None
     raise _FaultError(f"the digest {text[:80]!r} is not a SHA-1 in base32 or hex")
 

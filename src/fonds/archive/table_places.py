@@ -23,7 +23,7 @@ from fonds.stores.journal_table.cells import (
 from fonds.stores.journal_table.keys import build_alternate_key
 from fonds.urls.surt import build_surt, lookup_key
 
-INDEXED = "cdx-"
+INDEXED_PREFIX = "cdx-"
 """Prefix of the ids of captures known only from an index."""
 
 
@@ -81,12 +81,12 @@ def compute_indexed_capture_id(sha1hex: str, location: Location) -> str:
     key = "\n".join(
         (sha1hex, *(str(getattr(location, attribute.name)) for attribute in fields(location)))
     )
-    return INDEXED + sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (an id, not a seal)
+    return INDEXED_PREFIX + sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (an id, not a seal)
 
 
 def is_indexed(capture_id: str) -> bool:
     """Whether a capture is known only from an index: it was never ingested, its body never read."""
-    return capture_id.startswith(INDEXED)
+    return capture_id.startswith(INDEXED_PREFIX)
 
 
 def build_indexed_key(sha1hex: str, cells: Mapping[str, bytes]) -> bytes:

@@ -133,10 +133,12 @@ def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
     """Return the rows of the single WARC that an otherwise unknown name may refer to."""
     where = {"file_name": name.rpartition("/")[2]}
     rows = list(records.find(WarcFileRow, where, order=("name",), count_max=ALIKE_MAX))
-    alike = [row for row in rows if _is_alike(row.name, name)]
-    names = sorted({row.name for row in alike})
-    heads = {row.head_sha1 for row in alike}
-    if (len(names) > 1 and (len(heads) > 1 or "" in heads)) or (alike and len(rows) == ALIKE_MAX):
+    alike_rows = [row for row in rows if _is_alike(row.name, name)]
+    names = sorted({row.name for row in alike_rows})
+    heads = {row.head_sha1 for row in alike_rows}
+    if (len(names) > 1 and (len(heads) > 1 or "" in heads)) or (
+        alike_rows and len(rows) == ALIKE_MAX
+    ):
         ellipsis = ", …" if len(names) > NAMES_MAX else ""
         raise PermanentError(
             Reason.MISSING_SOURCE,
@@ -145,7 +147,7 @@ def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
                 f"{', '.join(names[:NAMES_MAX])}{ellipsis}. Give the name with its folder"
             ),
         )
-    return alike
+    return alike_rows
 
 
 def _is_alike(known_name: str, name: str) -> bool:
@@ -171,9 +173,9 @@ def _iter_candidates(place: Place) -> Iterator[str]:
         yield name if "/" in name else f"./{name}"
 
 
-def _is_same(first: str, other: str) -> bool:
+def _is_same(first_hash: str, other_hash: str) -> bool:
     """Whether two files may be the same WARC, judging by hashes of their starts.
 
     An empty hash matches any.
     """
-    return not first or not other or first == other
+    return not first_hash or not other_hash or first_hash == other_hash

@@ -149,8 +149,8 @@ def audit_accounts(
     for (pipeline, step), account in build_accounts(
         stores.records, pipelines, started_at, note
     ).items():
-        spare, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
-        settled = check_account(pipeline, step, account, depth, spare, note)
+        unclaimed, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
+        settled = check_account(pipeline, step, account, depth, unclaimed, note)
         result.steps.setdefault(pipeline, {})[step] = settled
     for difference in stores.ledger.recount():
         note(_build_ledger_fault(difference))

@@ -43,7 +43,7 @@ from fonds.stores.journal_table.cells import F_C
 from fonds.stores.journal_table.keys import build_row_key
 
 NAME = "files"
-TOGETHER = 50
+FILES_A_BATCH = 50
 _PARTS = [f"{number:02x}" for number in range(256)]
 _MESSAGE_MAX_CHARS = 600
 
@@ -68,7 +68,7 @@ class DeepAudit:
         """
         state = self._load_state()
         remaining = count_max
-        for page in iter_chunks(self._iter_files(state.last_key), TOGETHER):
+        for page in iter_chunks(self._iter_files(state.last_key), FILES_A_BATCH):
             if self.stopping() or remaining == 0:
                 return state
             rows = page if remaining is None else page[:remaining]
@@ -84,8 +84,8 @@ class DeepAudit:
     def recheck(self, sha1hexes: Sequence[str]) -> int:
         """Check these files now, independently of the round. Returns the number of faults."""
         fault_count = 0
-        for start in range(0, len(sha1hexes), TOGETHER):
-            keys = sha1hexes[start : start + TOGETHER]
+        for start in range(0, len(sha1hexes), FILES_A_BATCH):
+            keys = sha1hexes[start : start + FILES_A_BATCH]
             rows = self.stores.records.get(FileMetaRow, keys)
             faults = [fault for row in rows for fault in self._collect_faults(row)]
             self._replace_faults(keys, faults)

@@ -66,7 +66,7 @@ class SinkCheck:
 NAMES_MAX = 5
 NO_DEPTH = Depth(0, 0, 0, 0)
 
-Tell = Callable[..., None]
+ReportFault = Callable[..., None]
 """Function that receives a fault and the number of messages it represents."""
 
 
@@ -130,7 +130,7 @@ def build_accounts(
     records: Records,
     pipelines: Mapping[str, Sequence[Subscription]],
     started_at: datetime,
-    report_fault: Tell,
+    report_fault: ReportFault,
 ) -> dict[tuple[str, str], StepCounter]:
     """Count the messages of every step of these pipelines, and of any other step in their ledger.
 
@@ -152,7 +152,12 @@ def build_accounts(
 
 
 def check_account(
-    pipeline: str, step: str, account: StepCounter, depth: Depth, entering: int, report_fault: Tell
+    pipeline: str,
+    step: str,
+    account: StepCounter,
+    depth: Depth,
+    entering: int,
+    report_fault: ReportFault,
 ) -> StepAccount:
     """Compare a step's account with its queue and its quarantine."""
     lost_count = max(0, account.expected - depth.pending - entering)
@@ -181,7 +186,9 @@ def check_account(
     )
 
 
-def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell) -> dict[str, int]:
+def check_inputs(
+    records: Records, pipelines: Sequence[str], report_fault: ReportFault
+) -> dict[str, int]:
     """Check the entry counts of inputs.
 
     Returns for each pipeline the entries that may lack a message.
@@ -204,12 +211,14 @@ def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell)
             report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, message, row.pipeline))
     for pipeline, input_id in sorted(counts.keys() - known_inputs):
         if input_id:
-            _check_inputless(records, pipeline, input_id, counts[pipeline, input_id], report_fault)
+            _check_missing_input(
+                records, pipeline, input_id, counts[pipeline, input_id], report_fault
+            )
     return dict(entering)
 
 
-def _check_inputless(
-    records: Records, pipeline: str, input_id: str, count: int, report_fault: Tell
+def _check_missing_input(
+    records: Records, pipeline: str, input_id: str, count: int, report_fault: ReportFault
 ) -> None:
     """Report entries whose input is not recorded.
 

@@ -339,11 +339,11 @@ def _compare_ending(
     row: DerivativeRow, reading: RereadPlan, ending: Sequence[DispositionRow]
 ) -> str | None:
     is_kept = row.status in reading.kept_statuses
-    if any(one.verdict == Verdict.DONE for one in ending):
+    if any(disposition.verdict == Verdict.DONE for disposition in ending):
         if is_kept:
             return None
         return f"{reading.step} is done with {row.sha1hex}, but its status is {row.status}"
-    last = max(ending, key=lambda one: one.settled_at or one.promised_at)
+    last = max(ending, key=lambda disposition: disposition.settled_at or disposition.promised_at)
     # A file that was read before and failed on a later attempt keeps its older row.
     if is_kept and row.updated >= (last.settled_at or last.promised_at):
         return (

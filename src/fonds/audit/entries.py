@@ -9,9 +9,9 @@ from datetime import datetime
 
 from fonds.audit.fault import REPAIR, AuditCheck, AuditFault
 from fonds.derivatives.kinds import iter_kinds_with_rows
-from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict, Weight
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS, Reason, Verdict, Weight
 from fonds.model.entry import CAPTURE
-from fonds.model.record_offset import offset_id, parse_record_place
+from fonds.model.record_offset import build_offset_id, parse_record_place
 from fonds.model.restrictions import REDACTED
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FetchedPageRow, FileMetaRow, InputRow
 from fonds.ports import Records
@@ -36,9 +36,9 @@ def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
     return {row.about for row in records.find(DispositionRow, where) if row.about}
 
 
-_OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
+_OPEN_VERDICTS = frozenset({PENDING, *map(str, RETURNING_VERDICTS)})
 _VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
-_TEXTLESS_REASONS = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
+_TEXTLESS_REASONS = frozenset(str(reason) for reason in Reason if reason.weight is Weight.KEPT)
 """Reasons of files that are kept although they have no text."""
 _OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
 _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
@@ -61,9 +61,9 @@ def check_entries(
             rows = by_entry[entry.entry_id, entry.pipeline]
             yield from find_contradictions(rows)
             if entry.kind == CAPTURE:
-                yield from _check_handed_on(rows)
-                childless += iter_childless(rows)
-        yield from _check_fruitless(records, childless)
+                yield from _check_forwarded(rows)
+                childless += iter_without_children(rows)
+        yield from _check_without_result(records, childless)
         yield from _check_own_duplicates(records, by_entry)
         yield from _check_misplaced(records, [entry for entry in page if entry.kind == CAPTURE])
 
@@ -74,8 +74,8 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
         expected = (
-            row.verdict in _OPEN,
-            row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN,
+            row.verdict in _OPEN_VERDICTS,
+            row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN_VERDICTS,
         )
         if row.is_open is not expected[0] or not _has_reason(row):
             message = (
@@ -98,10 +98,10 @@ def _has_reason(row: DispositionRow) -> bool:
         return row.reason in _REASONS
     if row.verdict == Verdict.DONE:
         return row.reason is None or row.reason in _TEXTLESS_REASONS
-    return row.verdict in _OPEN
+    return row.verdict in _OPEN_VERDICTS
 
 
-def iter_childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
+def iter_without_children(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
     """Iterate over done messages that, according to the ledger, produced no other message."""
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
@@ -111,7 +111,7 @@ def iter_childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
             yield row
 
 
-def _check_handed_on(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
+def _check_forwarded(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     """Report captures that were rejected at their first step and still went on."""
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
@@ -127,7 +127,7 @@ def _check_handed_on(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
             yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
 
-def _check_fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
+def _check_without_result(records: Records, rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     """Report those messages that produced nothing: no file, no derivative and no place."""
     sha1hexes = sorted({row.about for row in rows if row.about})
     known_files = {row.sha1hex for row in records.get(FileMetaRow, sha1hexes)}
@@ -195,7 +195,7 @@ def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
             return (
                 record_location is not None
                 and record_location[0] == row.path
-                and offset_id(record_location[1]) == offset_part
+                and build_offset_id(record_location[1]) == offset_part
             )
     return True
 
@@ -210,7 +210,9 @@ def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]
     return fetched - {row.entry_id for row in entries}
 
 
-def check_unfounded_captures(records: Records, owners: Mapping[str, str]) -> Iterator[AuditFault]:
+def check_captures_without_entry(
+    records: Records, owners: Mapping[str, str]
+) -> Iterator[AuditFault]:
     """Check that captures that rows refer to exist and are done, according to the ledger.
 
     `owners` maps each capture to a description of what refers to it.

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from fonds.archive.table_places import is_indexed
-from fonds.audit.entries import check_unfounded_captures, find_open_entries
+from fonds.audit.entries import check_captures_without_entry, find_open_entries
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.derivatives.pdf import find_unavailable_pdfs
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.record_offset import parse_record_place, record_place
+from fonds.model.record_offset import format_record_place, parse_record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks, iter_pages
@@ -43,7 +43,7 @@ def check_files(
     for page in iter_chunks(rows):
         yield from _check_table_cells(stores, page)
         references = {row.capture_id: f"the file {row.sha1hex}" for row in page}
-        yield from check_unfounded_captures(stores.records, references)
+        yield from check_captures_without_entry(stores.records, references)
         yield from _check_later_captures(stores, [row.sha1hex for row in page])
         if archiving:
             yield from _check_unarchived(stores.records, [row.sha1hex for row in page], archiving)
@@ -122,7 +122,7 @@ def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[
 
 def format_place_name(path: str, offset: int) -> str:
     """Return a WARC place without the file's folders, which differ between machines."""
-    return record_place(path.rpartition("/")[2], offset)
+    return format_record_place(path.rpartition("/")[2], offset)
 
 
 def iter_later_captures(
@@ -203,7 +203,9 @@ def _check_known_files(
     rows = [(split_key(key), cells) for key, cells in page]
     sha1hexes = sorted({sha1hex for (sha1hex, _), _ in rows})
     primary_captures = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
-    files_read = {sha1hex for (sha1hex, other), cells in rows if not _is_indexed(other, cells)}
+    files_read = {
+        sha1hex for (sha1hex, capture_id), cells in rows if not _is_indexed(capture_id, cells)
+    }
     for sha1hex in sha1hexes:
         if sha1hex not in primary_captures and sha1hex in files_read:
             yield AuditFault(
@@ -243,7 +245,7 @@ def _check_known_places(
     )
     for (warc, offset), (sha1hex, capture_id) in sorted(missing_places.items()):
         if capture_id not in open_entries:
-            place = record_place(warc, offset)
+            place = format_record_place(warc, offset)
             message = (
                 f"file {sha1hex} is at {place} according to the table, but cdx has no such row"
             )

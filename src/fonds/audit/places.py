@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fonds.archive.table_places import find_end_offset, is_indexed
 from fonds.archive.warc_names import CaptureKey, build_capture_key
 from fonds.audit.entries import (
-    check_unfounded_captures,
+    check_captures_without_entry,
     find_fetched_without_entry,
     find_open_entries,
 )
@@ -22,7 +22,7 @@ from fonds.model.archive import IndexedRecord
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.disposition import Verdict
 from fonds.model.entry import CAPTURE
-from fonds.model.record_offset import offset_phrase, offset_text, record_place
+from fonds.model.record_offset import describe_offset, format_offset, format_record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks
@@ -70,8 +70,10 @@ def check_places(stores: Stores) -> Iterator[AuditFault]:
     rows = (row for row in stores.records.find(CdxRow) if not is_indexed(row.capture_id))
     for page in iter_chunks(rows):
         yield from _check_table_places(stores, page)
-        referring = {row.capture_id: record_place(row.warc_path, row.warc_offset) for row in page}
-        yield from check_unfounded_captures(stores.records, referring)
+        referring = {
+            row.capture_id: format_record_place(row.warc_path, row.warc_offset) for row in page
+        }
+        yield from check_captures_without_entry(stores.records, referring)
         yield from _check_archived(stores.records, page)
         yield from _check_entry_places(stores.records, page)
         yield from _check_written_twice(stores.records, page)
@@ -121,7 +123,7 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
         if row.capture_id not in open_entries and not _is_other_record(
             row, table_rows.get(keys[_place_key(row)], {}), rows_by_capture
         ):
-            place = record_place(row.warc_path, row.warc_offset)
+            place = format_record_place(row.warc_path, row.warc_offset)
             yield AuditFault(
                 AuditCheck.CELLS, row.sha1hex, f"file {row.sha1hex} at {place}: {message}"
             )
@@ -152,7 +154,7 @@ def _compare_place(row: CdxRow, cells: Mapping[str, bytes], *, first: bool) -> s
         return "the table has no location for it (file:cdx)"
     if not is_same_place(row, location):
         return (
-            f"the table has {record_place(location.warc, location.offset)} of "
+            f"the table has {format_record_place(location.warc, location.offset)} of "
             f"{location.url} instead"
         )
     if first and (
@@ -170,17 +172,21 @@ def _find_multiple_rows(records: Records, capture_ids: set[str]) -> dict[str, li
 
 
 def _is_other_record(
-    row: CdxRow, cells: Mapping[str, bytes], several: Mapping[str, Sequence[CdxRow]]
+    row: CdxRow, cells: Mapping[str, bytes], rows_by_capture: Mapping[str, Sequence[CdxRow]]
 ) -> bool:
     """Whether the cell has the place of another record of the same capture."""
     try:
         location = read_location(cells)
     except ValueError:
         return False
-    others = (
-        other for other in several.get(row.capture_id, ()) if _place_key(other) != _place_key(row)
+    other_rows = (
+        other_row
+        for other_row in rows_by_capture.get(row.capture_id, ())
+        if _place_key(other_row) != _place_key(row)
     )
-    return location is not None and any(is_same_place(other, location) for other in others)
+    return location is not None and any(
+        is_same_place(other_row, location) for other_row in other_rows
+    )
 
 
 def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
@@ -202,19 +208,19 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
         ]
         # Two rows of one capture in WARCs of Fonds are two records: it was written again.
         if (
-            not are_doubles(duplicates)
+            not are_duplicates(duplicates)
             or _place_key(row) != min(read_places)
             or row.sha1hex in reported
         ):
             continue
         reported.add(row.sha1hex)
         paths = ", ".join(sorted(duplicate.warc_path for duplicate in duplicates)[:NAMES_MAX])
-        position = offset_phrase(row.warc_offset)
+        position = describe_offset(row.warc_offset)
         message = f"file {row.sha1hex}: one capture at byte {position} has {len(duplicates)} rows: {paths}"
         yield AuditFault(AuditCheck.CAPTURE_TWICE, row.sha1hex, message)
 
 
-def are_doubles(rows: Sequence[CdxRow]) -> bool:
+def are_duplicates(rows: Sequence[CdxRow]) -> bool:
     """Whether these rows of one file, offset and time are one capture under several WARC names.
 
     Only foreign WARCs can have several names. WARCs of Fonds have one.
@@ -275,7 +281,7 @@ def _check_entry_places(records: Records, rows: Sequence[CdxRow]) -> Iterator[Au
         if _strip_folders(entry.place) not in {
             format_place_name(row.warc_path, row.warc_offset) for row in rows
         }:
-            places_found = {record_place(row.warc_path, row.warc_offset) for row in rows}
+            places_found = {format_record_place(row.warc_path, row.warc_offset) for row in rows}
             message = f"entry {entry.entry_id} ({entry.pipeline}) has the location {entry.place};"
             message += f" cdx has it at {', '.join(sorted(places_found))}"
             yield AuditFault(AuditCheck.ENTRY, entry.entry_id, message, entry.pipeline)
@@ -305,7 +311,7 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
         return
     indexed_offsets = {record.offset for record in state.records}
     if missing_offsets := sorted(warc.offsets - indexed_offsets):
-        examples = ", ".join(map(offset_text, missing_offsets[:NAMES_MAX]))
+        examples = ", ".join(map(format_offset, missing_offsets[:NAMES_MAX]))
         message = (
             f"the CDXJ of {warc.path} has no line for {len(missing_offsets)} of its "
             f"records (at {examples})"
@@ -313,7 +319,7 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
         yield AuditFault(AuditCheck.CDXJ, warc.path, message)
     unreferenced = [record for record in state.records if record.offset not in warc.offsets]
     for record in iter_unrecorded(stores.records, warc.path, unreferenced):
-        place = record_place(warc.path, record.offset)
+        place = format_record_place(warc.path, record.offset)
         message = f"{record.url} of {record.datetime14} is at {place} but has no row in cdx"
         yield AuditFault(AuditCheck.PLACE, record.sha1hex or warc.path, message)
     for sha1hex in sorted(

@@ -99,7 +99,7 @@ def _die_with_parent() -> None:
 
 MEMORY_BYTES = 64 * 1024**2
 REPORT_EVERY_S = 5.0
-Tell = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 """Function that receives the current activity, the number of items done and the total."""
 
 
@@ -110,14 +110,14 @@ class LocalEngine:
     - `folder` holds the sorted records of jobs. It needs room for all records.
     - `workers` processes read at once, each with about `memory_bytes` of records.
     - `writers` processes write at once. It must be 1 if a store is a file of this machine.
-    - `tell` receives the parts read and ranges written, every few seconds.
+    - `report_progress` receives the parts read and ranges written, every few seconds.
     """
 
     folder: Path
     workers: int
     writers: int
     memory_bytes: int = MEMORY_BYTES
-    tell: Tell | None = None
+    report_progress: ReportProgress | None = None
 
     def run(self, job: Job) -> Iterator[bytes]:
         """Run a job. See `Engine.run`. The job's folder is deleted after all results were yielded."""
@@ -153,9 +153,11 @@ class LocalEngine:
         """Consume all results and report progress."""
         reported_at_s = time.monotonic()
         for done, _ in enumerate(results, total - remaining + 1):
-            if self.tell and (done == total or time.monotonic() - reported_at_s >= REPORT_EVERY_S):
+            if self.report_progress and (
+                done == total or time.monotonic() - reported_at_s >= REPORT_EVERY_S
+            ):
                 reported_at_s = time.monotonic()
-                self.tell(stage, done, total)
+                self.report_progress(stage, done, total)
 
 
 def _part_path(folder: Path, number: int) -> Path:

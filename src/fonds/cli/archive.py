@@ -29,7 +29,7 @@ from fonds.cli.context import (
 from fonds.cli.names import CommandGroup
 from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError
-from fonds.model.record_offset import offset_phrase
+from fonds.model.record_offset import describe_offset
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import WarcArchive
 
@@ -298,7 +298,7 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
 
 def _format_offset(offset: int | None) -> str:
     """Format the offset of a fault; empty if there is none."""
-    return "" if offset is None else f" at {offset_phrase(offset)}"
+    return "" if offset is None else f" at {describe_offset(offset)}"
 
 
 class _ProgressReporter:

@@ -17,7 +17,7 @@ from msgspec import Meta
 from fonds.cli.context import App, command, echo_json, print_note
 from fonds.model.capture import format_datetime14, parse_datetime14
 from fonds.model.errors import ConfigurationError, PermanentError
-from fonds.model.record_offset import parse_record_place, record_place
+from fonds.model.record_offset import format_record_place, parse_record_place
 from fonds.model.rows import CdxRow
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _read_known(
     if found.source is not row:
         print_note(
             "The body is stored at "
-            f"{record_place(found.source.warc_path, found.source.warc_offset)}"
+            f"{format_record_place(found.source.warc_path, found.source.warc_offset)}"
         )
     answer = CaptureAnswer(**asdict(row), body_bytes=len(found.body), source=found.source)
     return answer, lambda: iter([found.body])

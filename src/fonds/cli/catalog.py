@@ -33,7 +33,7 @@ from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError, cause_of
 from fonds.papers.bibliography.identifiers import find_doi_in_text, parse_doi
 from fonds.papers.catalog.loader import LoadProgress, iter_loaded_files, load, load_progress
-from fonds.papers.catalog.records import ENDS, RefusalReason
+from fonds.papers.catalog.records import FILE_EXTENSIONS, RefusalReason
 from fonds.papers.catalog.store import LISTED_MAX, Catalog, name_catalog_table
 from fonds.papers.catalog.work import SOURCES, Work
 
@@ -245,7 +245,7 @@ def _load_remote(
 
     source, others = create_named_source(urls, app.home, app.load_settings()), 0
     for row in source.iter_inputs():
-        if row.path not in urls and not row.path.lower().endswith(ENDS):
+        if row.path not in urls and not row.path.lower().endswith(FILE_EXTENSIONS):
             others += 1
             continue
         position = load_progress(target, row.path, row.fingerprint)
@@ -268,7 +268,7 @@ def _load_remote(
 def _print_skipped(count: int) -> None:
     if count:
         skipped = pluralize(count, "file in folders skipped", "files in folders skipped")
-        print_note(f"{skipped}: unknown format (supported: {', '.join(ENDS)})")
+        print_note(f"{skipped}: unknown format (supported: {', '.join(FILE_EXTENSIONS)})")
 
 
 def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
@@ -279,11 +279,11 @@ def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[
     named_paths = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
     files, failed, other_count = [], [], 0
     for file in iter_files(paths, app.home):
-        if file.is_led_out:
+        if file.is_outside:
             failed.append(f"{file.path} is a link out of the folder and is skipped")
         elif file.error:
             failed.append(f"{file.path}: {file.error}")
-        elif file.path in named_paths or file.path.name.lower().endswith(ENDS):
+        elif file.path in named_paths or file.path.name.lower().endswith(FILE_EXTENSIONS):
             files.append(file)
         else:
             other_count += 1

@@ -292,7 +292,7 @@ def _print_groups(app: App, records: Records, query: FailureQuery, limit: int | 
     _print_found(screen, failure_list)
     _print_group_total(failure_list)
     if failure_list.groups:
-        is_retryable = any(group.reason.again for group in failure_list.groups)
+        is_retryable = any(group.reason.retry_hint for group in failure_list.groups)
         next_command = app.format_command(
             f"failures {'retry' if is_retryable else 'accept'} --group ID"
         )
@@ -363,7 +363,7 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
     if group.sample:
         screen.print(f"   [dim]example: {escape(group.sample.place or group.sample.url)}[/dim]")
     days = [f"{moment:%Y-%m-%d}" for moment in (group.first_at, group.last_at) if moment]
-    again = f"retry {group.reason.again}" if group.reason.again else "a retry cannot help"
+    again = f"retry {group.reason.retry_hint}" if group.reason.retry_hint else "a retry cannot help"
     facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
     screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fonds.fetching.pace import HostLoad
-from fonds.model.disposition import COMES_BACK, Reason, Verdict, Weight
+from fonds.model.disposition import RETURNING_VERDICTS, Reason, Verdict, Weight
 from fonds.model.errors import FondsError
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, SourceRow
@@ -80,7 +80,7 @@ class VerdictCounts:
         with self._lock:
             self._ended.setdefault(step, Counter()).update(ended)
             self._reasons.update(reasons)
-            count = sum(n for verdict, n in ended.items() if verdict not in COMES_BACK)
+            count = sum(n for verdict, n in ended.items() if verdict not in RETURNING_VERDICTS)
             self._recent.append((self._seconds(), step, count))
             while self._recent and self._recent[0][0] < self._seconds() - RATE_OVER_S:
                 self._recent.popleft()

@@ -249,11 +249,11 @@ def run_intake_only(
     feed: Callable[[Intake, IntakeCounts], None],
 ) -> int:
     """Enter what `feed` yields for workers elsewhere, and return the exit code."""
-    from fonds.audit.repair.cleanup import refuse_emptied
+    from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.pipelines import create_intake
     from fonds.wiring.stores import close_stores
 
-    refuse_emptied(stores)
+    raise_if_emptied(stores)
     stopped, counts = threading.Event(), IntakeCounts()
     intake = create_intake(stores, settings, stopped.is_set)
     with _stop_on_signals(stopped.set) as interrupted:

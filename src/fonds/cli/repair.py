@@ -109,11 +109,11 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     stores = app.open_stores(settings)
     if not yes:
         return _plan_repair(app, settings, stores, flags["pipeline"], deep)
-    from fonds.audit.repair.cleanup import refuse_emptied
+    from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.stores import close_stores
 
     with HomeLock(app.home) as lock:
-        refuse_emptied(stores)
+        raise_if_emptied(stores)
         if deep:
             with stop_on_signals() as stopped:
                 run_deep_audit(app, stores, None, stopped)
@@ -187,7 +187,7 @@ class _RepairRun:
         """Run rounds until everything adds up or a round changes nothing. None means interrupted."""
         last_state: object = None
         for _ in range(ROUNDS_MAX):
-            with RepairPlan(self.app.home / SPOOL, alone=True) as plan:
+            with RepairPlan(self.app.home / SPOOL, is_exclusive=True) as plan:
                 pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
                 result = self._run_audit(pipelines, plan.add)
                 # Messages left in flight by a killed repair cannot be judged yet.
@@ -227,7 +227,7 @@ class _RepairRun:
                     return False
             if round_.finish():
                 self.stores, _ = rebuild_index(self.app, self.settings, self.stores)
-                context.say("The index was rebuilt.")
+                context.report("The index was rebuilt.")
         finally:
             self.done += context.done
             self.lost |= context.lost

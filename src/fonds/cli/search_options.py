@@ -10,7 +10,7 @@ import click
 from fonds.model.document import DateOf
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.parameter_errors import ParameterError
-from fonds.model.suggestions import alternatives
+from fonds.model.suggestions import format_alternatives
 from fonds.search.request import FILTERS, SearchRequest, parse_request
 
 CHOICES: Mapping[str, Sequence[str]] = {
@@ -63,7 +63,9 @@ def _build_option(
     values = [arg for arg in get_args(field.annotation) if isinstance(arg, str) and arg]
     choices = [*CHOICES.get(name, values), *further_choices]
     default = str(field.default) if isinstance(field.default, str) and field.default else None
-    description = f"{alternatives(choices)}; repeat for alternatives" if name == "kind" else None
+    description = (
+        f"{format_alternatives(choices)}; repeat for alternatives" if name == "kind" else None
+    )
     return click.option(
         f"--{name}",
         f"{name}_" if name == "from" else name,

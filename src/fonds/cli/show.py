@@ -27,7 +27,7 @@ from fonds.grouping.views.clusterings import iter_collections
 from fonds.grouping.views.documents import DocumentPlacement, iter_holders, list_placements
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import parse_sha1
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.restrictions import ReasonClass
 from fonds.model.rights import Statement
 from fonds.model.rows import DispositionRow, RefusedLinkRow
@@ -372,7 +372,7 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
         (
             _format_heading("Captures", len(description.captures), description.captures_total),
             [
-                (f"{c.datetime} {c.url}", record_place(c.warc_path, c.warc_offset))
+                (f"{c.datetime} {c.url}", format_record_place(c.warc_path, c.warc_offset))
                 for c in description.captures
             ],
         ),

@@ -28,7 +28,7 @@ from fonds.following.source_check import SourceCheck
 from fonds.following.source_edits import (
     KINDS,
     SourceOptions,
-    add,
+    add_sources,
     build_outlines,
     build_source,
     build_sources,
@@ -248,7 +248,7 @@ def import_(app: App, path: str, **flags: Any) -> int:
     create_home(app.home)
     records = app.open_stores(create=True).records
     with record_act(records, f"fonds sources import {path}: {pluralize(len(rows), 'source')}"):
-        new_rows = add(records, rows)
+        new_rows = add_sources(records, rows)
     report_added(app, new_rows, len(rows) - len(new_rows), refusals)
     return int(bool(refusals))
 

@@ -18,7 +18,7 @@ from fonds.following.backfill import (
     find_next_poll,
 )
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel
-from fonds.following.health import Mute, get_mute, health
+from fonds.following.health import Mute, compute_health, get_mute
 from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.encoding import pluralize
 from fonds.model.rows import EntryRow, InputRow, SourceRow
@@ -154,7 +154,7 @@ def build_source_answer(
     return build_answer(
         SourceAnswer,
         row,
-        standing=str(health(row, now)),
+        standing=str(compute_health(row, now)),
         polled_last=row.last_polled,
         polled_next=find_next_poll(row),
         well_last=row.last_well,
@@ -221,7 +221,7 @@ def build_source_table(
 
 def _format_health(row: SourceRow, now: datetime) -> str:
     backfill = build_backfill_status(row)
-    states = (str(health(row, now)), backfill.short_text if backfill else "")
+    states = (str(compute_health(row, now)), backfill.short_text if backfill else "")
     return ", ".join(filter(None, states))
 
 

@@ -38,12 +38,12 @@ from fonds.cli.source_report import (
     print_source,
 )
 from fonds.following.funnel import count_link_endings
-from fonds.following.health import SourceHealth, health_filter, health_since_filter
+from fonds.following.health import SourceHealth, build_health_filter, build_health_since_filter
 from fonds.following.source_edits import (
     KINDS,
-    add,
+    add_sources,
     build_source,
-    describe,
+    edit_source,
     find_source,
     poll_soon,
     set_state,
@@ -157,7 +157,7 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     create_home(app.home)
     records = app.open_stores(create=True).records
     with record_act(records, f"fonds sources add {' '.join(row.url for row in rows)}"):
-        new_rows = add(records, rows)
+        new_rows = add_sources(records, rows)
     report_added(app, new_rows, len(rows) - len(new_rows), {})
     return 0
 
@@ -213,11 +213,11 @@ def _build_condition(
     Raises click.UsageError for a date with a state that has no known beginning.
     """
     if since is None:
-        return health_filter(SourceHealth(health), now) if health else None
+        return build_health_filter(SourceHealth(health), now) if health else None
     try:
         if health is None:
             raise ValueError("needs --standing dead, failing or silent")
-        return health_since_filter(SourceHealth(health), since.replace(tzinfo=UTC), now)
+        return build_health_since_filter(SourceHealth(health), since.replace(tzinfo=UTC), now)
     except ValueError as error:
         raise click.UsageError(f"--since: {error}.") from None
 
@@ -326,7 +326,7 @@ def edit(app: App, name: str, **said: str | None) -> int:
         raise click.UsageError("Give --title, --folder or --collection.")
     current = {"title": row.title, "folder": row.folder, "collection": row.collection}
     with record_act(records, f"fonds sources edit {row.url}"):
-        describe(records, row, **{**current, **changes})
+        edit_source(records, row, **{**current, **changes})
     return _print_details(app, records, find_source(records, row.source_id))
 
 

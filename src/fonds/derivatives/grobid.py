@@ -19,9 +19,9 @@ from fonds.model.rows import GrobidRow
 from fonds.ports import Records
 
 RETRY_STATUSES = frozenset(
-    str(one)
-    for one in GrobidStatus
-    if one.status_class not in (StatusClass.OK, StatusClass.CONTENT)
+    str(status)
+    for status in GrobidStatus
+    if status.status_class not in (StatusClass.OK, StatusClass.CONTENT)
 )
 NAMES_MAX = 10
 
@@ -157,7 +157,7 @@ KIND = DerivativeKind(
         payload=UngrobidedPdf,
         work=_build_work,
         extractor=lambda names: names.grobid,
-        statuses=tuple(str(one) for one in GrobidStatus),
+        statuses=tuple(str(status) for status in GrobidStatus),
         retry_statuses=RETRY_STATUSES,
         kept_statuses=frozenset(map(str, GrobidStatus)) - FILELESS_STATUSES,
     ),

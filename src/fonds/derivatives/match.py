@@ -13,7 +13,7 @@ from fonds.model.paper import MATCH_VERSION, MatchStatus, UnmatchedPaper
 from fonds.model.rows import CitationRow, MatchRow
 from fonds.stores.journal_table.cells import MATCH_DOI, MATCH_INFO, MATCH_STATUS
 
-STATUSES = tuple(str(one) for one in MatchStatus)
+STATUSES = tuple(str(status) for status in MatchStatus)
 
 
 def _build_facts(row: MatchRow) -> list[Fact]:

@@ -214,8 +214,10 @@ READING = RereadPlan(
     payload=UnextractedPdf,
     work=_build_work,
     extractor=lambda names: names.pdf,
-    statuses=tuple(str(one) for one in PdfStatus),
-    retry_statuses=frozenset(str(one) for one in PdfStatus if one.status_class in RETRY_CLASSES),
+    statuses=tuple(str(status) for status in PdfStatus),
+    retry_statuses=frozenset(
+        str(status) for status in PdfStatus if status.status_class in RETRY_CLASSES
+    ),
     kept_statuses=INDEXED,
 )
 """How PDFs are extracted again; includes the kinds made from what `extract_pdf` writes."""
@@ -308,7 +310,7 @@ def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str
     return missing | {row.sha1hex for row in grobid_rows if row.status in FILELESS_STATUSES}
 
 
-def remember_nothing(item: UnextractedPdf) -> Disposition | None:
+def find_no_ending(item: UnextractedPdf) -> Disposition | None:
     """Return None, so that every PDF is extracted. For callers without records."""
     return None
 

@@ -82,31 +82,31 @@ def _load_versions(
 
 
 def _collect_earlier(
-    records: Records, several: _Versions
+    records: Records, versions_by_story: _Versions
 ) -> dict[str, tuple[tuple[EarlierText, ...], int]]:
     """Return the earlier versions of each story, newest first, and the number of omitted ones."""
-    compared = {id_: versions[::-1][:COMPARED_MAX] for id_, versions in several.items()}
+    compared = {id_: versions[::-1][:COMPARED_MAX] for id_, versions in versions_by_story.items()}
     keys = [sha1hex for versions in compared.values() for _, sha1hex in versions]
     titles = _load_titles(records, keys)
     hashes = _load_text_hashes(records, keys)
     earlier = {}
     for id_, versions in compared.items():
         different = list(_filter_different(versions, titles, hashes))
-        uncompared_count = len(several[id_]) - len(versions)
+        uncompared_count = len(versions_by_story[id_]) - len(versions)
         omitted_count = uncompared_count + max(0, len(different) - VERSIONS_MAX)
         earlier[id_] = tuple(different[:VERSIONS_MAX]), omitted_count
     return earlier
 
 
 def _filter_different(
-    falling: Sequence[tuple[str, str]],
+    newest_first: Sequence[tuple[str, str]],
     titles: Mapping[str, tuple[str | None, datetime]],
     hashes: Mapping[str, str],
 ) -> Iterator[EarlierText]:
     """Yield the versions after the first whose text or title occurs in none before them."""
     texts: set[str] = set()
     headlines: set[str] = set()
-    for number, (captured, sha1hex) in enumerate(falling):
+    for number, (captured, sha1hex) in enumerate(newest_first):
         if sha1hex not in titles:
             # It has moved to another story since the versions were listed.
             continue

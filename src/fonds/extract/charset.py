@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from charset_normalizer import from_bytes
 from webencodings.labels import LABELS as WEB_LABELS
 
-from fonds.extract.mojibake import CANDIDATES, LANGUAGES, SURE, guess_languages, score_reading
+from fonds.extract.mojibake import (
+    CANDIDATES,
+    LANGUAGES,
+    TEXT_SCORE_MIN,
+    guess_languages,
+    score_reading,
+)
 
 # Charset labels of the web: WHATWG Encoding, section 4.2, from webencodings.
 #
@@ -49,7 +55,7 @@ _PYTHON_CODECS = {
 CODECS = _SINGLE_BYTE | _PYTHON_CODECS
 """Python codec of each charset; for two similar charsets, the codec of the larger one."""
 
-_READ_AS = {
+_LABEL_OVERRIDES = {
     "iso-8859-8-i": "iso-8859-8",
     "csiso88598i": "iso-8859-8",
     "logical": "iso-8859-8",
@@ -84,7 +90,7 @@ _EXTRA_LABELS = {
 
 LABELS = {
     label: charset
-    for label, charset in (WEB_LABELS | _READ_AS | _EXTRA_LABELS).items()
+    for label, charset in (WEB_LABELS | _LABEL_OVERRIDES | _EXTRA_LABELS).items()
     if charset in CODECS
 }
 """Charset of each label, both in lower case."""
@@ -99,7 +105,7 @@ PRESCAN_BYTES = 16384
 FOREIGN_MIN = 12
 """Minimum non-ASCII characters for identifying a language. With fewer, a declaration is trusted."""
 
-BELIEVED = 0.35
+DECLARED_SCORE_MIN = 0.35
 """Minimum score for trusting a declared charset. Only a sure reading replaces one below it."""
 
 SAMPLE_BYTES = 4096
@@ -108,7 +114,11 @@ _GUESS_BYTES = 16384
 # too.
 _DAMAGE = ("\ufffd", *(chr(code) for code in range(0x80, 0xA0) if code != 0x85))
 
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+_BYTE_ORDER_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe", "utf-16le"),
+    (b"\xfe\xff", "utf-16be"),
+)
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
 _META = re.compile(rb"<meta[\s/]([^<>]{0,2000})>?", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
@@ -161,7 +171,7 @@ def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage
     text in no language while another charset does. `host` is the server's name ('' if unknown); its
     top-level domain has a small weight.
     """
-    for mark, charset in _MARKS:
+    for mark, charset in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return DecodedPage(
                 _clean(_decode(body[len(mark) :], charset)), charset, "byte order mark"
@@ -190,8 +200,8 @@ def find_declared_charset(body: bytes) -> str | None:
             return _replace_utf16(charset)
     for meta in _META.finditer(_COMMENT.sub(b"", head)):
         attributes = {
-            name.lower(): value or other or bare
-            for name, value, other, bare in _ATTRIBUTE.findall(meta[1])
+            name.lower(): double_quoted or single_quoted or unquoted
+            for name, double_quoted, single_quoted, unquoted in _ATTRIBUTE.findall(meta[1])
         }
         label = attributes.get(b"charset")
         if label is None and b"content" in attributes and b"http-equiv" in attributes:
@@ -298,7 +308,10 @@ def _decode_by_language(
     verdict = score_reading(_decode(sample, baseline.charset), baseline.charset, hints)
     evidence = f"as {baseline.charset} {verdict.language or 'no language'} {verdict.score:.2f}"
     foreign_min = FOREIGN_MIN if declared else FOREIGN_MIN // 2
-    if verdict.score >= (BELIEVED if declared else SURE) or baseline.foreign < foreign_min:
+    if (
+        verdict.score >= (DECLARED_SCORE_MIN if declared else TEXT_SCORE_MIN)
+        or baseline.foreign < foreign_min
+    ):
         return baseline, evidence
     candidates = [
         (score_reading(_decode(sample, charset), charset, hints), charset)
@@ -307,7 +320,7 @@ def _decode_by_language(
     ]
     best, charset = max(candidates, key=lambda candidate: candidate[0].score)
     reading = _read(body, charset)
-    if best.score >= SURE and best.score > verdict.score and reading.is_plausible:
+    if best.score >= TEXT_SCORE_MIN and best.score > verdict.score and reading.is_plausible:
         return reading, f"{evidence}, as {charset} {best.language} {best.score:.2f}"
     if declared is None and (guess := _guess_charset(sample, body)):
         return guess, f"{evidence}, guessed"

@@ -236,10 +236,10 @@ def sniff(head: bytes, declared: str | None) -> SniffedType:
     """
     head = head[:HEAD_BYTES]
     magic_mime, magic = _detect_by_bytes(head)
-    return SniffedType(_weigh(head, magic_mime, normalize_mime(declared)), magic, magic_mime)
+    return SniffedType(_choose_mime(head, magic_mime, normalize_mime(declared)), magic, magic_mime)
 
 
-def _weigh(head: bytes, magic_mime: str, declared: str | None) -> str:
+def _choose_mime(head: bytes, magic_mime: str, declared: str | None) -> str:
     if declared is None or declared in (OCTETS, magic_mime):
         return magic_mime
     if declared == "application/pdf":

@@ -80,15 +80,17 @@ _SIGNS = (
     "’‘“”„«»‐-―…·ʼ״׳•†‡™¿¡€£©®°§\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0e31-\u0e4e\u3000-\u303f"
     "\uff00-\uff65"
 )
-_ODD = re.compile(rf"(?<=[^\W\d_])[^\w\s\x00-\x7f{_SIGNS}]|[^\w\s\x00-\x7f{_SIGNS}](?=[^\W\d_])")
+_MISPLACED_SIGN = re.compile(
+    rf"(?<=[^\W\d_])[^\w\s\x00-\x7f{_SIGNS}]|[^\w\s\x00-\x7f{_SIGNS}](?=[^\W\d_])"
+)
 _NOT_THAI = re.compile(
     "(?<![\u0e01-\u0e2e\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])"
 )
-_LOST = re.compile("[\ufffd\x80-\x84\x86-\x9f]")
+_LOST_CHARS = re.compile("[\ufffd\x80-\x84\x86-\x9f]")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 SAMPLE_CHARS = 4000
-SURE = 0.7
+TEXT_SCORE_MIN = 0.7
 """Minimum score of a reading that counts as text."""
 
 
@@ -119,7 +121,7 @@ def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibilit
     code, confidence = guess
     if code not in languages:
         return Plausibility(0.0, code)
-    weights = ((_LOST, 4), (_NOT_THAI, 3), (_MIXED_CASE, 2), (_ODD, 1))
+    weights = ((_LOST_CHARS, 4), (_NOT_THAI, 3), (_MIXED_CASE, 2), (_MISPLACED_SIGN, 1))
     damage = sum(weight * len(fault.findall(text)) for fault, weight in weights) / foreign
     score = confidence * max(0.0, 1 - 3 * damage) * _score_script(text, charset)
     return Plausibility(min(1.0, score + (0.1 if code in hints and score > 0 else 0)), code)

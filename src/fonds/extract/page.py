@@ -12,7 +12,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from itertools import islice
 
-from fonds.extract.article.dates import STATED, DateFinding
+from fonds.extract.article.dates import STATED_SOURCES, DateFinding
 from fonds.extract.article.extraction import Article, extract_article
 from fonds.extract.article.head import find_canonical_url, normalize_title, resolve_url
 from fonds.extract.charset import decode
@@ -261,7 +261,7 @@ def _is_front(article: Article, addresses: ContentMetadata) -> bool:
 
 def _find_kind(article: Article, is_front: bool) -> PageKind:
     published = article.dates.published
-    is_dated = published is not None and published.source in STATED
+    is_dated = published is not None and published.source in STATED_SOURCES
     types = article.linked.types
     return classify_page(article.title, article.text, types, is_front=is_front, is_dated=is_dated)
 

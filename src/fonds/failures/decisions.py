@@ -80,7 +80,7 @@ class DecisionPlan:
         """What must be done first so that a retry can succeed; "" if nothing is known."""
         if self.reads_input:
             return ""
-        return Reason(self.sample.reason).again if self.sample and self.sample.reason else ""
+        return Reason(self.sample.reason).retry_hint if self.sample and self.sample.reason else ""
 
     @property
     def reads_input(self) -> bool:
@@ -178,8 +178,8 @@ def _build_accepted_row(
     message: Message, reader: Subscription, note: str, now: datetime
 ) -> DispositionRow:
     note_text = f": {note[:NOTE_MAX_CHARS]}" if note else ""
-    before = f"{message.headers.get('reason', '')}: {message.headers.get('detail', '')}"
-    detail = f"accepted as final{note_text}; before: {before}"
+    previous = f"{message.headers.get('reason', '')}: {message.headers.get('detail', '')}"
+    detail = f"accepted as final{note_text}; before: {previous}"
     return build_decided_row(message, reader, Verdict.DROPPED, str(Reason.ACCEPTED), detail, now)
 
 
@@ -194,16 +194,16 @@ def _iter_chosen(
         pipeline, step = parse_subscription_name(reader)
         if query.pipeline in (None, pipeline) and query.step in (None, step):
 
-            def wanted(
-                messages: Sequence[Message], at: tuple[str, str] = (pipeline, step)
+            def select(
+                messages: Sequence[Message], step_key: tuple[str, str] = (pipeline, step)
             ) -> set[str]:
-                ids = _select_messages(stores, query, at, messages)
+                ids = _select_messages(stores, query, step_key, messages)
                 inputs = {
                     message.id for message in messages if leaves_inputs and is_unread(message.entry)
                 }
                 return ids - inputs
 
-            for deliveries in take_messages(stores.queue, reader, wanted):
+            for deliveries in take_messages(stores.queue, reader, select):
                 yield reader, deliveries
 
 
@@ -272,7 +272,7 @@ def build_failure_query(row: DecisionRow) -> FailureQuery:
 
 
 NOTES_MAX = 1_000
-OWNER_MAX_CHARS, WORDS_MAX_CHARS = 100, 500
+OWNER_MAX_CHARS, NOTE_TEXT_MAX_CHARS = 100, 500
 
 
 def set_note(
@@ -293,9 +293,9 @@ def set_note(
     note.
     """
     note, owner = " ".join(note.split()), " ".join(owner.split())
-    if len(note) > WORDS_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:
+    if len(note) > NOTE_TEXT_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:
         raise ValueError(
-            f"a note can have at most {WORDS_MAX_CHARS} characters, and an owner {OWNER_MAX_CHARS}"
+            f"a note can have at most {NOTE_TEXT_MAX_CHARS} characters, and an owner {OWNER_MAX_CHARS}"
         )
     before = records.get(FailureNoteRow, [(pipeline, group)])
     if not note and not owner:

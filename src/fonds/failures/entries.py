@@ -21,7 +21,7 @@ from fonds.failures.groups import (
     iter_group_details,
     list_group_tallies,
 )
-from fonds.failures.retries import RetryGroup, retry_groups
+from fonds.failures.retries import RetryGroup, list_retry_groups
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.tallies import COUNTED_AS
@@ -133,7 +133,7 @@ def _list_retries(records: Records, query: FailureQuery) -> Sequence[RetryGroup]
     """Return the waiting retries. A failure group has none: it consists of quarantined entries."""
     if query.group is not None:
         return ()
-    return retry_groups(records, pipeline=query.pipeline, step=query.step, reason=query.reason)
+    return list_retry_groups(records, pipeline=query.pipeline, step=query.step, reason=query.reason)
 
 
 def _count_tallied(records: Records, query: FailureQuery) -> dict[str, int]:

@@ -9,13 +9,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fonds.failures.accounting.tallies import tally_conditions
+from fonds.failures.accounting.tallies import build_tally_conditions
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow, FailureNoteRow, TallyRow
 from fonds.model.tallies import FAILURES_BY_DAY, find_host, normalize_cause
 from fonds.ports import Records
 
-LARGEST = ("-count",)
+LARGEST_FIRST = ("-count",)
 """Order of groups: largest first; the key breaks ties."""
 
 
@@ -55,14 +55,18 @@ def list_group_tallies(
     whose columns are `after`. Groups without remaining failures are left out.
     """
     rows = records.find(
-        TallyRow, tally_conditions(where), order=LARGEST, after=after, count_max=count_max
+        TallyRow,
+        build_tally_conditions(where),
+        order=LARGEST_FIRST,
+        after=after,
+        count_max=count_max,
     )
     return [row for row in rows if row.count > 0]
 
 
 def count_groups(records: Records, where: Mapping[str, object]) -> int:
     """Return the number of groups that match `where`."""
-    counts = records.count(TallyRow, ("count",), tally_conditions(where))
+    counts = records.count(TallyRow, ("count",), build_tally_conditions(where))
     return sum(rows for (count,), rows in counts.items() if count > 0)
 
 
@@ -71,9 +75,9 @@ def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[F
 
     Reads two entries per group.
     """
-    wheres = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
-    oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
-    newest = records.first_of_each(EntryRow, wheres, ("-settled_at",))
+    filters = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
+    oldest = records.first_of_each(EntryRow, filters, ("settled_at",))
+    newest = records.first_of_each(EntryRow, filters, ("-settled_at",))
     groups = [row.first for row in rows]
     # Filters on one column only: with a pair for each of fifty groups, building the statement takes
     # longer than running it.

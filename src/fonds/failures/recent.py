@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from fonds.failures.accounting.tallies import list_outcomes
 from fonds.failures.entries import FailureQuery
-from fonds.failures.groups import LARGEST, FailureGroup, iter_group_details
+from fonds.failures.groups import LARGEST_FIRST, FailureGroup, iter_group_details
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow, TallyRow
 from fonds.model.tallies import COUNTED_AS, FAILURES_BY_DAY, format_day
@@ -54,14 +54,22 @@ def find_new_groups(
     today, yesterday = _recent_days(now)
     search = _GroupSearch(records, query, yesterday)
     is_all = [search.search_day(day) for day in (today, yesterday)]
-    search.new.sort(key=lambda one: (-one.began.toordinal(), -one.row.count, one.row.first))
-    shown = [one.row for one in search.new[:NEW_GROUPS_MAX]]
+    search.new.sort(
+        key=lambda new_group: (
+            -new_group.began.toordinal(),
+            -new_group.row.count,
+            new_group.row.first,
+        )
+    )
+    shown_rows = [new_group.row for new_group in search.new[:NEW_GROUPS_MAX]]
     groups = {
         (known_group.pipeline, known_group.group): known_group for known_group in known_groups
     }
-    for one in iter_group_details(records, [row for row in shown if _group_key(row) not in groups]):
-        groups[one.pipeline, one.group] = one
-    return NewGroups([groups[_group_key(row)] for row in shown], len(search.new), all(is_all))
+    for new_group in iter_group_details(
+        records, [row for row in shown_rows if _group_key(row) not in groups]
+    ):
+        groups[new_group.pipeline, new_group.group] = new_group
+    return NewGroups([groups[_group_key(row)] for row in shown_rows], len(search.new), all(is_all))
 
 
 def _recent_days(now: datetime) -> tuple[date, date]:
@@ -98,7 +106,7 @@ class _GroupSearch:
         where, after = _build_day_filter(day, self.query), None
         for size in GROUPS_EXAMINED:
             rows = list(
-                self.records.find(TallyRow, where, order=LARGEST, after=after, count_max=size)
+                self.records.find(TallyRow, where, order=LARGEST_FIRST, after=after, count_max=size)
             )
             self._add_new_groups(
                 day, [row for row in rows if row.count > 0 and _group_key(row) not in self.keys]

@@ -14,7 +14,7 @@ from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
 
-TYPED = frozenset({Reason.UNSUPPORTED_TYPE, Reason.IS_FEED, Reason.HTTP_STATUS})
+TYPED_REASONS = frozenset({Reason.UNSUPPORTED_TYPE, Reason.IS_FEED, Reason.HTTP_STATUS})
 """Reasons whose detail is a type or a status instead of a sentence about one record."""
 
 
@@ -68,10 +68,14 @@ def count_refused(
     """Count the refused records by reason and type."""
     counts: Counter[tuple[Reason, str]] = Counter()
     where = build_refused_filter(pipeline, step, reason)
-    for (why, detail), count in records.count(EntryRow, ("reason", "detail"), where).items():
-        refusal = Reason(why)
-        counts[refusal, (detail or "") if refusal in TYPED else ""] += count
-    groups = [RefusedGroup(why, kind, count) for (why, kind), count in counts.items()]
+    for (reason_name, detail), count in records.count(
+        EntryRow, ("reason", "detail"), where
+    ).items():
+        refusal = Reason(reason_name)
+        counts[refusal, (detail or "") if refusal in TYPED_REASONS else ""] += count
+    groups = [
+        RefusedGroup(reason_name, kind, count) for (reason_name, kind), count in counts.items()
+    ]
     groups.sort(key=lambda group: (-group.count, group.reason, group.type))
     if step is not None:
         return RefusedRecords(groups, {})
@@ -79,7 +83,11 @@ def count_refused(
     for group in groups:
         with_row[group.reason] += group.count
     all_refused = Counter(count_entries(records, None, pipeline).filter_reasons(Weight.REFUSED))
-    counted = {why: n for why, n in (all_refused - with_row).items() if reason in (None, why)}
+    counted = {
+        reason_name: count
+        for reason_name, count in (all_refused - with_row).items()
+        if reason in (None, reason_name)
+    }
     return RefusedRecords(groups, counted)
 
 

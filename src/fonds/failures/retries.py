@@ -13,7 +13,7 @@ from fonds.model.rows.row import TimeRange
 from fonds.ports import Records
 
 KEYS_A_QUERY = 500
-EVER = TimeRange(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+ALL_TIME = TimeRange(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RetryGroup:
     first: Retry
 
 
-def retry_groups(
+def list_retry_groups(
     records: Records,
     *,
     pipeline: str | None = None,
@@ -69,7 +69,9 @@ def retry_groups(
             RetryGroup(its_pipeline, its_step, its_reason or "", count, first)
             for first in _build_retries(records, list(rows))
         ]
-    return sorted(groups, key=lambda one: (-one.count, one.pipeline, one.step, one.reason))
+    return sorted(
+        groups, key=lambda group: (-group.count, group.pipeline, group.step, group.reason)
+    )
 
 
 def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[Retry]:
@@ -91,8 +93,8 @@ def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> l
         rows += records.find(
             DispositionRow, where | _build_retry_filter([Verdict.RETRIED, Verdict.DEFERRED])
         )
-    place = {url: nth for nth, url in enumerate(urls)}
-    return sorted(_build_retries(records, rows), key=lambda one: place.get(one.url, len(place)))
+    order = {url: index for index, url in enumerate(urls)}
+    return sorted(_build_retries(records, rows), key=lambda retry: order.get(retry.url, len(order)))
 
 
 def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> list[EntryRow]:
@@ -107,7 +109,7 @@ def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> 
 
 def _build_retry_filter(verdicts: Sequence[Verdict]) -> dict[str, object]:
     """Return the filter for messages that have a time for their next attempt."""
-    return {"is_open": True, "verdict": list(map(str, verdicts)), "next_attempt_at": EVER}
+    return {"is_open": True, "verdict": list(map(str, verdicts)), "next_attempt_at": ALL_TIME}
 
 
 def _build_retries(records: Records, rows: Sequence[DispositionRow]) -> list[Retry]:

@@ -28,7 +28,7 @@ def hash_url(url: str) -> str:
     return sha1(url.encode("utf-8", "replace")).hexdigest()[:MARK_CHARS]  # noqa: S324 (a key, not security)
 
 
-def is_its_poll(row: SourceRow) -> bool:
+def is_backfill_poll(row: SourceRow) -> bool:
     """Return whether the latest poll of a source belongs to its backfill."""
     backfill = row.backfill
     return backfill is not None and backfill.poll > 0 and backfill.poll == row.polls
@@ -36,10 +36,10 @@ def is_its_poll(row: SourceRow) -> bool:
 
 def is_running(row: SourceRow) -> bool:
     """Return whether a poll of its backfill is running or was interrupted."""
-    return row.polling and is_its_poll(row)
+    return row.polling and is_backfill_poll(row)
 
 
-def has_turn(row: SourceRow, now: datetime) -> bool:
+def is_backfill_due(row: SourceRow, now: datetime) -> bool:
     """Return whether the next poll of a source belongs to its backfill.
 
     The source must be due and have no interrupted poll. If both kinds of poll are due, the one that

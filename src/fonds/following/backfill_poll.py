@@ -100,7 +100,7 @@ POLL_S = 300.0
 ENTRIES_A_POLL = 10_000
 URL_MAX_CHARS = 300
 _GONE_STATUSES = frozenset({404, 410})
-_BACK = "leads back to a page already read"
+_LOOP_REASON = "leads back to a page already read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def read_older_pages(
             listing = _fetch_page(reading, url)
             if listing is None:
                 reading.current_url = ""
-                reading.end(f"{_shorten_url(url)} {_BACK}")
+                reading.end(f"{_shorten_url(url)} {_LOOP_REASON}")
                 break
             if listing.kind == INDEX:
                 _read_sitemaps(reading, listing)
@@ -282,7 +282,7 @@ def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_
     elif not listing.older:
         reading.end(f"{short_url} has no link to an older page")
     elif hash_url(listing.older) in reading.visited_marks:
-        reading.end(f"{short_url} {_BACK}")
+        reading.end(f"{short_url} {_LOOP_REASON}")
     else:
         reading.current_url = listing.older
         if reading.is_last():

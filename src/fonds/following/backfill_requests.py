@@ -16,7 +16,7 @@ from fonds.model.rows import SourceRow
 from fonds.model.source import Backfill, BackfillState
 from fonds.ports import Records
 
-BY_A_PERSON = "a person stopped it"
+STOPPED_BY_PERSON = "a person stopped it"
 _RELOADS_MAX = 10
 
 
@@ -97,7 +97,7 @@ def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
         if backfill is None or not backfill.is_active:
             return False
         values = build_edited_columns(
-            row, end_backfill(backfill, BackfillState.STOPPED, BY_A_PERSON, now)
+            row, end_backfill(backfill, BackfillState.STOPPED, STOPPED_BY_PERSON, now)
         )
         if not row.polling:
             values["next_poll"] = backfill.poll_at or row.next_poll

@@ -72,21 +72,26 @@ def count_link_endings(
                 _add(endings[row.first], LinkEnding(row.second, reason, step, row.count))
     for source_endings in endings.values():
         source_endings.sort(
-            key=lambda one: (-one.count, one.outcome, one.reason or "", one.step or "")
+            key=lambda ending: (
+                -ending.count,
+                ending.outcome,
+                ending.reason or "",
+                ending.step or "",
+            )
         )
     return endings
 
 
 def _add(endings: list[LinkEnding], ending: LinkEnding) -> None:
     """Add an ending; equal endings of several pipelines are added up."""
-    for index, other in enumerate(endings):
-        if (other.outcome, other.reason, other.step) == (
+    for index, existing in enumerate(endings):
+        if (existing.outcome, existing.reason, existing.step) == (
             ending.outcome,
             ending.reason,
             ending.step,
         ):
             endings[index] = LinkEnding(
-                other.outcome, other.reason, other.step, other.count + ending.count
+                existing.outcome, existing.reason, existing.step, existing.count + ending.count
             )
             return
     endings.append(ending)
@@ -113,7 +118,7 @@ def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence
 
 def get_refused_counts(row: SourceRow) -> Mapping[str, int]:
     """Return the number of links of a source that were refused before they entered, by reason."""
-    return {why: count for why, count in (row.refused_tally or {}).items() if count}
+    return {reason: count for reason, count in (row.refused_tally or {}).items() if count}
 
 
 def list_steps_after(endings: Sequence[LinkEnding], stages: Sequence[str]) -> list[str]:

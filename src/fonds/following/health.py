@@ -22,9 +22,9 @@ DEAD_AFTER = timedelta(days=14)
 QUIET_AFTER = timedelta(days=90)
 UNTIL_RECOVERED = datetime(9999, 1, 1, tzinfo=UTC)
 """Value of `muted_until` for a source that is muted until it recovers."""
-_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), UNTIL_RECOVERED
+_TIME_MIN, _TIME_MAX = datetime(1970, 1, 1, tzinfo=UTC), UNTIL_RECOVERED
 _TICK = timedelta(microseconds=1)
-WORD_MAX_CHARS = 300
+TEXT_MAX_CHARS = 300
 """Maximum length of a title, folder, collection or note."""
 
 
@@ -42,15 +42,15 @@ class SourceHealth(StrEnum):
     MUTED = "muted"  # dead, failing or silent, and a person muted it
 
 
-NEEDS_SOMEONE = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
+NEEDS_ATTENTION = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
 
 
-def health(row: SourceRow, now: datetime) -> SourceHealth:
+def compute_health(row: SourceRow, now: datetime) -> SourceHealth:
     """Return the health of a source at an aware time."""
-    return health_from_columns(row.state, row.standing, row.muted_until, now)
+    return compute_health_from_columns(row.state, row.standing, row.muted_until, now)
 
 
-def health_from_columns(
+def compute_health_from_columns(
     state: str, poll_state: str, muted_until: datetime | None, now: datetime
 ) -> SourceHealth:
     """Return the health from the columns that decide it.
@@ -61,10 +61,10 @@ def health_from_columns(
         return SourceHealth(state)
     poll_health = SourceHealth(poll_state)
     is_muted_now = muted_until is not None and muted_until > now
-    return SourceHealth.MUTED if poll_health in NEEDS_SOMEONE and is_muted_now else poll_health
+    return SourceHealth.MUTED if poll_health in NEEDS_ATTENTION and is_muted_now else poll_health
 
 
-def health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
+def compute_health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
     """Return the health after the last poll, ignoring pauses and mutes.
 
     `now` is when that poll ended.
@@ -92,41 +92,43 @@ def is_muted(row: SourceRow, now: datetime) -> bool:
 
 def build_muted_filter(now: datetime) -> dict[str, object]:
     """Return the query condition for muted sources, whatever their health."""
-    return {"state": "active", "muted_until": TimeRange(now + _TICK, _LAST)}
+    return {"state": "active", "muted_until": TimeRange(now + _TICK, _TIME_MAX)}
 
 
 def build_unmuted_filter(now: datetime) -> dict[str, object]:
     """Return the query condition for active sources that are not muted."""
-    return {"state": "active", "muted_until": [None, TimeRange(_FIRST, now)]}
+    return {"state": "active", "muted_until": [None, TimeRange(_TIME_MIN, now)]}
 
 
-def health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
-    """Return the query condition for sources with this health; it agrees with `health`."""
+def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
+    """Return the query condition for sources with this health; it agrees with `compute_health`."""
     if health in (SourceHealth.PAUSED, SourceHealth.GONE):
         return {"state": str(health)}
     if health is SourceHealth.MUTED:
-        return {**build_muted_filter(now), "standing": [str(value) for value in NEEDS_SOMEONE]}
-    if health in NEEDS_SOMEONE:
+        return {**build_muted_filter(now), "standing": [str(value) for value in NEEDS_ATTENTION]}
+    if health in NEEDS_ATTENTION:
         return {**build_unmuted_filter(now), "standing": str(health)}
     return {"state": "active", "standing": str(health)}
 
 
-def health_since_filter(health: SourceHealth, since: datetime, now: datetime) -> dict[str, object]:
+def build_health_since_filter(
+    health: SourceHealth, since: datetime, now: datetime
+) -> dict[str, object]:
     """Return the query condition for sources with this health since a time or later.
 
     Raises ValueError for a health whose start is not recorded.
     """
-    if health not in NEEDS_SOMEONE:
-        names = ", ".join(NEEDS_SOMEONE)
+    if health not in NEEDS_ATTENTION:
+        names = ", ".join(NEEDS_ATTENTION)
         raise ValueError(f"no start date is known for {health} sources; use one of {names}")
     column = "silent_since" if health is SourceHealth.SILENT else "failing_since"
-    return {**health_filter(health, now), column: TimeRange(since, _LAST)}
+    return {**build_health_filter(health, now), column: TimeRange(since, _TIME_MAX)}
 
 
 # Muting a source hides its problems until a time or until it recovers.
 
 
-UNMUTED: Mapping[str, object] = {"muted_at": None, "muted_until": None, "mute_note": ""}
+UNMUTED_COLUMNS: Mapping[str, object] = {"muted_at": None, "muted_until": None, "mute_note": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +161,18 @@ def mute(
         raise ConfigurationError(
             f"{row.url} is {row.state}, so it is not polled and needs no muting"
         )
-    if until is None and row.standing not in NEEDS_SOMEONE:
+    if until is None and row.standing not in NEEDS_ATTENTION:
         raise ConfigurationError(
             f"{row.url} is {row.standing} and has no problem. Give an end time"
         )
     if until is not None and not now < until < UNTIL_RECOVERED:
         raise ConfigurationError(f"{until:%Y-%m-%d %H:%M} is not in the future")
-    if len(note) > WORD_MAX_CHARS:
-        raise ConfigurationError(f"a note can have at most {WORD_MAX_CHARS} characters")
+    if len(note) > TEXT_MAX_CHARS:
+        raise ConfigurationError(f"a note can have at most {TEXT_MAX_CHARS} characters")
     values = {"muted_at": now, "muted_until": until or UNTIL_RECOVERED, "mute_note": note}
     records.change(SourceRow, [row.source_id], values, {"state": "active"})
 
 
 def unmute(records: Records, row: SourceRow) -> None:
     """Unmute a source; a source that is not muted stays unchanged."""
-    records.change(SourceRow, [row.source_id], UNMUTED)
+    records.change(SourceRow, [row.source_id], UNMUTED_COLUMNS)

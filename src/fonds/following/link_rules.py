@@ -20,13 +20,13 @@ from fonds.urls.normalization import find_canonical_domain
 from fonds.urls.parts import split_address
 from fonds.urls.request_url import URL_MAX_CHARS, parse_request_url
 
-NOWHERE = RssEntry()
+EMPTY_ENTRY = RssEntry()
 
 
 def build_link(
     url: str,
     input_id: str,
-    rss_entry: RssEntry = NOWHERE,
+    rss_entry: RssEntry = EMPTY_ENTRY,
     *,
     collection: str = "default",
     found_at: datetime | None = None,
@@ -82,7 +82,7 @@ NON_NEWS = frozenset(_NAMES.split())
 
 
 _SCHEMES = ("http", "https")
-_LOCAL = ("localhost", "local", "internal", "localdomain")
+_LOCAL_DOMAINS = ("localhost", "local", "internal", "localdomain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def is_local(host: str) -> bool:
 
     Names are not resolved. The fetcher checks the address that a name resolves to.
     """
-    if host.rpartition(".")[2] in _LOCAL:
+    if host.rpartition(".")[2] in _LOCAL_DOMAINS:
         return True
     try:
         address = _parse_address(host)

@@ -57,7 +57,7 @@ def compute_input_id(row: SourceRow) -> str:
     return f"{row.source_id}.{row.polls:06d}"
 
 
-def poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: datetime) -> InputRow:
+def build_poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: datetime) -> InputRow:
     """Build the input row of a poll. `notes` is what the poll saw."""
     return build_unread_input(
         compute_input_id(row), row.url, POLL, encode_poll_notes(notes), now, error

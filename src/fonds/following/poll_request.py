@@ -93,7 +93,7 @@ class PolledListing:
     `has_more` means that a part is left for the next poll.
     """
 
-    answer: PollResponse
+    response: PollResponse
     listing: Listing | None = None
     digest: str | None = None
     mark: int | None = None

@@ -11,7 +11,12 @@ import msgspec
 from fonds.following.backfill import add_poll as with_backfill_poll
 from fonds.following.backfill_poll import BackfillPollResult
 from fonds.following.daily_counts import add_poll
-from fonds.following.health import NEEDS_SOMEONE, UNMUTED, UNTIL_RECOVERED, health_after_poll
+from fonds.following.health import (
+    NEEDS_ATTENTION,
+    UNMUTED_COLUMNS,
+    UNTIL_RECOVERED,
+    compute_health_after_poll,
+)
 from fonds.following.listings.dates import read_moment
 from fonds.following.listings.listing import Listing, describe_form
 from fonds.following.poll_interval import estimate_first_rate, update_rate
@@ -24,7 +29,7 @@ from fonds.model.source import ListingHints
 
 def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollNotes:
     """Build the notes of a poll about the response and the listing it read."""
-    notes = PollNotes(status=listing.answer.status, bytes=len(listing.answer.body))
+    notes = PollNotes(status=listing.response.status, bytes=len(listing.response.body))
     if listing.listing is None:
         return notes
     return msgspec.structs.replace(
@@ -38,17 +43,19 @@ def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollN
     )
 
 
-def build_backfill_notes(older: BackfillPollResult, sifted_links: SiftedLinks) -> PollNotes:
+def build_backfill_notes(
+    backfill_result: BackfillPollResult, sifted_links: SiftedLinks
+) -> PollNotes:
     """Build the notes of a backfill poll; they hold its result, which is parsed again later."""
     return PollNotes(
-        status=older.status,
-        bytes=older.bytes,
-        kind=older.kind,
-        listed=older.listed,
+        status=backfill_result.status,
+        bytes=backfill_result.bytes,
+        kind=backfill_result.kind,
+        listed=backfill_result.listed,
         known=sifted_links.known_count,
-        refused=len(older.entries) - len(sifted_links.links) - sifted_links.known_count,
-        backfill=older.backfill_poll,
-        problem=older.problem,
+        refused=len(backfill_result.entries) - len(sifted_links.links) - sifted_links.known_count,
+        backfill=backfill_result.backfill_poll,
+        problem=backfill_result.problem,
     )
 
 
@@ -98,7 +105,7 @@ def build_success_columns(
     row: SourceRow, listing: PolledListing, sifted_links: SiftedLinks, new: int, now: datetime
 ) -> dict[str, object]:
     """Return the columns of a source after a successful poll."""
-    response = listing.answer
+    response = listing.response
     values: dict[str, object] = {
         "last_polled": now,
         "last_well": now,
@@ -152,6 +159,6 @@ def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: dateti
 
 def build_health_columns(after: SourceRow, now: datetime) -> dict[str, object]:
     """Return the health after a poll, and end a mute that lasts until the source recovers."""
-    new_health = health_after_poll(after, now)
-    is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_SOMEONE
-    return {"standing": str(new_health), **(UNMUTED if is_over else {})}
+    new_health = compute_health_after_poll(after, now)
+    is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION
+    return {"standing": str(new_health), **(UNMUTED_COLUMNS if is_over else {})}

@@ -17,8 +17,8 @@ from fonds.following.backfill import (
     build_due_columns,
     build_postponed_columns,
     build_started_column,
-    has_turn,
-    is_its_poll,
+    is_backfill_due,
+    is_backfill_poll,
 )
 from fonds.following.backfill_poll import read_older_pages
 from fonds.following.link_rules import LinkRules
@@ -32,8 +32,8 @@ from fonds.following.poll_interval import (
 from fonds.following.poll_links import (
     PollSource,
     SiftedLinks,
+    build_poll_row,
     compute_input_id,
-    poll_row,
     sift,
 )
 from fonds.following.poll_notes import PollNotes
@@ -63,7 +63,7 @@ LEASE_S = 900.0
 """A poll renews its lease once, before it enters links."""
 CHANGES_MAX = 10
 """Maximum attempts to merge a poll's result with concurrent changes by people."""
-_GONE_STATUS, _UNCHANGED = 410, 304
+_GONE_STATUS, _NOT_MODIFIED = 410, 304
 
 RunIntake = Callable[[Source], None]
 """Function that enters a source's links into the pipeline. It may stop early at shutdown."""
@@ -141,7 +141,7 @@ class Poller:
             raise
 
     def _poll_leased(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
-        if is_its_poll(leased.row):
+        if is_backfill_poll(leased.row):
             return self._poll_backfill(row, leased)
         try:
             polled_listing = request_listing(leased.row, self.get, self.read, self.clock)
@@ -150,14 +150,17 @@ class Poller:
             return None
         except (TransientError, PermanentError) as error:
             return self._finish_failure(leased, PollResponse(0), str(error))
-        status = polled_listing.answer.status
+        status = polled_listing.response.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                leased, polled_listing.answer, "the source is permanently gone (410)", state="gone"
+                leased,
+                polled_listing.response,
+                "the source is permanently gone (410)",
+                state="gone",
             )
-        if polled_listing.listing is None and status not in (200, _UNCHANGED):
+        if polled_listing.listing is None and status not in (200, _NOT_MODIFIED):
             return self._finish_failure(
-                leased, polled_listing.answer, f"the server responded with {status}"
+                leased, polled_listing.response, f"the server responded with {status}"
             )
         return self._finish_success(leased, polled_listing)
 
@@ -171,7 +174,7 @@ class Poller:
         previous = replace(row, **count_columns, polling=row.polling and finished_poll is None)
         number = row.polls if previous.polling else row.polls + 1
         # An interrupted poll starts again as the same kind of poll.
-        is_older = is_its_poll(row) if previous.polling else has_turn(previous, now)
+        is_older = is_backfill_poll(row) if previous.polling else is_backfill_due(previous, now)
         values: dict[str, Any] = {
             **count_columns,
             **(build_started_column(previous, number) if is_older else {}),
@@ -202,7 +205,7 @@ class Poller:
             "refused_tally": row.refused_tally,
             "days": row.days,
             "polling": row.polling,
-            **build_postponed_columns(row, is_its_poll(leased.row), due_at),
+            **build_postponed_columns(row, is_backfill_poll(leased.row), due_at),
         }
         where = {"backfill_changes": row.backfill_changes}
         if not self.leases.release(leased.lease, values, where):
@@ -216,20 +219,20 @@ class Poller:
             self.leases.release(leased.lease)
             return None
         try:
-            older = read_older_pages(
+            backfill_result = read_older_pages(
                 leased.row, backfill, self.get, self.read, self.clock, self.bounds
             )
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
         # Built directly, because the limit for one listing has already been applied to each page.
-        listing = Listing(older.kind, older.entries)
+        listing = Listing(backfill_result.kind, backfill_result.entries)
         sifted = sift(leased.row, listing, self.rules, self.records, self.clock())
-        notes = build_backfill_notes(older, sifted)
+        notes = build_backfill_notes(backfill_result, sifted)
         failure = (
             None
-            if older.backfill_poll.pages
-            else older.backfill_poll.trouble or older.backfill_poll.why or None
+            if backfill_result.backfill_poll.pages
+            else backfill_result.backfill_poll.trouble or backfill_result.backfill_poll.why or None
         )
         entered = self._enter(leased, notes, sifted, failure)
         if entered is None:
@@ -247,7 +250,7 @@ class Poller:
         if entered is None:
             return None
         values = build_success_columns(row, listing, sifted, entered.entries, now)
-        requested_wait_s = listing.answer.get_requested_wait_s(now)
+        requested_wait_s = listing.response.get_requested_wait_s(now)
         recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
         changed = self._write_with_health(
             leased,
@@ -260,9 +263,9 @@ class Poller:
         return PollResult(changed, notes, entered.entries)
 
     def _finish_failure(
-        self, leased: LeasedSource, answer: PollResponse, error: str, state: str = ""
+        self, leased: LeasedSource, response: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, row, notes = self.clock(), leased.row, PollNotes(status=answer.status)
+        now, row, notes = self.clock(), leased.row, PollNotes(status=response.status)
         error = error[:ERROR_CHARS]
         entered = self._enter(leased, notes, SiftedLinks(), error)
         if entered is None:
@@ -271,11 +274,13 @@ class Poller:
             "last_polled": now,
             "failures": row.failures + 1,
             "failing_since": row.failing_since if row.failures else now,
-            "status": answer.status or None,
+            "status": response.status or None,
             "error": error,
             **({"state": state} if state else {}),
         }
-        changed = self._write_with_health(leased, entered, values, answer.get_requested_wait_s(now))
+        changed = self._write_with_health(
+            leased, entered, values, response.get_requested_wait_s(now)
+        )
         return PollResult(changed, notes, 0, error)
 
     def _enter(
@@ -292,7 +297,7 @@ class Poller:
         """
         row = leased.row
         self.leases.check_renewed([leased.lease])
-        new_poll = poll_row(row, notes, error, self.clock())
+        new_poll = build_poll_row(row, notes, error, self.clock())
         # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)
         self.enter(PollSource(new_poll, row, sifted_links, self.records))
@@ -358,9 +363,9 @@ def _compute_recent_rate(
     return compute_recent_rate(new, sifted_links.known_count, (now - row.last_well).total_seconds())
 
 
-def poll_in_turn(polling: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
+def poll_in_turn(poller: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
     """Poll sources of one host one after the other, so that the host gets one request at a time."""
     for row in rows:
-        result = polling.poll(row)
+        result = poller.poll(row)
         if result is not None:
             yield result

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha1
 
 from fonds.following.backfill import build_immediate_columns
-from fonds.following.health import WORD_MAX_CHARS, health_after_poll
+from fonds.following.health import TEXT_MAX_CHARS, compute_health_after_poll
 from fonds.following.link_rules import LinkRules
 from fonds.following.listings.listing import FeedOutline
 from fonds.following.source_list import build_links_filter
@@ -21,7 +21,7 @@ from fonds.ports import Records
 
 KINDS = ("feed", "page", "rss-fetcher")
 ID_CHARS = 12
-_ANY = LinkRules(non_news=frozenset(), allows_private_addresses=True)
+_PERMISSIVE_RULES = LinkRules(non_news=frozenset(), allows_private_addresses=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
             f"{redact_secrets(url)}: set the user and password in the setting "
             "sources.logins, not in the URL"
         )
-    refusal = _ANY.find_refusal(url)
+    refusal = _PERMISSIVE_RULES.find_refusal(url)
     if refusal is not None:
         raise ConfigurationError(f"not a valid source: {refusal[1]}")
     return SourceRow(
@@ -70,22 +70,22 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
     )
 
 
-def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
+def add_sources(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
     """Add new sources and return them; sources that exist stay unchanged.
 
     A source that was removed before continues its poll numbers, because its links are recorded
     under them.
     """
     ids = [row.source_id for row in rows]
-    there = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
-    taken = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
-    fresh = {
+    known_ids = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
+    known_urls = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
+    new_rows = {
         row.source_id: replace(row, polls=_find_last_poll(records, row.source_id))
         for row in rows
-        if row.source_id not in there and row.url not in taken
+        if row.source_id not in known_ids and row.url not in known_urls
     }
-    records.put(list(fresh.values()), replace=False)
-    return list(fresh.values())
+    records.put(list(new_rows.values()), replace=False)
+    return list(new_rows.values())
 
 
 def _find_last_poll(records: Records, source_id: str) -> int:
@@ -118,8 +118,10 @@ def find_source(records: Records, name: str) -> SourceRow:
     moved = next((row for row in rows if row.moved_from == name), None)
     if moved is not None:
         return moved
-    near = find_nearest_name(name, [known for row in rows for known in (row.url, row.source_id)])
-    hint = f" Did you mean {near}?" if near else " List them with `fonds sources list`."
+    nearest = find_nearest_name(
+        name, [name_or_id for row in rows for name_or_id in (row.url, row.source_id)]
+    )
+    hint = f" Did you mean {nearest}?" if nearest else " List them with `fonds sources list`."
     raise ConfigurationError(f"no source named {redact_secrets(name)!r}.{hint}")
 
 
@@ -130,8 +132,8 @@ def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> No
     """
     values: dict[str, object] = {"state": state}
     if state == "active":
-        stands = health_after_poll(replace(row, failures=0), now)
-        values |= {"failures": 0, "failing_since": None, "standing": str(stands)}
+        source_health = compute_health_after_poll(replace(row, failures=0), now)
+        values |= {"failures": 0, "failing_since": None, "standing": str(source_health)}
         if _set_due(records, row, values, now):
             return
     records.change(SourceRow, [row.source_id], values)
@@ -154,16 +156,16 @@ def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now
     """Set these columns and have the source polled next, unless a poll is under way. Whether it was done."""
     if row.lease_holder is not None and not is_process_gone(row.lease_holder):
         return False
-    still = {
+    unchanged = {
         "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
-    due = {**values, **build_immediate_columns(row), "next_poll": now}
-    return bool(records.change(SourceRow, [row.source_id], due, still))
+    changed = {**values, **build_immediate_columns(row), "next_poll": now}
+    return bool(records.change(SourceRow, [row.source_id], changed, unchanged))
 
 
-def describe(
+def edit_source(
     records: Records,
     row: SourceRow,
     *,
@@ -176,11 +178,11 @@ def describe(
     Earlier links keep their collection. Raises ConfigurationError if a value is too long or the
     collection is empty.
     """
-    told = {"title": title, "folder": folder, "collection": collection}
-    values = {name: " ".join(said.split()) for name, said in told.items() if said is not None}
-    for name, said in values.items():
-        if len(said) > WORD_MAX_CHARS:
-            raise ConfigurationError(f"a {name} can have at most {WORD_MAX_CHARS} characters")
+    texts = {"title": title, "folder": folder, "collection": collection}
+    values = {name: " ".join(text.split()) for name, text in texts.items() if text is not None}
+    for name, text in values.items():
+        if len(text) > TEXT_MAX_CHARS:
+            raise ConfigurationError(f"a {name} can have at most {TEXT_MAX_CHARS} characters")
     if values.get("collection") == "":
         raise ConfigurationError("a source needs a collection for its links")
     if values:
@@ -202,11 +204,11 @@ def build_sources(
     rows: list[SourceRow] = []
     refused: dict[str, str] = {}
     for outline in outlines:
-        told = SourceOptions(
+        outline_options = SourceOptions(
             "feed", outline.title, outline.folder, options.collection, options.pipeline, options.tls
         )
         try:
-            rows.append(build_source(outline.url, told, now))
+            rows.append(build_source(outline.url, outline_options, now))
         except ConfigurationError as error:
             refused[redact_secrets(outline.url)] = str(error)
     return rows, refused

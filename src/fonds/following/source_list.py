@@ -10,14 +10,14 @@ from itertools import islice
 
 from fonds.following.funnel import LinkEnding, count_link_endings
 from fonds.following.health import (
-    NEEDS_SOMEONE,
+    NEEDS_ATTENTION,
     SourceHealth,
+    build_health_filter,
+    build_health_since_filter,
     build_muted_filter,
     build_unmuted_filter,
-    health,
-    health_filter,
-    health_from_columns,
-    health_since_filter,
+    compute_health,
+    compute_health_from_columns,
 )
 from fonds.following.poll_notes import parse_poll_notes
 from fonds.model.rows import InputRow, SourceRow
@@ -36,7 +36,7 @@ class SourceCounts:
     """
 
     states: Mapping[str, int]
-    standings: Mapping[SourceHealth, int]
+    health_counts: Mapping[SourceHealth, int]
     muted: int
 
     @property
@@ -47,12 +47,12 @@ class SourceCounts:
     @property
     def attention_count(self) -> int:
         """Number of sources that are dead, failing or silent and not muted."""
-        return sum(self.standings.get(value, 0) for value in NEEDS_SOMEONE)
+        return sum(self.health_counts.get(value, 0) for value in NEEDS_ATTENTION)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceQuery:
-    """Filter for sources by `state`, `health` and start of this health; None and "" match all."""
+    """Filter for sources by `state`, `compute_health` and start of this health; None and "" match all."""
 
     state: str = ""
     health: SourceHealth | None = None
@@ -66,15 +66,15 @@ Part = tuple[Mapping[str, object], int]
 def count_sources(records: Records, now: datetime) -> SourceCounts:
     """Count all sources in one query."""
     states: Counter[str] = Counter()
-    standings: Counter[SourceHealth] = Counter()
+    health_counts: Counter[SourceHealth] = Counter()
     muted_count = 0
     columns = ("state", "standing", "muted_until")
     for (state, poll_health, until), count in records.count(SourceRow, columns).items():
         is_muted = state == "active" and until is not None and until > now
         muted_count += count if is_muted else 0
         states[state] += count
-        standings[health_from_columns(state, poll_health, until, now)] += count
-    present_health = {value: standings[value] for value in SourceHealth if standings[value]}
+        health_counts[compute_health_from_columns(state, poll_health, until, now)] += count
+    present_health = {value: health_counts[value] for value in SourceHealth if health_counts[value]}
     return SourceCounts(dict(states), present_health, muted_count)
 
 
@@ -111,13 +111,15 @@ def _iter_parts(
     if query.since is not None:
         if query.health is None:
             raise ValueError("a start date needs a health: dead, failing or silent")
-        conditions = health_since_filter(query.health, query.since, now)
+        conditions = build_health_since_filter(query.health, query.since, now)
         yield from _iter_state_part(
             conditions, query.state, records.count(SourceRow, (), conditions).get((), 0)
         )
     elif query.health is not None:
-        conditions = health_filter(query.health, now)
-        yield from _iter_state_part(conditions, query.state, counts.standings.get(query.health, 0))
+        conditions = build_health_filter(query.health, now)
+        yield from _iter_state_part(
+            conditions, query.state, counts.health_counts.get(query.health, 0)
+        )
     else:
         if query.state in ("", "active"):
             yield build_unmuted_filter(now), counts.states.get("active", 0) - counts.muted
@@ -160,10 +162,10 @@ def _strip_www(url: str) -> str:
     return find_host(url).removeprefix("www.")
 
 
-def _is_related(first: str, other: str) -> bool:
-    if "." not in first or "." not in other:
-        return first == other
-    return first == other or first.endswith(f".{other}") or other.endswith(f".{first}")
+def _is_related(host: str, other_host: str) -> bool:
+    if "." not in host or "." not in other_host:
+        return host == other_host
+    return host == other_host or host.endswith(f".{other_host}") or other_host.endswith(f".{host}")
 
 
 # Details of one source
@@ -229,7 +231,7 @@ def load_source_details(
     inputs = records.find(InputRow, conditions, order=("-input_id",), count_max=POLLS_MAX)
     polls = [_poll(input_row) for input_row in inputs]
     ended = count_link_endings(records, [row], pipelines)[source_id]
-    return SourceDetails(row, health(row, now), polls, ended)
+    return SourceDetails(row, compute_health(row, now), polls, ended)
 
 
 def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fonds.isolation import landlock, privileges, seccomp
 from fonds.isolation.kernel import call_unshare
-from fonds.isolation.privileges import ChildUser, hide
+from fonds.isolation.privileges import ChildUser, forbid_inspection
 
 
 class Layer(StrEnum):
@@ -81,12 +81,12 @@ def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
         return previous
     if previous is not None and previous.ruleset is not None:
         os.close(previous.ruleset)
-    ruleset, why_not = None, ""
+    ruleset, reason = None, ""
     try:
         ruleset = landlock.create_read_ruleset([*libraries, *map(Path, landlock.SYSTEM_PATHS)])
     except OSError as error:
-        why_not = f"the kernel does not support Landlock ({error.strerror})"
-    return PreparedConfinement(libraries, ruleset, why_not, privileges.choose_user(libraries))
+        reason = f"the kernel does not support Landlock ({error.strerror})"
+    return PreparedConfinement(libraries, ruleset, reason, privileges.choose_user(libraries))
 
 
 def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
@@ -108,12 +108,12 @@ def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
     layers[Layer.PRIVILEGES] = _try_step(privileges.forbid_new_privileges)
     layers[Layer.FILES] = _restrict(prepared)
     layers[Layer.USER] = _switch_user(prepared.user)
-    layers[Layer.PRIVILEGES] = layers[Layer.PRIVILEGES] or _try_step(privileges.drop_all)
-    layers[Layer.MEMORY] = privileges.hide()
+    layers[Layer.PRIVILEGES] = layers[Layer.PRIVILEGES] or _try_step(privileges.drop_capabilities)
+    layers[Layer.MEMORY] = privileges.forbid_inspection()
     privileges.set_parent_death_signal()
     if not layers[Layer.SYSTEM_CALLS]:
         own_pid = os.getpid()
-        layers[Layer.SYSTEM_CALLS] = _try_step(lambda: seccomp.refuse_all_else(own_pid))
+        layers[Layer.SYSTEM_CALLS] = _try_step(lambda: seccomp.install_filter(own_pid))
     return layers
 
 
@@ -155,13 +155,13 @@ def _restrict(prepared: PreparedConfinement) -> str:
     if prepared.ruleset is None:
         return prepared.no_ruleset
     ruleset = prepared.ruleset
-    why_not = _try_step(lambda: landlock.restrict(ruleset))
+    reason = _try_step(lambda: landlock.restrict(ruleset))
     os.close(ruleset)
-    return why_not
+    return reason
 
 
 def _switch_user(user: ChildUser | str) -> str:
-    privileges.drop_bounds()
+    privileges.clear_bounding_set()
     if isinstance(user, str):
         return user
     return _try_step(lambda: privileges.switch_user(user))
@@ -176,10 +176,10 @@ def _isolate_network() -> str:
     return "the reader could not leave the network either"
 
 
-def _try_step(act: Callable[[], None]) -> str:
-    """Run `act`. Returns "" on success, else the reason of the failure."""
+def _try_step(action: Callable[[], None]) -> str:
+    """Run `action`. Returns "" on success, else the reason of the failure."""
     try:
-        act()
+        action()
     except (OSError, ValueError) as error:
         return str(getattr(error, "strerror", None) or error)
     return ""
@@ -192,7 +192,7 @@ __all__ = [
     "Layers",
     "PreparedConfinement",
     "confine",
-    "hide",
+    "forbid_inspection",
     "limit_call",
     "prepare",
 ]

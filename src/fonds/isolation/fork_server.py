@@ -22,7 +22,7 @@ import msgspec
 
 from fonds.isolation.child import import_quietly, run_child
 from fonds.isolation.confinement import PreparedConfinement, prepare
-from fonds.isolation.privileges import hide
+from fonds.isolation.privileges import forbid_inspection
 from fonds.model.encoding import prepare_type
 
 ENDED = struct.Struct("!iq")
@@ -139,7 +139,7 @@ def main(control_fd: int, parent_pid: int) -> None:
     selector.register(control, selectors.EVENT_READ, "control")
     selector.register(wakeup, selectors.EVENT_READ, "wakeup")
     _watch_parent(selector, parent_pid)
-    hide()
+    forbid_inspection()
     _silence()
     fork_server = ForkServer(control, wakeup, selector)
     try:

@@ -52,13 +52,13 @@ class FileCall(Generic[ValueT]):
 
     isolate: Callable[[int], Isolate]
     function: Callable[..., ValueT]
-    rest: tuple[object, ...]
+    further_arguments: tuple[object, ...]
     folder: Path
 
     def __call__(self, body: bytes) -> ValueT:
         """Return the function's result. Raises as the Isolate does."""
         with open_unnamed_body(body, self.folder) as opened:
-            return self.isolate(len(body))(self.function, opened, *self.rest)
+            return self.isolate(len(body))(self.function, opened, *self.further_arguments)
 
 
 @contextmanager
@@ -339,7 +339,7 @@ class ChildPool:
         raise AssertionError("the last attempt returns or raises")
 
     def _check_confinement(self, child: Child) -> Child:
-        missing = [f"{layer}: {why}" for layer, why in child.layers.items() if why]
+        missing = [f"{layer}: {reason}" for layer, reason in child.layers.items() if reason]
         if self._is_confinement_required and missing:
             child.release()
             raise ConfigurationError(

@@ -101,11 +101,11 @@ def _restore_user(groups: list[int], group_id: int) -> None:
         os.setgroups(groups)
 
 
-def switch_user(other: ChildUser) -> None:
+def switch_user(user: ChildUser) -> None:
     """Permanently become another user, with only its own group. Raises OSError."""
     os.setgroups([])
-    os.setresgid(other.group_id, other.group_id, other.group_id)
-    os.setresuid(other.user_id, other.user_id, other.user_id)
+    os.setresgid(user.group_id, user.group_id, user.group_id)
+    os.setresuid(user.user_id, user.user_id, user.user_id)
 
 
 def forbid_new_privileges() -> None:
@@ -113,7 +113,7 @@ def forbid_new_privileges() -> None:
     call_prctl(NO_NEW_PRIVS, 1)
 
 
-def drop_bounds() -> None:
+def clear_bounding_set() -> None:
     """Remove all privileges that this process could gain. It keeps those it has. Never raises."""
     for number in range(_CAPABILITIES_MAX):
         with suppress(OSError):
@@ -122,7 +122,7 @@ def drop_bounds() -> None:
         call_prctl(CAP_AMBIENT, _AMBIENT_CLEAR)
 
 
-def drop_all() -> None:
+def drop_capabilities() -> None:
     """Permanently give up all privileges. Raises OSError."""
     header = _CapabilityHeader(_CAPABILITIES_VERSION, 0)
     number = _CAPSET.get(platform.machine())
@@ -133,7 +133,7 @@ def drop_all() -> None:
     call_kernel(number, ctypes.byref(header), ctypes.byref((_CapabilitySets * 2)()))
 
 
-def hide() -> str:
+def forbid_inspection() -> str:
     """Allow only an administrator to inspect this process. Returns "", or why that failed."""
     try:
         call_prctl(DUMPABLE, 0)

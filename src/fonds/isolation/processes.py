@@ -31,13 +31,13 @@ from fonds.isolation.confinement import (
     Layers,
 )
 from fonds.isolation.fork_server import ENDED, ORDER_SIZE, ForkOrder
-from fonds.isolation.privileges import hide
+from fonds.isolation.privileges import forbid_inspection
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import StoreUnavailableError
 
 _START_TIMEOUT_S = 120.0
 _END_TIMEOUT_S = 10.0
-_HANGS_UP_FOR_S = 1.0
+_HANG_UP_TIMEOUT_S = 1.0
 _STDERR_TIMEOUT_S = 1.0
 _LAYERS_MAX_BYTES = 8_192
 # Parsers inherit no environment. Numerical libraries must not start threads before a fork.
@@ -140,7 +140,7 @@ class Child:
         except TimeoutError as error:
             raise ChildEndedError(replace(self.kill(), is_timed_out=True), started) from error
         except (EOFError, OSError) as error:
-            ending = self._wait_ending(_HANGS_UP_FOR_S) or replace(self.kill(), is_hung_up=True)
+            ending = self._wait_ending(_HANG_UP_TIMEOUT_S) or replace(self.kill(), is_hung_up=True)
             self.release()
             raise ChildEndedError(ending, started) from error
         return msgspec.msgpack.decode(answer, type=prepare_type(Reply))
@@ -180,7 +180,7 @@ class ForkServerHandle:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control, far = socket.socketpair()
-        self._stderr_file = hide()
+        self._stderr_file = forbid_inspection()
         # The working folder is left out, because files there must not be imported.
         paths = (os.path.abspath(entry) for entry in sys.path if entry)  # noqa: PTH100
         arguments = (str(far.fileno()), str(os.getpid()), *paths)

@@ -50,7 +50,7 @@ _WRITING = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | _TMPFILE_BIT
 _FCNTL = (0, 1, 2, 3, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
 _IOCTL = (0x5401, 0x5421, 0x5451)  # TCGETS, FIONBIO, FIOCLEX
 
-_FREE = """
+_UNCONDITIONAL_CALLS = """
     read pread64 readv write writev close lseek fstat stat lstat newfstatat access faccessat faccessat2
     getdents64 getcwd mmap mprotect munmap mremap brk madvise futex
     recvfrom recvmsg sendto poll ppoll nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday
@@ -58,10 +58,10 @@ _FREE = """
     getpid getppid gettid getuid geteuid getgid getegid getrandom getrusage times uname sysinfo
     sched_getaffinity getcpu set_robust_list rseq
 """
-FREE = frozenset(_FREE.split())
+UNCONDITIONAL_CALLS = frozenset(_UNCONDITIONAL_CALLS.split())
 """Calls allowed with any arguments."""
 
-ABSENT = ("clone3", "openat2", "statx", "close_range")
+HIDDEN_CALLS = ("clone3", "openat2", "statx", "close_range")
 """Calls reported as missing, so that libraries fall back to older ones."""
 
 REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
@@ -166,7 +166,7 @@ def explain_unavailable() -> str:
     return "the kernel accepts an invalid filter"
 
 
-def refuse_all_else(own_pid: int) -> None:
+def install_filter(own_pid: int) -> None:
     """Permanently refuse all system calls that are not allowed. Raises OSError.
 
     Requires `no_new_privs`. `own_pid` is the id of this process.
@@ -192,9 +192,9 @@ def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
         (JUMP_IF_GREATER_OR_EQUAL, 0, 1, _X32_FIRST),
         (RETURN, 0, 0, ERROR | REFUSED),
     ]
-    for name in sorted(FREE & machine.numbers.keys()):
+    for name in sorted(UNCONDITIONAL_CALLS & machine.numbers.keys()):
         instructions += _build_answer(machine.numbers[name], ALLOW)
-    for name in ABSENT:
+    for name in HIDDEN_CALLS:
         instructions += _build_answer(machine.numbers[name], ERROR | UNKNOWN)
     for name, condition in build_conditions(own_pid).items():
         if name in machine.numbers:

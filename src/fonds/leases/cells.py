@@ -13,8 +13,8 @@ from fonds.model.rows import LeaseRow, PaceRow, SourceRow, TimetableRow
 from fonds.ports import Records
 
 VERSION_BITS = 52
-_KEPT = " !\"#$&'()*+,/:;<=>?@[\\]^`{|}"
-"""ASCII characters that stand for themselves in the key of a lease, besides letters, digits and `_.-~`."""
+_UNESCAPED_CHARS = " !\"#$&'()*+,/:;<=>?@[\\]^`{|}"
+"""ASCII characters that are not escaped in the key of a lease, besides letters, digits and `_.-~`."""
 
 LeasedRow = PaceRow | SourceRow | TimetableRow
 
@@ -53,14 +53,17 @@ class LeaseTable:
             for change in changes
             if change.before.holder is None and change.after.holder is not None
         }
-        written = self._insert(inserted) if inserted else set()
-        held = [change for change in changes if change.before.holder is not None]
+        inserted_names = self._insert(inserted) if inserted else set()
+        held_changes = [change for change in changes if change.before.holder is not None]
         rows = [
-            RowChange(_build_key(one.name), _build_values(one), _build_where(one)) for one in held
+            RowChange(_build_key(change.name), _build_values(change), _build_where(change))
+            for change in held_changes
         ]
         changed = self.records.change_each(LeaseRow, rows) if rows else []
-        return written | {
-            one.name for one, is_changed in zip(held, changed, strict=True) if is_changed
+        return inserted_names | {
+            change.name
+            for change, is_changed in zip(held_changes, changed, strict=True)
+            if is_changed
         }
 
     def _insert(self, rows: Mapping[str, LeaseRow]) -> set[str]:
@@ -98,12 +101,14 @@ class LeaseColumns:
             )
             for change in changes
         ]
-        changed = self.records.change_each(self.kind, rows)
-        return {one.name for one, is_changed in zip(changes, changed, strict=True) if is_changed}
+        results = self.records.change_each(self.kind, rows)
+        return {
+            change.name for change, is_changed in zip(changes, results, strict=True) if is_changed
+        }
 
 
 def _build_key(name: str) -> str:
-    return quote(name, safe=_KEPT, errors="surrogatepass")
+    return quote(name, safe=_UNESCAPED_CHARS, errors="surrogatepass")
 
 
 def _build_values(change: LeaseChange) -> Mapping[str, object] | None:

@@ -130,15 +130,15 @@ class Leases:
             )
             for name in names
         ]
-        now_s, written = self._clock_s(), set[str]()
+        now_s, acquired_names = self._clock_s(), set[str]()
         try:
-            written = self._cells.swap(changes) if changes else written
+            acquired_names = self._cells.swap(changes) if changes else acquired_names
         finally:
-            self._forget(names - written)
+            self._forget(names - acquired_names)
         return {
             change.name: Lease(change.name, change.after, now_s)
             for change in changes
-            if change.name in written
+            if change.name in acquired_names
         }
 
     def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
@@ -298,23 +298,25 @@ class Leases:
         Repeats a write if an earlier one succeeded but its response was lost.
         """
         pending = [write for write in writes if not write.lease.lost.is_set()]
-        written = self._swap(pending)
-        if pending := [item for item in pending if item.lease.name not in written]:
+        written_names = self._swap(pending)
+        if pending := [item for item in pending if item.lease.name not in written_names]:
             cells = self._cells.load([item.lease.name for item in pending])
-            written |= {item.lease.name for item in pending if _has_arrived(item, cells)}
-            pending = [item for item in pending if item.lease.name not in written]
-            written |= self._swap([item for item in pending if _adopt(item, cells)])
+            written_names |= {item.lease.name for item in pending if _has_arrived(item, cells)}
+            pending = [item for item in pending if item.lease.name not in written_names]
+            written_names |= self._swap([item for item in pending if _adopt(item, cells)])
             self._forget(item.lease.name for item in pending if item.lease.lost.is_set())
-        return written
+        return written_names
 
     def _swap(self, writes: list[LeaseWrite]) -> set[str]:
         now_s = self._clock_s()
         changes = {write.lease.name: (write.lease, write.change) for write in writes}
-        written = self._cells.swap([change for _, change in changes.values()]) if changes else set()
-        for name in written:
+        written_names = (
+            self._cells.swap([change for _, change in changes.values()]) if changes else set()
+        )
+        for name in written_names:
             lease, change = changes[name]
             lease.cell, lease.renewed_s = change.after, now_s
-        return written
+        return written_names
 
     def _reserve(self, names: Iterable[str]) -> set[str]:
         """Reserve names for one thread. Return those that no other thread has."""

@@ -106,13 +106,13 @@ class WarcFileState:
 class PurgeResult:
     """Result of purging a file's records from one of our WARCs.
 
-    `records` were replaced now; they have `size_bytes` in total. `waits` is a sentence that
+    `records` were replaced now; they have `size_bytes` in total. `waiting_reason` is a sentence that
     explains why the purge is not complete; "" if no record is left.
     """
 
     records: int = 0
     size_bytes: int = 0
-    waits: str = ""
+    waiting_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

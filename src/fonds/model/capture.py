@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from fonds.model.disposition import Reason
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.rights import Statement
 
 
@@ -69,7 +69,7 @@ class Place:
 
     def __str__(self) -> str:
         if self.kind is PlaceKind.WARC:
-            return record_place(self.path, self.offset)
+            return format_record_place(self.path, self.offset)
         if self.kind is PlaceKind.ZIP:
             return f"{self.path}#{self.member}"
         return self.path

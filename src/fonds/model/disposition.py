@@ -16,7 +16,7 @@ class Verdict(StrEnum):
     QUARANTINED = "quarantined"
 
 
-COMES_BACK = frozenset({Verdict.RETRIED, Verdict.DEFERRED})
+RETURNING_VERDICTS = frozenset({Verdict.RETRIED, Verdict.DEFERRED})
 
 PENDING = "pending"
 """Verdict in the ledger of a message that has not ended yet."""
@@ -43,10 +43,10 @@ class Reason(StrEnum):
 
     weight: Weight
     explanation: str
-    again: str
+    retry_hint: str
 
     def __new__(
-        cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "", again: str = ""
+        cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "", retry_hint: str = ""
     ) -> Reason:
         """Create a reason with its weight, a sentence for people, and when a retry can help ("" for
         never).
@@ -55,7 +55,7 @@ class Reason(StrEnum):
         member._value_ = value
         member.weight = weight
         member.explanation = explanation
-        member.again = again
+        member.retry_hint = retry_hint
         return member
 
     # Kept without text: the file and its metadata are stored, but it has no searchable words.

@@ -14,16 +14,16 @@ import msgspec
 
 T = TypeVar("T")
 
-_READY: set[object] = set()
+_PREPARED_TYPES: set[object] = set()
 _LOCK = threading.Lock()
 
 
 def prepare_type(kind: type[T]) -> type[T]:
     """Return the type, ready for decoding and converting; repeated calls are cheap."""
-    if kind not in _READY:
+    if kind not in _PREPARED_TYPES:
         with _LOCK:
             msgspec.json.Decoder(kind)
-            _READY.add(kind)
+            _PREPARED_TYPES.add(kind)
     return kind
 
 

@@ -14,7 +14,7 @@ CAPTURE, LINK, MESSAGE = "capture", "link", "message"
 """Kinds of entries: found by a source, named by a source, put on a public topic by another program."""
 UNREAD_FINGERPRINT = "0:0"
 """Fingerprint of an unreadable input, which is a separate input per path."""
-_UNREAD = "-unreadable"
+_UNREAD_SUFFIX = "-unreadable"
 
 
 def compute_input_id(name: bytes, fingerprint: str) -> str:
@@ -30,12 +30,12 @@ def compute_unread_input_id(path: str) -> str:
 
 def compute_unread_entry_id(input_id: str) -> str:
     """Return the id of the entry that records that an input could not be read, or not to its end."""
-    return f"{input_id}{_UNREAD}"
+    return f"{input_id}{_UNREAD_SUFFIX}"
 
 
 def is_unread(entry_id: str) -> bool:
     """Return whether an entry records an unreadable input."""
-    return entry_id.endswith(_UNREAD)
+    return entry_id.endswith(_UNREAD_SUFFIX)
 
 
 class UnreadTally(dict[str, int]):

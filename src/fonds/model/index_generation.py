@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 EMPTY_GENERATION = "0"
-"""That of an index that was never written to."""
+"""Generation of an index that was never written to."""
 HASH_DIGITS = 8
 
 
 def compute_generation(number: int, parts: Iterable[str]) -> str:
-    """As it is told, `4711-0f3ac2d1`; the order of the parts does not count."""
-    told = "\n".join(sorted(parts)).encode("utf-8", "replace")
-    return f"{number}-{sha256(told).hexdigest()[:HASH_DIGITS]}"
+    """Return the generation as text, such as `4711-0f3ac2d1`. The order of the parts does not matter."""
+    encoded_parts = "\n".join(sorted(parts)).encode("utf-8", "replace")
+    return f"{number}-{sha256(encoded_parts).hexdigest()[:HASH_DIGITS]}"

@@ -47,7 +47,7 @@ def build_blob_key(folder: str, sha1hex: str, extension: str) -> str:
     return f"{folder}/{sha1hex[0:2]}/{sha1hex[2:4]}/{sha1hex}{extension}"
 
 
-ASIDE_FOLDER, ASIDE_EXTENSION = "embargoed", ".json"
+EMBARGO_FOLDER, EMBARGO_EXTENSION = "embargoed", ".json"
 TEXT_FOLDER, TEXT_EXTENSION = "text", ".txt"
 TEI_FOLDER, TEI_EXTENSION = "grobid", ".tei.xml"
 THUMBNAIL_FOLDER = "thumbnail/pdf"
@@ -62,7 +62,7 @@ def build_embargoed_blob_key(sha1hex: str) -> str:
     """Return the blob key of documents withheld while their file is under embargo:
     `embargoed/….json`.
     """
-    return build_blob_key(ASIDE_FOLDER, sha1hex, ASIDE_EXTENSION)
+    return build_blob_key(EMBARGO_FOLDER, sha1hex, EMBARGO_EXTENSION)
 
 
 def build_tei_blob_key(sha1hex: str) -> str:

@@ -27,12 +27,12 @@ class ParameterError(ValueError):
 
 def build_unknown_parameter(name: str, known_names: Iterable[str]) -> ParameterError:
     """Return the error for a parameter that does not exist."""
-    known = list(known_names)
-    near = find_nearest_name(name, known)
-    meant = f" Did you mean “{near}”?" if near else ""
-    takes = f" It takes {', '.join(known)}." if known else " It takes none."
-    message = f"There is no parameter “{_excerpt(name)}” here.{meant}{takes}"
-    return ParameterError(message, _excerpt(name), near)
+    names = list(known_names)
+    nearest = find_nearest_name(name, names)
+    suggestion = f" Did you mean “{nearest}”?" if nearest else ""
+    accepted_names = f" It takes {', '.join(names)}." if names else " It takes none."
+    message = f"There is no parameter “{_excerpt(name)}” here.{suggestion}{accepted_names}"
+    return ParameterError(message, _excerpt(name), nearest)
 
 
 def build_repeated_parameter(name: str) -> ParameterError:
@@ -47,15 +47,17 @@ def build_value_error(error: Mapping[str, Any]) -> ParameterError:
     """
     location = error["loc"]
     name = _excerpt(str(location[-1] if len(location) < 3 else location[1]))
-    near = None
+    nearest = None
     if error["type"] in _CLOSED:
         choices = _CHOICES.findall(str(error.get("ctx", {}).get("expected", "")))
-        near = find_nearest_name(str(error.get("input")), choices)
+        nearest = find_nearest_name(str(error.get("input")), choices)
     reason = error["msg"].removeprefix("Value error, ")
     reason = f"{reason[:1].lower()}{reason[1:]}"
-    meant = f" Did you mean “{near}”?" if near else ""
+    suggestion = f" Did you mean “{nearest}”?" if nearest else ""
     value = _excerpt(str(error.get("input")))
-    return ParameterError(f"The parameter “{name}” is “{value}”: {reason}.{meant}", name, near)
+    return ParameterError(
+        f"The parameter “{name}” is “{value}”: {reason}.{suggestion}", name, nearest
+    )
 
 
 def _excerpt(text: str) -> str:

@@ -139,7 +139,9 @@ def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
     return build(status.reason, detail or status.value)
 
 
-STOPPED = frozenset({PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH})
+STOPPED_STATUSES = frozenset(
+    {PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH}
+)
 """Statuses of files that killed a reader: recorded, and not tried again for a while."""
 
 
@@ -261,7 +263,7 @@ class PlacedWord(NamedTuple):
 class PageView:
     """Rendered page of a PDF.
 
-    - `image`: WebP of `width` x `height` pixels; None if the page cannot be rendered, and `why`
+    - `image`: WebP of `width` x `height` pixels; None if the page cannot be rendered, and `error`
       explains it.
     - `words`: words of the text layer in its order.
     - `page_count`: 0 means unknown.
@@ -272,7 +274,7 @@ class PageView:
     height: int = 0
     words: tuple[PlacedWord, ...] = ()
     page_count: int = 0
-    why: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

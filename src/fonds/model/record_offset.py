@@ -28,26 +28,26 @@ def split_offset(offset: int) -> tuple[int, int]:
     return offset & (FILE_MAX_BYTES - 1), offset >> OFFSET_BITS
 
 
-def offset_text(offset: int) -> str:
+def format_offset(offset: int) -> str:
     """Format an offset for people: `85`, or `85#2` for the second record in a member."""
     member_offset, number = split_offset(offset)
     return f"{member_offset}#{number + 1}" if number > 0 else f"{offset}"
 
 
-def offset_phrase(offset: int) -> str:
+def describe_offset(offset: int) -> str:
     """Format an offset for a sentence: `1,085`, or `1,085 (record 2 of that member)`."""
     member_offset, number = split_offset(offset)
     return f"{member_offset:,}" + (f" (record {number + 1} of that member)" if number else "")
 
 
-def offset_id(offset: int) -> str:
+def build_offset_id(offset: int) -> str:
     """Format an offset for capture ids: in hex, with the record's number if it is not the first."""
     member_offset, number = split_offset(offset)
     return f"{member_offset:012x}.{number + 1}" if number else f"{member_offset:012x}"
 
 
 def parse_offset(text: str) -> int | None:
-    """Parse the output of `offset_text`; None for any other text."""
+    """Parse the output of `format_offset`; None for any other text."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -59,13 +59,13 @@ def parse_offset(text: str) -> int | None:
     )
 
 
-def record_place(path: str, offset: int) -> str:
+def format_record_place(path: str, offset: int) -> str:
     """Format the location of a record for people: `crawl.warc.gz:85`."""
-    return f"{path}:{offset_text(offset)}"
+    return f"{path}:{format_offset(offset)}"
 
 
 def parse_record_place(text: str) -> tuple[str, int] | None:
-    """Parse the output of `record_place` to path and offset; None for any other text."""
+    """Parse the output of `format_record_place` to path and offset; None for any other text."""
     match = _PLACE.fullmatch(text)
     offset = parse_offset(match[2]) if match else None
     return (match[1], offset) if match and offset is not None else None

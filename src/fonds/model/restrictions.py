@@ -57,7 +57,7 @@ class EmbargoReason(StrEnum):
     REVIEW = "review"
 
 
-EXPLAINED: Mapping[EmbargoReason, str] = {
+EMBARGO_EXPLANATIONS: Mapping[EmbargoReason, str] = {
     EmbargoReason.RIGHTS: "the rights holder permits access from that date",
     EmbargoReason.PRIVACY: "it concerns a person who is protected until that date",
     EmbargoReason.COURT_ORDER: "a court or an authority ordered it",

@@ -165,7 +165,7 @@ class SearchResults:
     Without matches:
     - `notes`: sentences that name the requested words, languages, domains and collections
       that no document has.
-    - `meant`: the query that was probably meant, if it differs.
+    - `corrected_query`: the query that was probably meant, if it differs.
     - `earlier_count`: number of stories that match in an earlier version.
     - `earlier_text`: the query that finds them.
     """
@@ -177,7 +177,7 @@ class SearchResults:
     dates: Sequence[tuple[str, int]] = ()
     undated: int = 0
     notes: Sequence[str] = ()
-    meant: str | None = None
+    corrected_query: str | None = None
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generation: str | None = None
     match: MatchMode = MatchMode.EXACT

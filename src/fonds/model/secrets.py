@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 HIDDEN = "***"
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
-_ALONE = re.compile(rf"\s*{_SCHEME}")
+_URL_START = re.compile(rf"\s*{_SCHEME}")
 _NAMES = (
     r"passw(?:or)?d|passphrase|(?<![A-Za-z])pass|pwd|secret|token|credential|signature"
     r"|(?:api|access|private)[_-]?key"
@@ -38,7 +38,7 @@ def redact_secrets(text: str) -> str:
     other texts URLs end with their line, and parameters with a space or a quote. Access keys and
     sessions of Fonds are hidden after their prefix everywhere. If in doubt, the text is hidden.
     """
-    is_alone = _ALONE.match(text) is not None
+    is_alone = _URL_START.match(text) is not None
     parameter = _PARAMETER_ALONE if is_alone else _PARAMETER
     text = _FONDS_SECRET.sub(rf"\1{HIDDEN}", text)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", parameter.sub(rf"\1{HIDDEN}", text))
@@ -67,7 +67,7 @@ def check_secrets(url: str) -> None:
     Without encoding the end of the password is ambiguous.
     """
     _, mark, rest = url.partition("://")
-    if not mark or not _ALONE.match(url):
+    if not mark or not _URL_START.match(url):
         return
     if _CONTROLS.search(url):
         raise ValueError("a URL cannot contain line breaks or control characters")

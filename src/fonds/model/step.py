@@ -63,8 +63,8 @@ class Topic:
     public: bool = False
 
     @property
-    def carries(self) -> Output:
-        """Kind of item it carries."""
+    def output(self) -> Output:
+        """Kind of item that the topic carries."""
         return Output(self.payload, self.tag)
 
 
@@ -77,6 +77,7 @@ class Stage:
     - `sink`: takes its messages as a batch.
     - `tag`: distinguishes stages of one step.
     - `threads`: None means one per core.
+    - `is_concurrent`: works on many messages at once, as a ConcurrentStep.
     - `indexes`: writes the index, which some backends allow for one process only.
     - `batch_max`: number of messages taken at once.
     - `linger_s`: seconds to wait for more if fewer came, because a batch costs the store about as
@@ -91,7 +92,7 @@ class Stage:
     tag: str = ""
     threads: int | None = 1
     indexes: bool = False
-    many: bool = False
+    is_concurrent: bool = False
     batch_max: int = 100
     linger_s: float = 0.0
 

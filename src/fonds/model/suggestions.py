@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-LIKENESS_MIN = 0.5
+SIMILARITY_MIN = 0.5
 LISTED_NAMES_MAX = 40
 
 
@@ -15,9 +15,9 @@ class UnknownNameError(ValueError):
     `field` says which part of an identity it is, `nearest` which known name was probably meant.
     """
 
-    def __init__(self, field: str, what: str, name: str, known: Iterable[str]) -> None:
-        names = list(known)
-        super().__init__(format_unknown_name(what, name, names))
+    def __init__(self, field: str, noun: str, name: str, known_names: Iterable[str]) -> None:
+        names = list(known_names)
+        super().__init__(format_unknown_name(noun, name, names))
         self.field = field
         self.nearest = find_nearest_name(name, names)
 
@@ -25,11 +25,11 @@ class UnknownNameError(ValueError):
 def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
     """Return the most similar known name, ignoring case; None if none is similar."""
     folded = {known_name.casefold(): str(known_name) for known_name in known_names if known_name}
-    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=LIKENESS_MIN)
+    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=SIMILARITY_MIN)
     return folded[matches[0]] if matches else None
 
 
-def alternatives(names: Iterable[str]) -> str:
+def format_alternatives(names: Iterable[str]) -> str:
     """Return names as a choice for people, such as "pdf, story or jats"."""
     *other_names, last_name = map(str, names)
     return f"{', '.join(other_names)} or {last_name}" if other_names else last_name
@@ -42,10 +42,12 @@ def format_unknown_name(noun: str, name: str, known_names: Iterable[str]) -> str
     At most 40 names are listed, with the number of the rest.
     """
     names = list(dict.fromkeys(str(known_name) for known_name in known_names if known_name))
-    between = "; " if any("," in known_name for known_name in names) else ", "
-    listed = between.join(names[:LISTED_NAMES_MAX])
-    more = f" and {len(names) - LISTED_NAMES_MAX:,} more" if len(names) > LISTED_NAMES_MAX else ""
-    choices = f". Known: {listed}{more}" if names else ". None exist yet"
+    separator = "; " if any("," in known_name for known_name in names) else ", "
+    listed = separator.join(names[:LISTED_NAMES_MAX])
+    more_text = (
+        f" and {len(names) - LISTED_NAMES_MAX:,} more" if len(names) > LISTED_NAMES_MAX else ""
+    )
+    choices = f". Known: {listed}{more_text}" if names else ". None exist yet"
     nearest = find_nearest_name(name, names)
     return f"no {noun} named {name!r}{choices}" + (
         f". Did you mean {nearest!r}?" if nearest else ""

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from fonds.model.capture import PlaceKind, parse_datetime14
 from fonds.model.entry import MESSAGE, Entry
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 
 ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
 """Public address of a petabox item's file; a setting decides where its bytes are fetched."""
@@ -67,7 +67,7 @@ class Task:
     def place(self) -> str:
         """Location of its bytes, as stated."""
         return {
-            PlaceKind.WARC: record_place(self.path, self.offset),
+            PlaceKind.WARC: format_record_place(self.path, self.offset),
             PlaceKind.REPLAY: f"{self.datetime14}/{self.url}",
             PlaceKind.PETABOX: f"{self.item}/{self.path}",
         }.get(self.kind, self.path)

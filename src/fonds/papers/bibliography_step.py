@@ -107,11 +107,11 @@ def _build_row(item: PdfText, now: datetime) -> tuple[BibliographyRow, Paper | N
     return row, paper
 
 
-def _parse_paper(found: Any) -> Paper | None:
-    if not isinstance(found, dict):
+def _parse_paper(fields: Any) -> Paper | None:
+    if not isinstance(fields, dict):
         return None
     try:
-        return msgspec.convert(found, prepare_type(Paper))
+        return msgspec.convert(fields, prepare_type(Paper))
     except msgspec.ValidationError:
         return None
 

@@ -58,7 +58,7 @@ RANGES = (
     b"wdoi:10.2",
 )
 """Boundaries between writers in the sorted query keys."""
-_NOWHERE = b"z"
+_LAST_KEY = b"z"
 MATCH = "match"
 """Step whose dispositions the job writes; also the name of the pipeline for entries of this job."""
 
@@ -70,11 +70,11 @@ class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     sha1hex: str
-    sought: MatchQuery
+    query: MatchQuery
     number: int | None = None
     reference_count: int = 0
     reference: str = ""
-    told_doi: str | None = None
+    printed_doi: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class MatchRequestReader:
         try:
             for sha1hex, paper in self._iter_papers(table, bytes([part])):
                 for request in _iter_requests(sha1hex, paper, self.subject):
-                    yield _catalog_key(request.sought) + b"\t" + msgspec.json.encode(request)
+                    yield _catalog_key(request.query) + b"\t" + msgspec.json.encode(request)
         finally:
             close(table)
 
@@ -125,7 +125,7 @@ class MatchWriter:
         try:
             for record in records:
                 request = _decode_request(record)
-                match = finder(request.sought)
+                match = finder(request.query)
                 tallies.count_one(f"{match.status} {match.reason}")
                 batch.add(request, match, self.started_at)
                 if batch.is_full():
@@ -184,7 +184,7 @@ class _MatchBatch:
         if request.number is None:
             self.papers.append(MatchedPaper(request.sha1hex, match, request.reference_count))
             return
-        printed_reference = (request.reference, request.told_doi)
+        printed_reference = (request.reference, request.printed_doi)
         self.cited.append(
             build_citation_row(request.sha1hex, request.number, printed_reference, match, now)
         )
@@ -272,7 +272,7 @@ def _iter_requests(sha1hex: str, paper: Paper, subject: str) -> Iterator[MatchRe
             build_citation_query(citation),
             number=citation.index,
             reference=format_citation(citation),
-            told_doi=citation.doi,
+            printed_doi=citation.doi,
         )
 
 
@@ -290,5 +290,5 @@ def _catalog_key(query: MatchQuery) -> bytes:
     elif query.surname and fold_surname(query.surname):
         key = build_author_prefix(query.surname, query.year, query.volume)
     else:
-        key = _NOWHERE
+        key = _LAST_KEY
     return key.replace(b"\t", b" ").replace(b"\n", b" ")

@@ -47,22 +47,22 @@ _STATUS_BY_MISSING_REASON = {
 class GrobidStep:
     """Send a PDF to a GROBID server.
 
-    `ask` is the server's client and `extractor` is its name.
-    `remember` returns the disposition of a PDF that needs no request; it runs before the bytes are
+    `send_request` is the server's client and `extractor` is its name.
+    `find_known_ending` returns the disposition of a PDF that needs no request; it runs before the bytes are
     read.
-    `take_in` registers the PDF of another program's task and validates incoming work.
-    `rest` sleeps for part of the server's back-off, so that waiting messages are not requeued
+    `register_task` registers the PDF of another program's task and validates incoming work.
+    `sleep` sleeps for part of the server's back-off, so that waiting messages are not requeued
     constantly.
     `read` parses the TEI in an isolated process, so that the message has the same status as row and
     table.
     """
 
     archive: Archive
-    ask: Callable[[bytes], GrobidResponse]
+    send_request: Callable[[bytes], GrobidResponse]
     extractor: str
-    remember: Callable[[UngrobidedPdf], Disposition | None]
-    take_in: Callable[[Task | UngrobidedPdf], Result]
-    rest: Callable[[float], None]
+    find_known_ending: Callable[[UngrobidedPdf], Disposition | None]
+    register_task: Callable[[Task | UngrobidedPdf], Result]
+    sleep: Callable[[float], None]
     read: Callable[[bytes], BibliographyReading]
 
     def __call__(self, item: UngrobidedPdf | Task) -> Result:
@@ -74,14 +74,14 @@ class GrobidStep:
         cannot be read, and the client's errors.
         """
         return register_then_run(
-            self.take_in, item, UngrobidedPdf, self._request, self._build_missing
+            self.register_task, item, UngrobidedPdf, self._request, self._build_missing
         )
 
     def _build_missing(
-        self, task: Task, sha1hex: str, lack: MissingPdfReason, message: str
+        self, task: Task, sha1hex: str, missing_reason: MissingPdfReason, message: str
     ) -> GrobidOutput:
         """Return the result of a task whose PDF could not be read."""
-        status = _STATUS_BY_MISSING_REASON[lack]
+        status = _STATUS_BY_MISSING_REASON[missing_reason]
         return GrobidOutput(
             sha1hex=sha1hex,
             status=status,
@@ -94,7 +94,7 @@ class GrobidStep:
         )
 
     def _request(self, item: UngrobidedPdf) -> Result:
-        disposition = self.remember(item)
+        disposition = self.find_known_ending(item)
         if disposition is not None:
             return Result(disposition)
         try:
@@ -106,31 +106,31 @@ class GrobidStep:
                 quarantine(error.reason, error.detail), (self._build_output(item, response),)
             )
         try:
-            answer = self.ask(payload.body)
+            grobid_response = self.send_request(payload.body)
         except PostponedError as error:
-            self.rest(error.after_s)
+            self.sleep(error.after_s)
             return Result(defer(Reason.NOT_YET, str(error), error.after_s))
-        return Result(DONE, (self._build_output(item, self._check_tei(answer)),))
+        return Result(DONE, (self._build_output(item, self._check_tei(grobid_response)),))
 
-    def _check_tei(self, answer: GrobidResponse) -> GrobidResponse:
+    def _check_tei(self, response: GrobidResponse) -> GrobidResponse:
         """Return the response unchanged, or `bad-grobid-xml` if its TEI cannot be parsed."""
-        if answer.status is not GrobidStatus.SUCCESS:
-            return answer
+        if response.status is not GrobidStatus.SUCCESS:
+            return response
         try:
-            error = self.read(answer.tei or b"").error
+            error = self.read(response.tei or b"").error
         except ChildError as failure:
             error = failure.detail
         if error is None:
-            return answer
-        return GrobidResponse(GrobidStatus.BAD_XML, answer.status_code, error_msg=error)
+            return response
+        return GrobidResponse(GrobidStatus.BAD_XML, response.status_code, error_msg=error)
 
-    def _build_output(self, item: UngrobidedPdf, answer: GrobidResponse) -> GrobidOutput:
+    def _build_output(self, item: UngrobidedPdf, response: GrobidResponse) -> GrobidOutput:
         return GrobidOutput(
             sha1hex=item.file.sha1,
-            status=answer.status,
-            status_code=answer.status_code,
-            tei_xml=None if answer.tei is None else answer.tei.decode("utf-8", "replace"),
-            error_msg=answer.error_msg,
+            status=response.status,
+            status_code=response.status_code,
+            tei_xml=None if response.tei is None else response.tei.decode("utf-8", "replace"),
+            error_msg=response.error_msg,
             file_meta=item.file,
             source=item.capture,
             extractor=self.extractor,

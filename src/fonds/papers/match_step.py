@@ -115,7 +115,7 @@ def build_citation_row(
     now: datetime,
 ) -> CitationRow:
     """Build the row of a reference. `printed_reference` is its text and the DOI it states."""
-    reference, told_doi = printed_reference
+    reference, printed_doi = printed_reference
     return CitationRow(
         sha1hex=sha1hex,
         number=number,
@@ -125,7 +125,7 @@ def build_citation_row(
         reason=str(match.reason),
         work=match.work,
         doi=match.doi,
-        told_doi=told_doi,
+        told_doi=printed_doi,
         score=match.score,
     )
 

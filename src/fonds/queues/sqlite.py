@@ -120,8 +120,10 @@ class SqliteQueue:
         pause_s = POLL_FIRST_S
         while True:
             arrivals = self._count_arrivals(address)
-            if found := self._lease_messages(address, count_max, first=pause_s == POLL_FIRST_S):
-                return found
+            if deliveries := self._lease_messages(
+                address, count_max, first=pause_s == POLL_FIRST_S
+            ):
+                return deliveries
             left_s = ends_at_s - time.monotonic()
             if left_s <= 0:
                 return []
@@ -146,10 +148,10 @@ class SqliteQueue:
         """Release messages that are still leased by us; others may own one whose lease expired."""
         if not deliveries:
             return
-        held = [_get_receipt(delivery).row for delivery in deliveries]
+        leased_rows = [_get_receipt(delivery).row for delivery in deliveries]
         with self._file.write_transaction(durable=False) as connection:
-            rows.release(connection, held)
-        self._announce({address for _, address, _ in held})
+            rows.release(connection, leased_rows)
+        self._announce({address for _, address, _ in leased_rows})
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Renew the leases. Call it well within `lease_s` (900 s by default)."""
@@ -157,10 +159,10 @@ class SqliteQueue:
             return []
         with self._file.write_transaction(durable=False) as connection:
             lease_ends_at = self._lease_clock() + self._lease_s
-            held = rows.renew_leases(
+            renewed_rows = rows.renew_leases(
                 connection, [_get_receipt(delivery).row for delivery in deliveries], lease_ends_at
             )
-        return [delivery for delivery in deliveries if _get_receipt(delivery).row in held]
+        return [delivery for delivery in deliveries if _get_receipt(delivery).row in renewed_rows]
 
     def get_depth(self, subscription: Subscription) -> Depth:
         """Return the exact counts at one point in time."""
@@ -179,9 +181,9 @@ class SqliteQueue:
             self._owner = None
         self._file.close()
 
-    def _announce(self, places: Iterable[int]) -> None:
+    def _announce(self, addresses: Iterable[int]) -> None:
         with self._arrived:
-            self._arrivals.update(places)
+            self._arrivals.update(addresses)
             self._arrived.notify_all()
 
     def _wait(self, address: str, arrivals: int, wait_s: float) -> None:
@@ -199,27 +201,27 @@ class SqliteQueue:
             overdue = rows.has_overdue(connection, lease_now, self._lease_s)
             # With work available, or during a wait, look for dead processes only every
             # `WATCH_EVERY_S` seconds.
-            spared = (ready or not first) and self._was_watched_lately()
-            registered = [] if spared else rows.list_owners(connection)
-        gone = [
+            skips_owner_check = (ready or not first) and self._was_watched_lately()
+            registered = [] if skips_owner_check else rows.list_owners(connection)
+        dead_owners = [
             number for number, process in registered if is_process_gone(process, same_machine=True)
         ]
-        if not (ready or overdue or gone):
+        if not (ready or overdue or dead_owners):
             return []
         # After a power cut nobody holds anything, so that a lease need not be on the disk.
         with self._file.write_transaction(durable=False) as connection:
-            for number in gone:
+            for number in dead_owners:
                 rows.remove_owner(connection, number)
             rows.release_expired(connection, lease_now, self._lease_s)
             rows.return_due(connection, place, now)
             owner = self._register(connection)
-            found = rows.lease_messages(
+            leased_messages = rows.lease_messages(
                 connection, place, owner[1], count_max, lease_now + self._lease_s
             )
         self._owner = owner
         return [
             Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)
-            for seq, redelivered, message in found
+            for seq, redelivered, message in leased_messages
         ]
 
     def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:

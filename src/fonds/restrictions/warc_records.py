@@ -102,9 +102,9 @@ class WarcPurge:
         except FondsError as error:
             self.say(f"{name} still contains records of {row.sha1hex}: {error}")
             return False
-        if done.waits:
-            self.say(f"{name} still contains records of {row.sha1hex}: {done.waits}")
+        if done.waiting_reason:
+            self.say(f"{name} still contains records of {row.sha1hex}: {done.waiting_reason}")
         elif done.records:
             noun = "record" if done.records == 1 else "records"
             self.say(f"{name}: {done.records:,} {noun} replaced, {done.size_bytes:,} bytes")
-        return not done.waits
+        return not done.waiting_reason

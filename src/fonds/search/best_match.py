@@ -30,7 +30,7 @@ def search_with_fallback(
     best_results = replace(
         best.results,
         notes=exact_results.notes,
-        meant=exact_results.meant,
+        corrected_query=exact_results.corrected_query,
         earlier_count=exact_results.earlier_count,
         earlier_text=exact_results.earlier_text,
     )

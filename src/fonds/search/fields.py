@@ -16,7 +16,7 @@ from typing import Any
 from fonds.model.document import IndexDocument
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.search import SearchQuery
-from fonds.model.suggestions import alternatives
+from fonds.model.suggestions import format_alternatives
 from fonds.search.exact_values import (
     normalize_case,
     normalize_doi,
@@ -113,7 +113,7 @@ SEARCH_FIELDS: Sequence[SearchField] = (
         "doi:10.1234/abc", normalize=normalize_doi, is_optional=True, label="DOI",
     ),
     SearchField(
-        "kind", FieldType.EXACT, "kind", alternatives(SEARCHED_KINDS), "kind:pdf",
+        "kind", FieldType.EXACT, "kind", format_alternatives(SEARCHED_KINDS), "kind:pdf",
         normalize=normalize_kind, facet="kind", values=ValueSource.FACET,
     ),
     SearchField(

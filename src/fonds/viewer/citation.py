@@ -16,7 +16,7 @@ from typing import Any
 
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind, parse_datetime14
 from fonds.model.errors import PermanentError
-from fonds.model.record_offset import offset_phrase
+from fonds.model.record_offset import describe_offset
 from fonds.model.rows import CdxRow
 from fonds.papers.bibliography.bibtex_csl import build_csl, format_bibtex
 from fonds.papers.journal_names import choose_journal
@@ -279,7 +279,7 @@ def _format_reference(
         sentences.append(f"{place.url}, captured {_format_day(place.captured)}.")
     sentences.append(f"SHA-1 {description.sha1hex}{f', page {page}' if page else ''}.")
     if place is not None:
-        sentences.append(f"In {place.warc_path} at offset {offset_phrase(place.warc_offset)}.")
+        sentences.append(f"In {place.warc_path} at offset {describe_offset(place.warc_offset)}.")
     return " ".join(sentences)
 
 

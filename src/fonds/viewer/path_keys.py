@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from fonds.model.record_offset import offset_id, parse_record_place
+from fonds.model.record_offset import build_offset_id, parse_record_place
 from fonds.model.rows import InputRow, WarcFileRow
 from fonds.ports import Records
 from fonds.urls.parts import member_url
@@ -63,7 +63,10 @@ def entries_of_record(records: Records, key: str) -> list[str]:
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []
-    ids = [f"{input_id}-{offset_id(parsed[1])}" for input_id in inputs_of_path(records, parsed[0])]
+    ids = [
+        f"{input_id}-{build_offset_id(parsed[1])}"
+        for input_id in inputs_of_path(records, parsed[0])
+    ]
     return [*ids, *(f"{input_id}-damage" for input_id in ids)]
 
 

@@ -123,7 +123,7 @@ class PageViews:
             try:
                 return self._draw(content, number)
             except PermanentError as error:
-                return self._remember_crash(name, PageView(None, why=error.detail))
+                return self._remember_crash(name, PageView(None, error=error.detail))
         finally:
             self._slots.release()
 

@@ -270,14 +270,14 @@ def check_source(
     finally:
         fetcher.close()
     if poll.listing is None:
-        raise TransientError(f"the server responded with {poll.answer.status}")
+        raise TransientError(f"the server responded with {poll.response.status}")
     rules = build_link_rules(settings)
     refusals = [rules.find_refusal(entry.link) for entry in poll.listing.entries]
     hints = {name: value for name, value in asdict(poll.listing.hints).items() if value}
     return SourceCheck(
         source=row.url,
-        url=poll.answer.url,
-        moved_to=poll.answer.permanent_url,
+        url=poll.response.url,
+        moved_to=poll.response.permanent_url,
         kind=poll.listing.kind,
         title=poll.listing.title,
         listed=len(poll.listing.entries),

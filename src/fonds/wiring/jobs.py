@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from fonds.bulk.local import LocalEngine, Tell
+from fonds.bulk.local import LocalEngine, ReportProgress
 from fonds.bulk.spark import SparkEngine
 from fonds.config import PORTS, Settings
 from fonds.failures.accounting.table_counts import build_counting_job
@@ -93,7 +93,7 @@ def open_engine(
     *,
     workers: int = 0,
     stores: Sequence[str] = STORES,
-    report: Tell | None = None,
+    report: ReportProgress | None = None,
 ) -> Engine:
     """Open the engine `local`, or Spark by the URL of its master.
 
@@ -104,7 +104,7 @@ def open_engine(
     if url == LOCAL:
         count = workers or os.cpu_count() or 1
         writers = count if are_ports_shared(settings, stores) else 1
-        return LocalEngine(home / BULK_FOLDER, count, writers, tell=report)
+        return LocalEngine(home / BULK_FOLDER, count, writers, report_progress=report)
     if url.partition(":")[0].partition("?")[0] not in SPARK_MASTERS:
         raise ConfigurationError(
             format_unknown_name("engine", url, (LOCAL, "spark://host:7077", *SPARK_MASTERS[1:]))

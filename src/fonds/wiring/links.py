@@ -25,7 +25,7 @@ from fonds.fetching.robots import parse_product_token
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.following.link_rules import LinkRules, create_link_rules
 from fonds.ingest.sources.link_lists import LimitedSource, LinkListSource, ShuffledSource
-from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
+from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS, LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.ingest.steps.archive_body import LEASE_S, ArchiveBodyStep
 from fonds.ingest.steps.fetch import FetchRules, FetchStep
@@ -118,7 +118,7 @@ def _open_lists(
 ) -> LinkListSource:
     return LinkListSource(
         names=names,
-        form=FORMS.get(settings.pipeline, ADDRESSES),
+        form=FORMS.get(settings.pipeline, URL_LISTS),
         home=home,
         pipeline=settings.pipeline,
         collection=settings.collection,

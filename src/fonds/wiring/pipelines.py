@@ -98,7 +98,7 @@ def create_threads(
 
     def make_loop(bound: BoundStage) -> BatchLoop | ConcurrentLoop:
         io = StageIO(bound, stores.queue, stores.ledger, handover, get_utc_now)
-        return (ConcurrentLoop if bound.stage.many else BatchLoop)(io, retry, told)
+        return (ConcurrentLoop if bound.stage.is_concurrent else BatchLoop)(io, retry, told)
 
     threads_default = work.children or count_cores()
     return WorkerThreads(

@@ -146,12 +146,12 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 def build_reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
     """Create the steps that read bodies and store nothing, as needed by `fonds extract`."""
-    from fonds.derivatives.pdf import remember_nothing
+    from fonds.derivatives.pdf import find_no_ending
     from fonds.papers.jats_step import ArticleReader
 
     return {
         "identify": create_identify(archive, settings),
-        "extract_pdf": extract_pdf(archive, readers, remember_nothing, pass_known_work),
+        "extract_pdf": extract_pdf(archive, readers, find_no_ending, pass_known_work),
         "parse_story": parse_story(archive, readers, settings),
         "read_article": ArticleReader(archive, readers.read_jats),
     }

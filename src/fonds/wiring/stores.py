@@ -18,7 +18,7 @@ from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.warc_names import WarcNames, list_paths
 from fonds.config import PORTS, Settings
 from fonds.derivatives.visibility import find_active_embargoes
-from fonds.ingest.sources.indexes import list_paths_below
+from fonds.ingest.sources.indexes import list_paths_in_folder
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completion import NamedTheme
 from fonds.model.document import IndexDocument
@@ -162,7 +162,9 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
         return []
     several = _find_backend("index", settings.index).is_shared
     stages = get_configured_pipeline(settings).stages
-    return [stage.name for stage in stages if (several or not stage.indexes) and not stage.many]
+    return [
+        stage.name for stage in stages if (several or not stage.indexes) and not stage.is_concurrent
+    ]
 
 
 def build_topic_prefix(settings: Settings) -> str:
@@ -342,7 +344,7 @@ def _open_bare_archive(
         except PermanentError as error:
             recorded_paths, ambiguity = (), error
         yield from recorded_paths
-        yield from list_paths_below(base, name)
+        yield from list_paths_in_folder(base, name)
         if ambiguity is not None:
             raise ambiguity
 

@@ -77,7 +77,7 @@ def test_killed_at_any_act_readers_find_all_else_and_a_rerun_ends_it(
             assert archive.read(archived[index].place).body == entry(index + 1).body
         fresh = FolderArchive(folder)
         fresh.recover(lambda _: None)
-        assert not purged(fresh, archived[1].place, SECRET).waits
+        assert not purged(fresh, archived[1].place, SECRET).waiting_reason
         assert holders(folder, SECRET) == []
         assert len(list(folder.iterdir())) == 2
         for index in (0, 2):

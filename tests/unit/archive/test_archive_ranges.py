@@ -16,7 +16,7 @@ from fixtures import warcs
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.payloads import PlaceReader
-from fonds.archive.store.remote import open_elsewhere
+from fonds.archive.store.remote import create_remote_bodies
 from fonds.fetching.addresses import is_public
 from fonds.fetching.service_client import ServiceClient
 from fonds.model.capture import Place, PlaceKind
@@ -97,7 +97,7 @@ def server() -> Iterator[str]:
 
 
 def reader_of(home: Path, web: ServiceClient, body_max_bytes: int = 10**6) -> PlaceReader:
-    return PlaceReader(home, open_elsewhere(web, {}, "", ""), body_max_bytes=body_max_bytes)
+    return PlaceReader(home, create_remote_bodies(web, {}, "", ""), body_max_bytes=body_max_bytes)
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_members_of_zip_files_are_not_read_from_urls(tmp_path: Path) -> None:
 
 
 def test_a_record_that_needs_too_many_bytes_is_refused(server: str, tmp_path: Path) -> None:
-    away = replace(open_elsewhere(ServiceClient(lambda _: True), {}, "", ""), slack_bytes=0)
+    away = replace(create_remote_bodies(ServiceClient(lambda _: True), {}, "", ""), slack_bytes=0)
     reader = PlaceReader(tmp_path, away, body_max_bytes=1000)
     with pytest.raises(PermanentError) as raised:
         reader.read(Place(PlaceKind.WARC, server + "/a.warc.gz", OFFSETS[1]))

@@ -16,7 +16,7 @@ from fixtures.answering import Answering, Given, answering
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.payloads import PlaceReader
-from fonds.archive.store.remote import RemoteReader, build_item_url, open_elsewhere
+from fonds.archive.store.remote import RemoteReader, build_item_url, create_remote_bodies
 from fonds.fetching.service_client import ServiceClient
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -92,7 +92,7 @@ def test_redirects_are_followed_and_each_is_judged(read, server) -> None:
 
 def test_a_redirect_to_a_private_address_is_not_followed(server, tmp_path) -> None:
     server.answers["/to"] = Given(302, headers={"Location": "http://10.0.0.1/a.pdf"})
-    away = open_elsewhere(ServiceClient(lambda address: address == "127.0.0.1"), {}, "", "")
+    away = create_remote_bodies(ServiceClient(lambda address: address == "127.0.0.1"), {}, "", "")
     reader = PlaceReader(tmp_path, away, body_max_bytes=BODY_MAX_BYTES)
     with pytest.raises(PermanentError, match="private address"):
         reader.read(Place(PlaceKind.FILE, server.url + "/to"))

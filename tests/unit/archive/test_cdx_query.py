@@ -133,7 +133,7 @@ def test_an_answer_is_that_of_a_reader_of_everything_in_pieces_of_any_size(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cdx_query, "SCANNED_MAX", scanned)
-        patch.setattr(cdx_query, "_TOGETHER", 5)
+        patch.setattr(cdx_query, "_ROWS_A_BATCH", 5)
         assert pieces(filled, query) == expected(query)
 
 

@@ -13,8 +13,8 @@ from fonds.archive.replay.captures import (
     ORDER,
     Cursor,
     UrlMatch,
+    build_cursor_before,
     build_key_ranges,
-    cursor_before,
     find_at_second,
     find_first_from,
     find_last_before,
@@ -155,7 +155,7 @@ def test_only_what_is_meant_is_looked_at(records: SqlRecords) -> None:
 
 
 def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
-    spot = cursor_before("org,example)/a", "20240101000000")
+    spot = build_cursor_before("org,example)/a", "20240101000000")
     asked: list[str] = []
     with records._engine.connect() as connection:
         sa.event.listen(records._engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))

@@ -99,7 +99,7 @@ def test_killed_at_any_act_nothing_else_is_lost_and_a_rerun_ends_it(
         again = opened(tmp_path, bucket)
         others_are_right(again, archived)
         again.recover(lambda _: None)
-        assert not purged(again, archived[1].place, SECRET).waits
+        assert not purged(again, archived[1].place, SECRET).waiting_reason
         assert (here(tmp_path), holders(tmp_path, SECRET)) == ([], [])
         others_are_right(again, archived)
         assert verify(again, name).faults == []
@@ -117,8 +117,8 @@ def test_a_file_another_machine_has_not_sent_yet_is_waited_for(
     (archived,) = archive.write([entry(2, body=SECRET)])
     elsewhere = opened(tmp_path / "other", bucket)
     monkeypatch.setattr(purge, "is_written_here", lambda name: False)
-    assert "Another machine wrote it" in purged(elsewhere, archived.place, SECRET).waits
-    assert "still being written" in purged(archive, archived.place, SECRET).waits
+    assert "Another machine wrote it" in purged(elsewhere, archived.place, SECRET).waiting_reason
+    assert "still being written" in purged(archive, archived.place, SECRET).waiting_reason
     archive.finish()
     assert purged(elsewhere, archived.place, SECRET).records == 1
     assert holders(bucket.folder, SECRET) == []
@@ -134,7 +134,7 @@ def test_a_file_that_is_brought_here_to_be_mended_is_left_to_whom_has_it(
         if act == "fetch" and not told:
             told.append("")
             other = opened(tmp_path, bucket)
-            told.append(purged(other, archived[1].place, SECRET).waits)
+            told.append(purged(other, archived[1].place, SECRET).waiting_reason)
 
     bucket.before = meanwhile
     archive.inspect(archived[1].place.path, repair=True)
@@ -172,17 +172,17 @@ def test_what_somebody_has_in_hand_here_is_marked_once(tmp_path: Path) -> None:
     path = tmp_path / "one.warc.gz"
     with volume.lock_marker(path) as first, volume.lock_marker(path) as second:
         assert (first, second) == (True, False)
-    assert not volume.marker_path(path).exists()
+    assert not volume.build_marker_path(path).exists()
     # Left by a killed process.
-    volume.marker_path(path).touch()
+    volume.build_marker_path(path).touch()
     with volume.lock_marker(path) as third:
         assert third
-    assert not volume.marker_path(path).exists()
+    assert not volume.build_marker_path(path).exists()
     path.touch()
     with volume.lock_marker(path) as fourth:
         assert not fourth
-    volume.marker_path(path).touch()
+    volume.build_marker_path(path).touch()
     with volume.lock_marker(path) as fifth:
         assert not fifth
     # Of a file that is here what is marked is to be recovered.
-    assert volume.marker_path(path).exists()
+    assert volume.build_marker_path(path).exists()

@@ -13,7 +13,7 @@ from fonds.archive.warc.scanner import read_heads
 from fonds.model.archive import Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
-from fonds.model.record_offset import offset_text
+from fonds.model.record_offset import format_offset
 
 
 def read(data: bytes, offset: int = 0, *, body_max_bytes: int = 1_000_000) -> Payload:
@@ -306,7 +306,7 @@ def test_a_wrong_checksum_is_damage() -> None:
 
 @pytest.mark.parametrize("offset", [-1, 1, 50, 10**9, 10**15])
 def test_an_offset_without_record_is_damage_and_says_so(offset: int) -> None:
-    with pytest.raises(DamagedInputError, match=f"at offset {offset_text(offset)}: ") as raised:
+    with pytest.raises(DamagedInputError, match=f"at offset {format_offset(offset)}: ") as raised:
         read(warcs.gzipped([warcs.http_response()]), offset)
     assert raised.value.reason is Reason.DAMAGED_RECORD
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from audit_bench import MOMENT
-from fonds.audit.entries import find_contradictions, iter_childless
+from fonds.audit.entries import find_contradictions, iter_without_children
 from fonds.audit.fault import REPAIR, AuditCheck
 from fonds.model.rows import DispositionRow
 
@@ -67,9 +67,9 @@ def test_what_does_not_is_told_with_what_helps(wrong: DispositionRow, told: str)
 
 def test_only_what_is_done_and_handed_nothing_on_is_childless() -> None:
     last = row("extract_pdf", "quarantined", "persist_file")
-    assert list(iter_childless([*WAY, last])) == []
-    assert list(iter_childless(WAY)) == [WAY[1]]
-    assert list(iter_childless([*WAY, replace(last, step=REPAIR, verdict="done")])) == []
+    assert list(iter_without_children([*WAY, last])) == []
+    assert list(iter_without_children(WAY)) == [WAY[1]]
+    assert list(iter_without_children([*WAY, replace(last, step=REPAIR, verdict="done")])) == []
 
 
 @pytest.mark.parametrize("check", list(AuditCheck))

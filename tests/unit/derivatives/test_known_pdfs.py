@@ -11,7 +11,7 @@ from fonds.derivatives.pdf import KnownPdfs
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, quarantine
 from fonds.model.file import UnextractedPdf
-from fonds.model.pdf import STOPPED, PdfStatus, StatusClass
+from fonds.model.pdf import STOPPED_STATUSES, PdfStatus, StatusClass
 from fonds.model.rows import CrashedPdfRow, DispositionRow, PdfMetaRow
 from step_bench import Bench, pdf_file
 
@@ -102,7 +102,7 @@ def test_whoever_asks_for_it_again_gets_it_again_but_once(bench: Bench) -> None:
 
 
 def test_each_status_that_stops_a_reader_is_a_limit() -> None:
-    assert {one.status_class for one in STOPPED} == {StatusClass.LIMIT}
+    assert {one.status_class for one in STOPPED_STATUSES} == {StatusClass.LIMIT}
 
 
 def test_what_was_begun_and_never_ended_on_the_books_is_done_again(bench: Bench) -> None:

@@ -48,9 +48,9 @@ def test_an_element_knows_the_names_and_places_around_it() -> None:
     )
     inner = nodes[-1]
     side, wall = (1 << NAME_GROUPS.index(name) for name in ("side", "wall"))
-    assert inner.above & side
-    assert inner.above & wall
-    assert inner.above & HIDDEN
+    assert inner.ancestor_groups & side
+    assert inner.ancestor_groups & wall
+    assert inner.ancestor_groups & HIDDEN
     assert inner.places & 1
     assert [node.parent for node in nodes] == [-1, 0, 1, 2]
 

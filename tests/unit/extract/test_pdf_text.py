@@ -17,7 +17,7 @@ from fonds.extract.pdf.extraction import (
 from fonds.extract.pdf.first_page import FrontMatter
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.page_text import PagesText, read_pages
-from fonds.extract.pdf.text_cleanup import normalise_page
+from fonds.extract.pdf.text_cleanup import normalize_page_text
 
 
 def read(
@@ -51,30 +51,30 @@ def test_a_document_without_words_has_no_text() -> None:
 
 def test_a_missing_page_costs_itself_only() -> None:
     found = read(missing_page_pdf())
-    assert (found.text, found.unreadable) == ("plain words\f\fplain words", (1,))
+    assert (found.text, found.unreadable_pages) == ("plain words\f\fplain words", (1,))
 
 
 def test_pages_above_the_limit_are_not_read() -> None:
     found = read(text_pdf(("one", "two", "three")), pages_max=2)
     assert found.text == "one\ftwo"
-    assert found.cut == "only 2 of 3 pages were read"
+    assert found.cut_reason == "only 2 of 3 pages were read"
 
 
 def test_text_above_the_limit_is_cut_at_it() -> None:
     found = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
     assert found.text == "abcdef\fgh"
-    assert found.cut == "the text was cut at 9 characters, on page 2"
+    assert found.cut_reason == "the text was cut at 9 characters, on page 2"
 
 
 def test_a_text_as_long_as_the_limit_is_whole() -> None:
-    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut is None
+    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut_reason is None
 
 
 def test_no_page_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter([0.0, 1.0, 11.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
     found = read(text_pdf(("one", "two")), time_max_s=10)
-    assert (found.text, found.cut) == ("one", "only 1 of 2 pages were read within 10 s")
+    assert (found.text, found.cut_reason) == ("one", "only 1 of 2 pages were read within 10 s")
 
 
 @pytest.mark.parametrize("text", ["漢字とかな", "наука", "𝑥😀𠀀", "αβγ"])
@@ -116,13 +116,13 @@ def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
     ],
 )
 def test_a_hyphen_at_the_end_of_a_line_goes_unless_the_word_owns_it(raw: str, text: str) -> None:
-    assert normalise_page(raw) == text
+    assert normalize_page_text(raw) == text
 
 
 def test_a_page_of_one_endless_word_takes_no_time() -> None:
     raw = "a" * 300_000 + "\ufffe" + "b" * 300_000
     began = time.process_time()
-    assert len(normalise_page(raw)) == 600_000
+    assert len(normalize_page_text(raw)) == 600_000
     assert time.process_time() - began < 1
 
 
@@ -139,12 +139,12 @@ def test_a_page_of_one_endless_word_takes_no_time() -> None:
     ],
 )
 def test_brackets_of_a_line_from_right_to_left_open_before_they_close(raw: str, text: str) -> None:
-    assert normalise_page(raw) == text
+    assert normalize_page_text(raw) == text
 
 
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
-    page = normalise_page(raw)
+    page = normalize_page_text(raw)
     page.encode()
     assert not {"\x00", "\f", "\r", "\ufffe"} & set(page)
 

@@ -33,7 +33,7 @@ def darkest(view: PageView, word: PlacedWord) -> int:
 def test_words_lie_where_the_picture_shows_them(rotate: int) -> None:
     body = text_pdf(("First page", "Fonds keeps what it reads."), rotate=rotate)
     view = draw_page_view_from_bytes(body, 2, LIMITS)
-    assert (view.page_count, view.why) == (2, None)
+    assert (view.page_count, view.error) == (2, None)
     assert picture(view).size == (view.width, view.height)
     assert [word.text for word in view.words] == ["Fonds", "keeps", "what", "it", "reads."]
     for word in view.words:
@@ -81,7 +81,7 @@ def test_a_page_that_cannot_be_drawn_says_why(
 ) -> None:
     view = draw_page_view_from_bytes(body, number, limits)
     assert view.image is None
-    assert why in (view.why or "")
+    assert why in (view.error or "")
 
 
 def test_no_more_words_are_placed_than_asked_for() -> None:

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from fixtures.feeds import api_rows, rss_of
 from fonds.following.daily_counts import DAYS_STORED, DayOutcome, add_poll, judge_days
-from fonds.following.health import SourceHealth, health
-from fonds.following.poll_links import poll_row
+from fonds.following.health import SourceHealth, compute_health
+from fonds.following.poll_links import build_poll_row
 from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason
 from fonds.model.rows import SourceRow
@@ -78,7 +78,7 @@ def test_no_more_days_are_kept_than_are_shown() -> None:
     days: dict[str, list[int]] = {}
     for ago in reversed(range(200)):
         at = datetime.combine(TODAY - timedelta(days=ago), datetime.min.time(), UTC)
-        days = add_poll(days, replace(poll_row(SOURCE, {}, None, at), entries=1))
+        days = add_poll(days, replace(build_poll_row(SOURCE, {}, None, at), entries=1))
     assert len(days) == DAYS_STORED
     assert max(days) == TODAY.isoformat()
 
@@ -86,15 +86,18 @@ def test_no_more_days_are_kept_than_are_shown() -> None:
 def test_a_listing_that_has_nothing_any_more_is_silent_until_it_has(world: World) -> None:
     row = world.add("/feed")
     world.give("/feed", rss_of(LINKS))
-    assert health(world.poll(row).row, world.place.clock()) is SourceHealth.ACTIVE
+    assert compute_health(world.poll(row).row, world.place.clock()) is SourceHealth.ACTIVE
     world.give("/feed", rss_of([]), ETag='"none"')
     silent = world.poll(row).row
-    assert (health(silent, world.place.clock()), silent.listed) == (SourceHealth.SILENT, len(LINKS))
+    assert (compute_health(silent, world.place.clock()), silent.listed) == (
+        SourceHealth.SILENT,
+        len(LINKS),
+    )
     later(world, hours=3)
     world.give("/feed", b"", 304)
     unchanged = world.poll(row).row
     assert (unchanged.silent_polls, unchanged.silent_since) == (1, silent.silent_since)
-    assert health(unchanged, world.place.clock()) is SourceHealth.SILENT
+    assert compute_health(unchanged, world.place.clock()) is SourceHealth.SILENT
     world.give("/feed", rss_of([*LINKS, "https://news.example.org/back"]))
     back = world.poll(row).row
     assert (back.silent_polls, back.silent_since, back.listed) == (0, None, len(LINKS) + 1)

@@ -18,8 +18,8 @@ from fonds.following.listings.listing import (
 from fonds.following.listings.reader import read_listing
 from fonds.following.listings.xml_feeds import (
     build_cloud_url,
+    compute_update_s,
     parse_ttl_s,
-    update_seconds,
 )
 from fonds.model.errors import DamagedInputError
 
@@ -112,12 +112,12 @@ def test_what_a_feed_asks_for_is_noted() -> None:
 @pytest.mark.parametrize("odd", ["", "-5", "0", "soon", "٣", "1e9"])
 def test_a_ttl_that_is_none_says_nothing(odd: str) -> None:
     assert parse_ttl_s(odd) is None
-    assert update_seconds(odd, odd) is None
+    assert compute_update_s(odd, odd) is None
 
 
 def test_hints_have_bounds() -> None:
     assert parse_ttl_s("9" * 50) == 365 * 86_400
-    assert update_seconds("hourly", "9" * 50) == 1
+    assert compute_update_s("hourly", "9" * 50) == 1
     assert build_cloud_url({"domain": "a.example/@evil", "path": "/"}) == ""
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.following.health import SourceHealth, health, health_after_poll, is_dead
+from fonds.following.health import SourceHealth, compute_health, compute_health_after_poll, is_dead
 from fonds.following.poll_interval import (
     DAY_S,
     DEAD_S,
@@ -199,7 +199,10 @@ def test_failures_make_it_wait_longer_each_time() -> None:
 )
 def test_dead_is_told_from_quiet(told: dict[str, object], stands: SourceHealth) -> None:
     row = replace(ROW, **told)  # type: ignore[arg-type]
-    assert health(replace(row, standing=str(health_after_poll(row, NOW))), NOW) is stands
+    assert (
+        compute_health(replace(row, standing=str(compute_health_after_poll(row, NOW))), NOW)
+        is stands
+    )
 
 
 def test_the_first_listing_tells_a_rhythm_where_it_has_days() -> None:

@@ -12,7 +12,7 @@ import pytest
 from fixtures.answering import Given
 from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
 from fonds.following import poll_request
-from fonds.following.health import SourceHealth, health
+from fonds.following.health import SourceHealth, compute_health
 from fonds.following.refused_links import ROWS_A_POLL, URL_CHARS, list_refused_links
 from fonds.following.source_edits import set_state
 from fonds.model.errors import StoreUnavailableError
@@ -195,7 +195,7 @@ def test_what_is_gone_is_not_asked_again(world: World) -> None:
     assert world.poll(row).row.state == "gone"
     later(world, days=30)
     assert world.polling.list_due(10) == []
-    assert health(world.row(row.source_id), world.place.clock()) is SourceHealth.GONE
+    assert compute_health(world.row(row.source_id), world.place.clock()) is SourceHealth.GONE
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from fonds.following.health import (
     Mute,
     SourceHealth,
+    compute_health,
     get_mute,
-    health,
     mute,
     unmute,
 )
@@ -28,7 +28,7 @@ EMPTY = b"<rss version='2.0'><channel><title>t</title></channel></rss>"
 
 
 def stands(world: World, source_id: str) -> SourceHealth:
-    return health(world.row(source_id), world.place.clock())
+    return compute_health(world.row(source_id), world.place.clock())
 
 
 def test_since_when_polls_fail_is_told_by_the_first_and_forgotten_by_one_that_went_well(

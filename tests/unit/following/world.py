@@ -16,7 +16,7 @@ from fonds.following.link_rules import LinkRules
 from fonds.following.listings.reader import read_listing
 from fonds.following.poll_interval import PollIntervals
 from fonds.following.poller import LEASE_S, Poller, PollResult
-from fonds.following.source_edits import SourceOptions, add, build_source
+from fonds.following.source_edits import SourceOptions, add_sources, build_source
 from fonds.leases.cells import LeaseColumns
 from fonds.leases.leases import Leases
 from fonds.model.entry import Link
@@ -56,7 +56,7 @@ class World:
     stop: list[bool] = field(default_factory=lambda: [False])
 
     def add(self, path: str, wanted: SourceOptions = WANTED) -> SourceRow:
-        (row,) = add(
+        (row,) = add_sources(
             self.place.records, [build_source(self.server.url + path, wanted, self.place.clock())]
         )
         return row

@@ -13,7 +13,7 @@ from fonds.ingest.sources.link_lists import (
     LinkListSource,
     ShuffledSource,
 )
-from fonds.ingest.sources.link_rows import ADDRESSES, LinkSample
+from fonds.ingest.sources.link_rows import URL_LISTS, LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.disposition import Verdict
 from fonds.model.entry import Link
@@ -47,7 +47,7 @@ class World:
         return str(path)
 
     def source(
-        self, *names: str, form: str = ADDRESSES, choice: LinkSample | None = None
+        self, *names: str, form: str = URL_LISTS, choice: LinkSample | None = None
     ) -> LinkListSource:
         settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
         return LinkListSource(

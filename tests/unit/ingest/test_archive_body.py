@@ -280,7 +280,7 @@ class Counting:
 def test_bodies_are_held_in_memory_only_as_far_as_the_limit(
     step: ArchiveBodyStep, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_body, "TOGETHER_MAX_BYTES", 1000)
+    monkeypatch.setattr(archive_body, "BATCH_MAX_BYTES", 1000)
     sizes = (400, 600, 1, 5000, 300, 300, 300, 300)
     items = [unarchived(bench, PAGE.ljust(size, b".") + b"%d" % n) for n, size in enumerate(sizes)]
     items = [

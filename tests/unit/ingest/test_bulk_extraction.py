@@ -21,7 +21,7 @@ from fonds.ingest.bulk.extraction_manifest import (
     sum_manifests,
     write_manifest,
 )
-from fonds.ingest.bulk.extraction_rows import RESULTS
+from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
 from fonds.ingest.bulk.parquet_files import open_result_files
 from fonds.ingest.bulk.record_reading import (
     ReadingSteps,
@@ -113,7 +113,7 @@ def test_two_workers_leave_what_one_leaves(
 ) -> None:
     folder, books = extracted(tmp_path, crawl, 2)
     assert (books.records, books.endings) == (done[1].records, done[1].endings)
-    for name in RESULTS:
+    for name in RESULT_COLUMNS:
         assert rows_in(folder, name) == rows_in(done[0], name)
 
 
@@ -205,8 +205,8 @@ def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
 
 def test_what_is_not_written_whole_is_not_there(tmp_path: Path) -> None:
     def broken_off() -> None:
-        with open_result_files(tmp_path, RESULTS, 3) as to:
-            to.add("captures", dict.fromkeys(RESULTS["captures"]))
+        with open_result_files(tmp_path, RESULT_COLUMNS, 3) as to:
+            to.add("captures", dict.fromkeys(RESULT_COLUMNS["captures"]))
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fonds.derivatives.pdf import remember_nothing
+from fonds.derivatives.pdf import find_no_ending
 from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import (
@@ -79,7 +79,7 @@ def capture(bench: Bench) -> Capture:
 def read(bench: Bench, capture: Capture) -> Read:
     def called(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
         step = ExtractPdfStep(
-            bench.archive, extract, salvage, "reader 1", remember_nothing, pass_known_work
+            bench.archive, extract, salvage, "reader 1", find_no_ending, pass_known_work
         )
         result = step(UnextractedPdf(capture, pdf_file()))
         text = result.items[-1]
@@ -173,7 +173,7 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
     Path(capture.place.path).write_bytes(PDF + b"more")
     extract = Reader(READ)
     step = ExtractPdfStep(
-        bench.archive, extract, Reader(BARE), "reader 1", remember_nothing, pass_known_work
+        bench.archive, extract, Reader(BARE), "reader 1", find_no_ending, pass_known_work
     )
     result = step(UnextractedPdf(capture, pdf_file()))
     (text,) = result.items
@@ -192,7 +192,7 @@ def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).unlink()
     result = ExtractPdfStep(
-        bench.archive, Reader(READ), Reader(BARE), "reader 1", remember_nothing, pass_known_work
+        bench.archive, Reader(READ), Reader(BARE), "reader 1", find_no_ending, pass_known_work
     )(UnextractedPdf(capture, pdf_file()))
     assert result.disposition.reason is Reason.MISSING_SOURCE
     assert [getattr(item, "status", None) for item in result.items] == [PdfStatus.ERROR_SOURCE]
@@ -242,7 +242,7 @@ def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
     def read(_: bytes) -> PdfExtraction:
         raise AssertionError("nothing is read")
 
-    step = ExtractPdfStep(bench.archive, read, read, "reader 2", remember_nothing, take_in)
+    step = ExtractPdfStep(bench.archive, read, read, "reader 2", find_no_ending, take_in)
     task = Task(PlaceKind.PETABOX, "a.pdf", item="item", sha1hex="ab" * 20, id="m1")
     ended = step(task)
     (text,) = ended.items

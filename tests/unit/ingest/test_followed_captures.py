@@ -10,7 +10,7 @@ import pytest
 from fixtures.warcs import gzipped, http_response
 from fonds.archive.store.folder import FolderArchive
 from fonds.extract.mime import describe
-from fonds.ingest.sources.indexes import find_below
+from fonds.ingest.sources.indexes import find_in_folder
 from fonds.ingest.sources.paths import PathSource
 from fonds.ingest.steps.identify import IdentifyStep
 from fonds.model.capture import Capture
@@ -82,8 +82,8 @@ def test_a_link_is_set_aside_or_refused_and_not_read(named: Path) -> None:
 
 def test_a_base_that_is_named_is_not_left_either(named: Path) -> None:
     with pytest.raises(PermanentError) as told:
-        find_below("here.warc.gz", named, str(named))
+        find_in_folder("here.warc.gz", named, str(named))
     assert told.value.reason is Reason.NOT_FOLLOWED
-    below = find_below("here.warc.gz", named, str(named), follow=True)
+    below = find_in_folder("here.warc.gz", named, str(named), follows_links=True)
     assert below == str(named / "here.warc.gz")
-    assert find_below("gone.warc.gz", named, str(named)) == str(named / "gone.warc.gz")
+    assert find_in_folder("gone.warc.gz", named, str(named)) == str(named / "gone.warc.gz")

@@ -16,7 +16,7 @@ from fonds.ingest.sources.link_lists import (
     LimitedSource,
     ShuffledSource,
 )
-from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
+from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS, LinkSample
 from fonds.model.entry import TlsCheck
 from small_pipeline import Workplace
 from unit.ingest.listed_world import World, urls
@@ -160,7 +160,7 @@ def test_folders_gzip_and_whole_days(world: World) -> None:
     assert sum(row.tally.get("bad-index-line", 0) for row in world.inputs()) == 1
 
 
-@pytest.mark.parametrize("form", [ADDRESSES, RSS_DAY])
+@pytest.mark.parametrize("form", [URL_LISTS, RSS_DAY])
 def test_a_bomb_is_left_and_told(world: World, form: str) -> None:
     body = b"<rss><item>" + b" " * 40_000_000 if form == RSS_DAY else b"\n" * 40_000_000
     world.take(world.source(world.file("bomb.gz", body), form=form))

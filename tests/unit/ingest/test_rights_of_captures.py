@@ -11,7 +11,7 @@ from fixtures.jats import jats
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import warc_record
 from fonds.derivatives.kinds import KINDS
-from fonds.derivatives.pdf import remember_nothing
+from fonds.derivatives.pdf import find_no_ending
 from fonds.extract.mime import describe
 from fonds.extract.page import parse_page
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
@@ -137,7 +137,7 @@ def read_pdf(bench: Bench, body: bytes) -> str:
 
     file = describe(body, "application/pdf")
     step = ExtractPdfStep(
-        bench.archive, extract, extract, "reader 1", remember_nothing, pass_known_work
+        bench.archive, extract, extract, "reader 1", find_no_ending, pass_known_work
     )  # type: ignore[arg-type]
     items: Sequence[object] = step(UnextractedPdf(capture, file)).items
     texts = [item for item in items if isinstance(item, PdfText)]

@@ -144,15 +144,15 @@ def _outside(tmp_path: Path) -> Path:
 
 def test_a_link_that_leads_out_of_what_was_named_is_found_and_not_followed(tmp_path: Path) -> None:
     named = _outside(tmp_path)
-    found = {file.path.name: file.is_led_out for file in iter_files([named], tmp_path / "home")}
+    found = {file.path.name: file.is_outside for file in iter_files([named], tmp_path / "home")}
     assert found == {"a": False, "etc": True, "one": True, "same": False}
 
 
 def test_with_follow_it_is_found_and_so_is_what_is_behind_it(tmp_path: Path) -> None:
     named = _outside(tmp_path)
     found = [
-        (str(file.path.relative_to(named)), file.is_led_out)
-        for file in iter_files([named], tmp_path / "home", follow=True)
+        (str(file.path.relative_to(named)), file.is_outside)
+        for file in iter_files([named], tmp_path / "home", follows_links=True)
     ]
     assert found == [
         ("a", False), ("etc", True), ("etc/deep/secret", False), ("one", True), ("one", False),
@@ -164,7 +164,7 @@ def test_what_is_named_may_be_a_link_itself(tmp_path: Path) -> None:
     _outside(tmp_path)
     way = tmp_path / "way"
     way.symlink_to(tmp_path / "outside")
-    assert [file.is_led_out for file in iter_files([way], tmp_path / "home")] == [False]
+    assert [file.is_outside for file in iter_files([way], tmp_path / "home")] == [False]
 
 
 def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
@@ -173,6 +173,6 @@ def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
     (named / "sub" / "again").symlink_to("../etc/deep")
     (named / "sub" / "up").symlink_to("../../outside")
     found = {
-        file.path.name for file in iter_files([named / "sub"], tmp_path / "home") if file.is_led_out
+        file.path.name for file in iter_files([named / "sub"], tmp_path / "home") if file.is_outside
     }
     assert found == {"again", "up"}

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from fonds.model.record_offset import (
     FILE_MAX_BYTES,
+    build_offset_id,
+    describe_offset,
+    format_offset,
+    format_record_place,
     join_offset,
-    offset_id,
-    offset_phrase,
-    offset_text,
     parse_offset,
     parse_record_place,
-    record_place,
     split_offset,
 )
 
@@ -24,19 +24,19 @@ NUMBERS = st.integers(0, (1 << 22) - 1)
 
 def test_people_read_the_offset_of_the_member_and_the_number_of_the_record() -> None:
     first, second = join_offset(1085, 0), join_offset(1085, 1)
-    assert (offset_text(first), offset_text(second)) == ("1085", "1085#2")
-    assert offset_phrase(first) == "1,085"
-    assert offset_phrase(second) == "1,085 (record 2 of that member)"
-    assert (offset_id(first), offset_id(second)) == ("00000000043d", "00000000043d.2")
-    assert record_place("/a/crawl.warc.gz", second) == "/a/crawl.warc.gz:1085#2"
+    assert (format_offset(first), format_offset(second)) == ("1085", "1085#2")
+    assert describe_offset(first) == "1,085"
+    assert describe_offset(second) == "1,085 (record 2 of that member)"
+    assert (build_offset_id(first), build_offset_id(second)) == ("00000000043d", "00000000043d.2")
+    assert format_record_place("/a/crawl.warc.gz", second) == "/a/crawl.warc.gz:1085#2"
 
 
 @given(MEMBERS, NUMBERS, st.text(min_size=1, max_size=20))
 def test_what_is_written_is_read_again(member: int, number: int, path: str) -> None:
     offset = join_offset(member, number)
     assert split_offset(offset) == (member, number)
-    assert parse_offset(offset_text(offset)) == offset
-    assert parse_record_place(record_place(path, offset)) == (path, offset)
+    assert parse_offset(format_offset(offset)) == offset
+    assert parse_record_place(format_record_place(path, offset)) == (path, offset)
 
 
 @pytest.mark.parametrize(

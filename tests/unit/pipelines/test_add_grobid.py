@@ -19,7 +19,7 @@ READS_PDFS = [
 def test_persist_file_sends_pdfs_to_grobid(name: str) -> None:
     stages = {stage.step: stage for stage in add_grobid(PIPELINES[name](()), 4).stages}
     assert UNGROBIDED in stages["persist_file"].writes
-    assert UNGROBIDED.carries not in stages["persist_file"].omits
+    assert UNGROBIDED.output not in stages["persist_file"].omits
     assert (stages["grobid"].reads, stages["grobid"].threads) == (UNGROBIDED, 4)
 
 

@@ -15,7 +15,7 @@ from empty_records import open_records
 from fonds.isolation.process_identity import create_worker_name, identify
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import Row, WorkerRow
-from fonds.pipelines.runtime.heartbeat import SILENT_FOR, Heartbeat
+from fonds.pipelines.runtime.heartbeat import REMOVED_AFTER, Heartbeat
 from fonds.stores.records.sql import SqlRecords
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
@@ -111,7 +111,7 @@ def test_rows_of_the_killed_are_swept_and_those_of_others_stay(tmp_path: Path) -
             row(killed),
             row(killed, "parse"),
             row(elsewhere),
-            row("third/boot/1/2/3/0", seen=NOW - SILENT_FOR - timedelta(seconds=1)),
+            row("third/boot/1/2/3/0", seen=NOW - REMOVED_AFTER - timedelta(seconds=1)),
         ]
     )
     assert records.written.acquire(timeout=WAIT_S)

@@ -17,8 +17,8 @@ from fonds.pipelines.runtime.schedule import (
     check_times,
     compute_next_due,
     find_next_time,
-    is_astray,
     is_due,
+    is_next_due_too_far,
 )
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -158,8 +158,8 @@ def test_a_task_nobody_did_for_two_periods_is_due_whatever_the_clock_says() -> N
 
 def test_a_time_no_clock_explains_is_astray() -> None:
     task = RecurringTask("poll", 600)
-    assert not is_astray(task, row(task, NOON + timedelta(hours=24)), NOON)
-    assert is_astray(task, row(task, NOON + timedelta(hours=25)), NOON)
+    assert not is_next_due_too_far(task, row(task, NOON + timedelta(hours=24)), NOON)
+    assert is_next_due_too_far(task, row(task, NOON + timedelta(hours=25)), NOON)
     weekly = RecurringTask("audit", 7 * DAY_S)
-    assert not is_astray(weekly, row(weekly, NOON + timedelta(days=14)), NOON)
-    assert is_astray(weekly, row(weekly, NOON + timedelta(days=15)), NOON)
+    assert not is_next_due_too_far(weekly, row(weekly, NOON + timedelta(days=14)), NOON)
+    assert is_next_due_too_far(weekly, row(weekly, NOON + timedelta(days=15)), NOON)

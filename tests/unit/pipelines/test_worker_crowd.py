@@ -71,7 +71,7 @@ class Shop:
 
 
 ERRANDS = Topic("errands", Errand)
-PIPELINE = Pipeline("p", ERRANDS, (Stage("shop", ERRANDS, many=True, batch_max=10),))
+PIPELINE = Pipeline("p", ERRANDS, (Stage("shop", ERRANDS, is_concurrent=True, batch_max=10),))
 (READER,) = build_subscriptions(PIPELINE, "t")
 
 

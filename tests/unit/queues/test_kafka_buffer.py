@@ -70,22 +70,22 @@ def test_a_full_shelf_lets_every_partition_rest_until_half_is_gone(
 ) -> None:
     monkeypatch.setattr(buffers, "READY_MAX", 4)
     for name in "abcd":
-        assert not buffer.is_crowded(TOPIC, resting=False)
+        assert not buffer.is_crowded(TOPIC, is_paused=False)
         buffer.add(message(name), 0)
-    assert buffer.is_crowded(TOPIC, resting=False)
-    assert buffer.is_crowded(SHORT, resting=False)
+    assert buffer.is_crowded(TOPIC, is_paused=False)
+    assert buffer.is_crowded(SHORT, is_paused=False)
     buffer.take(1)
-    assert buffer.is_crowded(TOPIC, resting=True)
+    assert buffer.is_crowded(TOPIC, is_paused=True)
     buffer.take(2)
-    assert not buffer.is_crowded(TOPIC, resting=True)
+    assert not buffer.is_crowded(TOPIC, is_paused=True)
 
 
 def test_bytes_count_as_well(buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buffers, "READY_MAX_BYTES", 10)
     buffer.add(message("a", body=b"x" * 10), 0)
-    assert buffer.is_crowded(TOPIC, resting=False)
+    assert buffer.is_crowded(TOPIC, is_paused=False)
     buffer.take(1)
-    assert not buffer.is_crowded(TOPIC, resting=True)
+    assert not buffer.is_crowded(TOPIC, is_paused=True)
 
 
 def test_long_delays_leave_room_for_short_ones(
@@ -94,6 +94,6 @@ def test_long_delays_leave_room_for_short_ones(
     monkeypatch.setattr(buffers, "BUFFER_MAX", 2)
     for name in "ab":
         buffer.add(message(name, LONG), 1_000)
-    assert buffer.is_crowded(LONG, resting=False)
-    assert not buffer.is_crowded(SHORT, resting=False)
-    assert not buffer.is_crowded(TOPIC, resting=False)
+    assert buffer.is_crowded(LONG, is_paused=False)
+    assert not buffer.is_crowded(SHORT, is_paused=False)
+    assert not buffer.is_crowded(TOPIC, is_paused=False)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from fonds.queues.rabbit.topology import (
     DELAY_MAX_S,
-    DELAYS_BEGIN,
-    END,
+    DELAY_PREFIX,
+    END_EXCHANGE,
     LEVELS_S,
     DelayTarget,
 )
@@ -19,12 +19,12 @@ def waited(delay: DelayTarget) -> tuple[int, str]:
     *words, incoming = delay.routing_key.split(".", len(LEVELS_S))
     total, exchange = 0, delay.exchange
     for level_s, word in zip(LEVELS_S, words, strict=True):
-        if exchange == f"{DELAYS_BEGIN}{level_s}s":
+        if exchange == f"{DELAY_PREFIX}{level_s}s":
             total += level_s * int(word)
-            exchange = f"{DELAYS_BEGIN}{level_s // 2}s" if level_s > 1 else END
+            exchange = f"{DELAY_PREFIX}{level_s // 2}s" if level_s > 1 else END_EXCHANGE
         else:
             assert word == "0"
-    assert exchange == END
+    assert exchange == END_EXCHANGE
     return total, incoming
 
 

@@ -93,7 +93,7 @@ def test_whatever_a_step_may_emit_is_written_or_omitted_and_nothing_else(
     pipeline: Pipeline,
 ) -> None:
     for stage in pipeline.stages:
-        sent = [*(topic.carries for topic in stage.writes), *stage.omits]
+        sent = [*(topic.output for topic in stage.writes), *stage.omits]
         for sort in emits(stage):
             assert any(one.covers(sort) or sort.covers(one) for one in sent), (stage.name, sort)
         for one in sent:
@@ -103,7 +103,7 @@ def test_whatever_a_step_may_emit_is_written_or_omitted_and_nothing_else(
 @each_pipeline
 def test_a_sort_of_item_has_one_way_at_each_stage(pipeline: Pipeline) -> None:
     for stage in pipeline.stages:
-        ways = Counter([*(topic.carries for topic in stage.writes), *stage.omits])
+        ways = Counter([*(topic.output for topic in stage.writes), *stage.omits])
         assert {way for way, count in ways.items() if count > 1} == set(), stage.name
 
 

@@ -142,7 +142,7 @@ def test_what_stopped_a_reader_is_not_tried_again_at_each_look(
     drawing.error = ChildError(Reason.TIMEOUT, "stopped after 20 s")
     for _ in range(3):
         view = views.get_view(blobs, SHA1, 1, body)
-        assert (view.image, view.why) == (None, "stopped after 20 s")
+        assert (view.image, view.error) == (None, "stopped after 20 s")
     assert drawing.calls == [1]
     now[0], drawing.error = pdf_pages.STOPPED_FOR_S + 1, None
     assert views.get_view(blobs, SHA1, 1, body) == DRAWN

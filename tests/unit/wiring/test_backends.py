@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.archives import entry
-from fonds.audit.repair.cleanup import refuse_emptied
+from fonds.audit.repair.cleanup import raise_if_emptied
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.wiring import stores as backends
@@ -97,10 +97,10 @@ def test_an_index_that_is_away_keeps_nobody_from_entering_work(
         raise StoreUnavailableError("the index does not answer")
 
     monkeypatch.setattr(type(stores.index), "count", away)
-    refuse_emptied(stores)
+    raise_if_emptied(stores)
     stores.table.put(stores.journal, [(b"\x01" * 20, {"file:size": b"5"})])
     with pytest.raises(ConfigurationError, match="the records contain no files"):
-        refuse_emptied(stores)
+        raise_if_emptied(stores)
     close_stores(stores)
 
 

@@ -213,10 +213,10 @@ class RecordStream:
         """Move to an offset of a plain file if its bytes are buffered, to avoid a second read."""
         if not self.is_plain or self._framing.is_packed(offset):
             return False
-        ahead = offset - self._get_raw_offset()
-        if not 0 <= ahead < len(self._buffer) - self._buffer_position:
+        distance = offset - self._get_raw_offset()
+        if not 0 <= distance < len(self._buffer) - self._buffer_position:
             return False
-        self._advance(ahead)
+        self._advance(distance)
         return True
 
     def _search_member(self) -> bool:

@@ -68,10 +68,10 @@ def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
     """Iterate over the captures that should hold the bytes, the capture itself first."""
     if row.mimetype != REVISIT_MIME:
         yield row
-    for other in records.find(CdxRow, {"sha1hex": row.sha1hex}):
-        is_same = (other.warc_path, other.warc_offset) == (row.warc_path, row.warc_offset)
-        if other.mimetype != REVISIT_MIME and not is_same:
-            yield other
+    for copy_row in records.find(CdxRow, {"sha1hex": row.sha1hex}):
+        is_same = (copy_row.warc_path, copy_row.warc_offset) == (row.warc_path, row.warc_offset)
+        if copy_row.mimetype != REVISIT_MIME and not is_same:
+            yield copy_row
 
 
 def _find_own_head(archive: Archive, row: CdxRow) -> HttpHead | None:

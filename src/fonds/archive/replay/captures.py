@@ -18,7 +18,7 @@ from fonds.ports import Records
 from fonds.urls.surt import NONE, build_surt, lookup_key, lookup_prefix
 
 ORDER = ("surt_key", "datetime")
-BACKWARDS = ("-surt_key", "-datetime", "-warc_path", "-warc_offset")
+REVERSE_ORDER = ("-surt_key", "-datetime", "-warc_path", "-warc_offset")
 PAGE_ROWS = 1000
 SAME_SECOND_MAX = 100
 MAX_TEXT = "\U0010ffff"
@@ -105,12 +105,12 @@ class Cursor:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def cursor_before(key: str, datetime14: str) -> Cursor:
+def build_cursor_before(key: str, datetime14: str) -> Cursor:
     """Return the cursor after all captures of a key that are earlier than a time."""
     return Cursor(key, datetime14, "", -1)
 
 
-def cursor_after(key: str, datetime14: str) -> Cursor:
+def build_cursor_after(key: str, datetime14: str) -> Cursor:
     """Return the cursor after all captures of a key that are at or before a time."""
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 
@@ -142,36 +142,36 @@ def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
 
 
 def iter_captures(
-    records: Records, stretches: list[KeyRange], *, after: Cursor | None = None, since: str = ""
+    records: Records, key_ranges: list[KeyRange], *, after: Cursor | None = None, since: str = ""
 ) -> Iterator[CdxRow]:
     """Iterate over the captures in some ranges after a cursor, oldest first within a URL.
 
     Rows are read page by page. In an exact range, captures before `since` (14 digits) are skipped
     without being read.
     """
-    for stretch in stretches:
-        start = cursor_before(stretch.first_key, since if stretch.is_exact else "")
-        if after is not None and after.surt_key >= stretch.first_key:
+    for key_range in key_ranges:
+        start = build_cursor_before(key_range.first_key, since if key_range.is_exact else "")
+        if after is not None and after.surt_key >= key_range.first_key:
             start = max(start, after, key=lambda spot: tuple(spot.build_filter().values()))
         for row in _iter_rows(records, start):
-            if not stretch.reaches(row):
+            if not key_range.reaches(row):
                 break
-            if stretch.contains(row):
+            if key_range.contains(row):
                 yield row
 
 
-def _iter_rows(records: Records, spot: Cursor) -> Iterator[CdxRow]:
+def _iter_rows(records: Records, cursor: Cursor) -> Iterator[CdxRow]:
     """Iterate over all captures after a cursor.
 
     Each page is a separate query, so no transaction stays open.
     """
     size = 16
     while True:
-        page = list(records.find(CdxRow, order=ORDER, after=spot.build_filter(), count_max=size))
+        page = list(records.find(CdxRow, order=ORDER, after=cursor.build_filter(), count_max=size))
         yield from page
         if len(page) < size:
             return
-        spot, size = Cursor.after_row(page[-1]), min(PAGE_ROWS, 4 * size)
+        cursor, size = Cursor.after_row(page[-1]), min(PAGE_ROWS, 4 * size)
 
 
 def iter_url_captures(records: Records, url: str, *, since: str = "") -> Iterator[CdxRow]:
@@ -182,8 +182,8 @@ def iter_url_captures(records: Records, url: str, *, since: str = "") -> Iterato
 def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | None:
     """Return the newest capture of a URL before a time, or None."""
     key = build_surt(url)
-    edge = cursor_before(lookup_key(key), datetime14)
-    for row in records.find(CdxRow, order=BACKWARDS, after=edge.build_filter(), count_max=1):
+    cursor = build_cursor_before(lookup_key(key), datetime14)
+    for row in records.find(CdxRow, order=REVERSE_ORDER, after=cursor.build_filter(), count_max=1):
         return row if row.surt == key else None
     return None
 
@@ -226,17 +226,17 @@ def list_seconds_after(records: Records, url: str, after: str, count_max: int) -
 
     If a second has several captures, only its first is returned.
     """
-    key, stretches = lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
-    spot = cursor_after(key, after) if after else None
+    key, key_ranges = lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
+    cursor = build_cursor_after(key, after) if after else None
     rows: list[CdxRow] = []
     while len(rows) < count_max:
         page = _list_distinct_seconds(
-            iter_captures(records, stretches, after=spot), count_max - len(rows)
+            iter_captures(records, key_ranges, after=cursor), count_max - len(rows)
         )
         if not page:
             break
         rows += page
-        spot = cursor_after(key, page[-1].datetime)
+        cursor = build_cursor_after(key, page[-1].datetime)
     return rows
 
 

@@ -39,7 +39,7 @@ LIMIT_MAX = 10_000
 SCANNED_MAX = 50_000
 PATTERN_MAX_CHARS = 500
 CONDITIONS_MAX = 10
-_TOGETHER = 500
+_ROWS_A_BATCH = 500
 
 Values = dict[str, str]
 
@@ -186,34 +186,34 @@ class CdxResult:
 
 def run_query(records: Records, query: CdxQuery) -> CdxResult:
     """Return the first part of the result. Raises ValueError if the query's URL is invalid."""
-    stretches = build_key_ranges(query.url, query.match)
+    key_ranges = build_key_ranges(query.url, query.match)
     after = query.resume.spot if query.resume else None
     candidates = _filter_time(
-        iter_captures(records, stretches, after=after, since=query.since), query
+        iter_captures(records, key_ranges, after=after, since=query.since), query
     )
     last = query.resume.last if query.resume else None
-    answer, last_row = CdxResult(), list[CdxRow]()
-    while not _is_full(answer, query) and (rows := list(islice(candidates, _TOGETHER))):
+    result, last_row = CdxResult(), list[CdxRow]()
+    while not _is_full(result, query) and (rows := list(islice(candidates, _ROWS_A_BATCH))):
         for number, (values, is_wanted) in enumerate(_iter_matching(rows, query)):
             last_row = rows[number : number + 1]
-            answer.scanned += 1
+            result.scanned += 1
             key = tuple(collapse.build_key(values) for collapse in query.collapse)
             if is_wanted and not (query.collapse and key == last):
                 last = key
-                answer.rows.append(tuple(values[name] for name in query.fields))
-            if _is_full(answer, query):
+                result.rows.append(tuple(values[name] for name in query.fields))
+            if _is_full(result, query):
                 break
-    if last_row and _is_full(answer, query):
-        spot = Cursor.after_row(last_row[0])
-        rest = iter_captures(records, stretches, after=spot, since=query.since)
-        if next(_filter_time(rest, query), None) is not None:
-            answer.resume = CdxResumeKey(spot, last if query.collapse else None)
-    return answer
+    if last_row and _is_full(result, query):
+        cursor = Cursor.after_row(last_row[0])
+        later_captures = iter_captures(records, key_ranges, after=cursor, since=query.since)
+        if next(_filter_time(later_captures, query), None) is not None:
+            result.resume = CdxResumeKey(cursor, last if query.collapse else None)
+    return result
 
 
-def _is_full(answer: CdxResult, query: CdxQuery) -> bool:
+def _is_full(result: CdxResult, query: CdxQuery) -> bool:
     """Whether the result has reached a limit on rows returned or captures examined."""
-    return len(answer.rows) >= query.limit or answer.scanned >= SCANNED_MAX
+    return len(result.rows) >= query.limit or result.scanned >= SCANNED_MAX
 
 
 def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
@@ -228,10 +228,13 @@ def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Va
     """Iterate over the fields of each capture, with whether the query selects it."""
     values = [_build_values(row) for row in rows]
     until = query.until or MAX_DATETIME14
-    keep = [query.since <= row.datetime <= until for row in rows]
+    selected = [query.since <= row.datetime <= until for row in rows]
     for cdx_filter in query.filters:
-        keep = [good and more for good, more in zip(keep, cdx_filter.select(values), strict=True)]
-    return zip(values, keep, strict=True)
+        selected = [
+            was_selected and is_match
+            for was_selected, is_match in zip(selected, cdx_filter.select(values), strict=True)
+        ]
+    return zip(values, selected, strict=True)
 
 
 def _build_values(row: CdxRow) -> Values:

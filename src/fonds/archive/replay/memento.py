@@ -17,7 +17,7 @@ from fonds.model.capture import parse_datetime14
 from fonds.model.rows import CdxRow
 
 LINK_FORMAT = "application/link-format"
-ID = "id_"
+RAW_SUFFIX = "id_"
 
 _MEMENTO = re.compile(r"([0-9]{4,14})(id_)?/(.+)", re.DOTALL)
 _TIMEMAP = re.compile(r"timemap/(link|json)/(?:([0-9]{14})/)?(.+)", re.DOTALL)
@@ -93,7 +93,7 @@ class MementoOrigin:
 
     def build_memento_url(self, row: CdxRow, *, is_raw: bool = False) -> str:
         """Return the URL of one capture."""
-        return f"{self.url}/web/{row.datetime}{ID if is_raw else ''}/{escape_link_url(row.url)}"
+        return f"{self.url}/web/{row.datetime}{RAW_SUFFIX if is_raw else ''}/{escape_link_url(row.url)}"
 
     def build_timegate_url(self, url: str) -> str:
         """Return the URL that leads to the capture nearest to a time."""

@@ -169,11 +169,11 @@ class SpooledBodies:
     """Reads spooled exchanges from the blobs, or from `archive` once they were archived."""
 
     def __init__(
-        self, archive: BodyReader, blobs: Blobs, archived_at: FindArchived, body_max_bytes: int
+        self, archive: BodyReader, blobs: Blobs, find_archived: FindArchived, body_max_bytes: int
     ) -> None:
         self._archive = archive
         self._blobs = blobs
-        self._find_archived = archived_at
+        self._find_archived = find_archived
         self._body_max_bytes = body_max_bytes
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:

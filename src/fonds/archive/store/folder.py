@@ -15,9 +15,9 @@ from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.volume import (
     SUFFIX,
     Volume,
+    build_marker_path,
+    build_part_path,
     iter_abandoned,
-    marker_path,
-    part_path,
     recover_file,
 )
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, Payload, PurgeResult, WarcFileState
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 DEFAULTS = ArchiveOptions()
 PREFIXES_OPEN_MAX = 8
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
+_STORAGE_FULL_CODES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN_CODES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
 
 
 class FolderArchive:
@@ -75,14 +75,14 @@ class FolderArchive:
     def _place_reader(self) -> PlaceReader:
         """Reader of places, created when the first body is read: most commands read none."""
         from fonds.archive.store.payloads import PlaceReader
-        from fonds.archive.store.remote import open_elsewhere
+        from fonds.archive.store.remote import create_remote_bodies
         from fonds.fetching.addresses import choose_address_check
         from fonds.fetching.service_client import ServiceClient
 
         options = self._options
         allowed = choose_address_check(allows_private=options.allows_private_addresses)
         client = ServiceClient(allowed, credentials=options.credentials)
-        remote_bodies = open_elsewhere(
+        remote_bodies = create_remote_bodies(
             client, options.remotes, options.replay_url, options.petabox_url
         )
         body_max_bytes = options.body_max_bytes
@@ -195,7 +195,7 @@ class FolderArchive:
 
     def open(self, path: str) -> BinaryIO:
         """See `WarcFiles.open`. Pipes and devices are rejected without being opened."""
-        from fonds.archive.store.payloads import MISSING_NAME, open_regular
+        from fonds.archive.store.payloads import MISSING_WARC_MESSAGE, open_regular
 
         leads_up = not path.startswith("/") and ".." in path.split("/")
         if "\x00" in path or "://" in path or leads_up:
@@ -209,7 +209,7 @@ class FolderArchive:
                         return self.open(known_path)
             except PermanentError as error:
                 raise PermanentError(error.reason, f"{path}: {error.detail}") from error
-            raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_NAME}")
+            raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_WARC_MESSAGE}")
         return open_regular(self._folder / path)
 
     def list_unsent(self) -> Mapping[str, int]:
@@ -225,12 +225,12 @@ class FolderArchive:
         path = self._folder / name
         if not is_own_warc_name(name):
             return PurgeResult()
-        if marker_path(path).exists():
-            return PurgeResult(waits=f"{name} is still being written")
+        if build_marker_path(path).exists():
+            return PurgeResult(waiting_reason=f"{name} is still being written")
         with translate_errors(self._folder):
             if path.is_file():
                 return purge_local_warc(path, tombstone, tick)
-            part_path(path).unlink(missing_ok=True)
+            build_part_path(path).unlink(missing_ok=True)
         return PurgeResult()
 
     def finish(self) -> None:
@@ -290,12 +290,12 @@ def translate_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in _STORAGE_FULL_CODES:
             raise StorageFullError(
                 f"the archive folder {folder} is full. Free some space, then run the same "
                 "command again"
             ) from error
-        if error.errno in _FORBIDDEN:
+        if error.errno in _FORBIDDEN_CODES:
             raise ConfigurationError(
                 f"cannot write to the archive folder {folder} ({error.strerror}). Check "
                 "its permissions"

@@ -25,8 +25,8 @@ from fonds.archive.cdx import CdxLine, IndexReader
 from fonds.archive.store.volume import (
     INDEX_SUFFIX,
     SUFFIX,
-    index_path,
-    marker_path,
+    build_index_path,
+    build_marker_path,
     rebuild_index,
     sync_folder,
 )
@@ -101,8 +101,8 @@ class WarcUploader:
         return [
             path
             for warc in warcs
-            if not marker_path(warc).exists()
-            for path in (index_path(warc), warc)
+            if not build_marker_path(warc).exists()
+            for path in (build_index_path(warc), warc)
             if path.exists()
         ]
 
@@ -136,7 +136,7 @@ class WarcUploader:
         """
         warc = self._folder / name
         with self._move_lock:
-            if not (warc.exists() or index_path(warc).exists()):
+            if not (warc.exists() or build_index_path(warc).exists()):
                 return True
             with _lock_finished_warc(warc) as is_locked:
                 if is_locked:
@@ -149,7 +149,7 @@ class WarcUploader:
         self._wake_event.set()
 
     def _move(self, warc: Path) -> None:
-        files = [path for path in (index_path(warc), warc) if path.exists()]
+        files = [path for path in (build_index_path(warc), warc) if path.exists()]
         for path in files:
             self.upload(path, path.name)
         # The index is removed last: alone, it says that its WARC was moved.
@@ -216,7 +216,7 @@ def _lock_finished_warc(warc: Path) -> Iterator[bool]:
 
     The index is locked for both. It is removed last, so the lock is held until both are gone.
     """
-    path = index_path(warc) if index_path(warc).exists() else warc
+    path = build_index_path(warc) if build_index_path(warc).exists() else warc
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -253,11 +253,11 @@ def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> War
         return None
     if not is_own:
         return WarcFileState(size_bytes)
-    if marker_path(path).exists():
+    if build_marker_path(path).exists():
         return WarcFileState(size_bytes, None, is_open=True)
     if repair:
         rebuild_index(path)
-    index = index_path(path)
+    index = build_index_path(path)
     if _get_size(index) is None:
         return WarcFileState(size_bytes)
     with index.open(encoding="utf-8", errors="replace") as lines:

@@ -109,10 +109,10 @@ def _identify_file(stream: BinaryIO) -> _File:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
-_UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
+_MISSING_CODES = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
+_UNREADABLE_CODES = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-MISSING_NAME = "the WARC is not at its last known location. Put it back, or set warc.base"
+MISSING_WARC_MESSAGE = "the WARC is not at its last known location. Put it back, or set warc.base"
 ReadUploaded = Callable[[Place, int], Payload]
 """Function that reads a record from a WARC of Fonds that was moved away, up to a maximum size."""
 
@@ -127,7 +127,7 @@ class PlaceReader:
     def __init__(
         self,
         folder: Path,
-        elsewhere: RemoteBodies,
+        remote_bodies: RemoteBodies,
         read_uploaded: ReadUploaded | None = None,
         *,
         body_max_bytes: int,
@@ -139,7 +139,7 @@ class PlaceReader:
         """
         self._folder = folder
         self._read_moved = read_uploaded
-        self._elsewhere = elsewhere
+        self._remote_bodies = remote_bodies
         self._zips = ZipReader()
         self._readers = ReaderPool()
         self._fetched = BodyFileCache()
@@ -167,7 +167,7 @@ class PlaceReader:
         ):
             return cached_payload
         payload = self._read(place)
-        if self._elsewhere.is_remote(place):
+        if self._remote_bodies.is_remote(place):
             self._fetched.store(place, payload)
         if sha1hex is not None:
             _check_sha1(payload.body, sha1hex)
@@ -182,9 +182,9 @@ class PlaceReader:
         """
         try:
             return (self._read_by_name(place, sha1hex) if is_name(place) else None), fault
-        except PermanentError as other:
+        except PermanentError as name_fault:
             exists = fault.reason is not Reason.MISSING_SOURCE
-            return None, fault if exists else other
+            return None, fault if exists else name_fault
 
     def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
         """Read a foreign WARC from any path where it may lie.
@@ -218,8 +218,8 @@ class PlaceReader:
         self._fetched.close()
 
     def _read(self, place: Place) -> Payload:
-        if self._elsewhere.is_remote(place):
-            payload = self._elsewhere.read(place, self._body_max_bytes)
+        if self._remote_bodies.is_remote(place):
+            payload = self._remote_bodies.read(place, self._body_max_bytes)
         else:
             payload = self._read_own(place) if is_own(place) else self._read_local(place)
         if place.kind in (PlaceKind.WARC, PlaceKind.REPLAY):
@@ -247,7 +247,7 @@ class PlaceReader:
     def _resolve_path(self, place: Place) -> Path:
         path = place.path
         if is_name(place) and not is_own(place):
-            raise PermanentError(Reason.MISSING_SOURCE, MISSING_NAME)
+            raise PermanentError(Reason.MISSING_SOURCE, MISSING_WARC_MESSAGE)
         if "\x00" in path or not (path.startswith("/") or is_own(place)):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
@@ -316,11 +316,11 @@ def _check_regular(mode: int) -> None:
 
 
 def _translate_error(error: OSError) -> PermanentError | TransientError:
-    if error.errno in _MISSING:
+    if error.errno in _MISSING_CODES:
         return PermanentError(
             Reason.MISSING_SOURCE, ("the file does not exist. Put it back, or add its folder again")
         )
-    if error.errno in _UNREADABLE:
+    if error.errno in _UNREADABLE_CODES:
         return PermanentError(
             Reason.UNREADABLE_SOURCE,
             f"cannot open the file ({error.strerror}). Check its permissions",

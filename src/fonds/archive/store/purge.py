@@ -23,10 +23,10 @@ from fonds.archive.store.volume import (
     COMPANION_TYPES,
     COMPANIONS_MAX,
     SUFFIX,
-    index_path,
+    build_index_path,
+    build_part_path,
     is_written_here,
     lock_marker,
-    part_path,
     sync_folder,
 )
 from fonds.archive.warc.fields import read_fields
@@ -36,7 +36,7 @@ from fonds.model.archive import PurgeResult
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, StoreUnavailableError
 from fonds.model.keys import encode_sha1_base32
-from fonds.model.record_offset import offset_text
+from fonds.model.record_offset import format_offset
 from fonds.model.restrictions import Tombstone
 
 PIECE_BYTES = 16 * 1024**2
@@ -71,7 +71,7 @@ def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResul
 
     Raises OSError and DamagedInputError.
     """
-    part = part_path(path)
+    part = build_part_path(path)
     try:
         with path.open("rb") as stream:
             records = find_records(stream, path.name, tombstone.sha1hex)
@@ -83,7 +83,7 @@ def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResul
             part.replace(path)
             sync_folder(path.parent)
         if records is not None:
-            purge_index(index_path(path), tombstone.sha1hex)
+            purge_index(build_index_path(path), tombstone.sha1hex)
     finally:
         part.unlink(missing_ok=True)
     return build_purge_result(records)
@@ -101,7 +101,7 @@ def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRec
     Returns None for a WARC that does not state that Fonds wrote it under this name. Raises
     DamagedInputError if damage may hide a record of the body.
     """
-    if not _is_ours(stream, name):
+    if not _is_own_warc(stream, name):
         return None
     heads = list(_iter_heads(stream, encode_sha1_base32(bytes.fromhex(sha1hex))))
     return [
@@ -112,7 +112,7 @@ def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRec
     ]
 
 
-def _is_ours(stream: BinaryIO, name: str) -> bool:
+def _is_own_warc(stream: BinaryIO, name: str) -> bool:
     first = next(read_heads(stream), None)
     if isinstance(first, Damage):
         raise _build_hidden_error(first.offset, first.detail)
@@ -127,16 +127,16 @@ def _is_ours(stream: BinaryIO, name: str) -> bool:
 
 def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
     companions_left = 0
-    for thing in read_heads(stream):
-        head = thing.record if isinstance(thing, Damage) else thing
+    for item in read_heads(stream):
+        head = item.record if isinstance(item, Damage) else item
         is_match = head is not None and head.digest == digest
         companions_left = COMPANIONS_MAX if is_match else companions_left
         is_removed = is_match or (
             companions_left > 0 and head is not None and head.type in COMPANION_TYPES
         )
-        if head is None or (is_removed and (isinstance(thing, Damage) or head.size_bytes is None)):
-            detail = thing.detail if isinstance(thing, Damage) else "the record is truncated"
-            raise _build_hidden_error(thing.offset, detail)
+        if head is None or (is_removed and (isinstance(item, Damage) or head.size_bytes is None)):
+            detail = item.detail if isinstance(item, Damage) else "the record is truncated"
+            raise _build_hidden_error(item.offset, detail)
         if is_removed:
             companions_left -= not is_match
             yield head
@@ -147,7 +147,7 @@ def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
 def _build_hidden_error(offset: int, message: str) -> DamagedInputError:
     return DamagedInputError(
         Reason.DAMAGED_RECORD,
-        f"at offset {offset_text(offset)}: {message}. The removed bytes may be there",
+        f"at offset {format_offset(offset)}: {message}. The removed bytes may be there",
     )
 
 
@@ -196,7 +196,7 @@ def purge_index(index: Path, sha1hex: str) -> None:
 
     The index is replaced atomically. Raises OSError.
     """
-    part = part_path(index)
+    part = build_part_path(index)
     try:
         old_lines = index.read_bytes() if index.exists() else b""
         new_lines = drop_index_lines(old_lines, sha1hex)
@@ -244,26 +244,26 @@ class UploadedWarcPurge:
         """Purge a finished file. See `WarcFiles.purge`. Raises OSError too."""
         if not self.mover.move(name):
             return PurgeResult(
-                waits=f"another process is sending {name} to {self.bucket.display_url}"
+                waiting_reason=f"another process is sending {name} to {self.bucket.display_url}"
             )
         size_bytes = self.bucket.get_size(build_key(name))
         if size_bytes is None:
             problem = f"{name} is missing here and in {self.bucket.display_url}"
             reason = f"{problem}. Another machine wrote it and may not have sent it yet"
-            return PurgeResult(waits="" if is_written_here(name) else reason)
+            return PurgeResult(waiting_reason="" if is_written_here(name) else reason)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / name
         with lock_marker(path) as is_locked:
             if not is_locked:
-                return PurgeResult(waits=f"another process is fetching {name}")
+                return PurgeResult(waiting_reason=f"another process is fetching {name}")
             try:
                 return self._purge(path, size_bytes, tombstone, tick)
             finally:
-                part_path(path).unlink(missing_ok=True)
-                part_path(index_path(path)).unlink(missing_ok=True)
+                build_part_path(path).unlink(missing_ok=True)
+                build_part_path(build_index_path(path)).unlink(missing_ok=True)
 
     def _purge(self, path: Path, size_bytes: int, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-        part = part_path(path)
+        part = build_part_path(path)
         self._fetch(build_key(path.name), part, size_bytes, tick)
         with part.open("rb") as stream:
             records = find_records(stream, path.name, tombstone.sha1hex)
@@ -272,11 +272,11 @@ class UploadedWarcPurge:
             tick(size_bytes)
             self.mover.upload(part, path.name)
         if records is not None:
-            self._purge_index(index_path(path), tombstone.sha1hex)
+            self._purge_index(build_index_path(path), tombstone.sha1hex)
         return build_purge_result(records)
 
     def _purge_index(self, index: Path, sha1hex: str) -> None:
-        part, key = part_path(index), build_key(index.name)
+        part, key = build_part_path(index), build_key(index.name)
         size_bytes = self.bucket.get_size(key)
         if not size_bytes:
             return

@@ -66,14 +66,14 @@ class HttpFiles:
             return read_full_body(response, max_bytes)
 
 
-def read_full_body(answer: ServiceResponse, max_bytes: int) -> bytes:
+def read_full_body(response: ServiceResponse, max_bytes: int) -> bytes:
     """Return the body of a response with its content codings decoded.
 
     Raises as `HttpFiles.read_all` does.
     """
-    body = answer.read_all(max_bytes)
-    coding = ("content-encoding", answer.headers.get("content-encoding", ""))
-    codings = list_codings(HttpHead(answer.status, "", (coding,)))
+    body = response.read_all(max_bytes)
+    coding = ("content-encoding", response.headers.get("content-encoding", ""))
+    codings = list_codings(HttpHead(response.status, "", (coding,)))
     return decode_body(lambda: iter([body]), codings, body_max_bytes=max_bytes)
 
 
@@ -235,12 +235,14 @@ class WebArchiveReader:
             return True
 
         replay_url = self.template.replace(_TIMESTAMP, timestamp).replace(_URL, _quote_url(url))
-        with self.web.open(replay_url, {}, total_s=DOWNLOAD_TIMEOUT_S, follows=follows) as answer:
-            if _MEMENTO_HEADER not in answer.headers:
-                check_status(answer.status, 200)
-            replayed = self._parse_url(answer.url) or (timestamp, url)
-            body = read_full_body(answer, max_bytes)
-            return Payload(body, _build_head(answer), None, _build_record_fields(url, replayed[0]))
+        with self.web.open(replay_url, {}, total_s=DOWNLOAD_TIMEOUT_S, follows=follows) as response:
+            if _MEMENTO_HEADER not in response.headers:
+                check_status(response.status, 200)
+            replayed = self._parse_url(response.url) or (timestamp, url)
+            body = read_full_body(response, max_bytes)
+            return Payload(
+                body, _build_head(response), None, _build_record_fields(url, replayed[0])
+            )
 
     def _check_same(self, url: str, target: str) -> None:
         capture = self._parse_url(target)
@@ -309,19 +311,19 @@ def _quote_url(url: str) -> str:
         ) from error
 
 
-def _build_head(answer: ServiceResponse) -> HttpHead:
+def _build_head(response: ServiceResponse) -> HttpHead:
     """Build the head of the capture. The archive passes its headers on with a prefix."""
     originals = [
         (name[len(_ORIGINAL) :], value)
-        for name, value in answer.headers.items()
+        for name, value in response.headers.items()
         if name.lower().startswith(_ORIGINAL)
     ]
-    declared = answer.headers.get("content-type")
+    declared = response.headers.get("content-type")
     if declared is not None and not any(name.lower() == "content-type" for name, _ in originals):
         originals.append(("Content-Type", declared))
-    is_known_status = answer.status in HTTPStatus._value2member_map_
-    phrase = HTTPStatus(answer.status).phrase if is_known_status else ""
-    return HttpHead(answer.status, f"HTTP/1.1 {answer.status} {phrase}".rstrip(), originals)
+    is_known_status = response.status in HTTPStatus._value2member_map_
+    phrase = HTTPStatus(response.status).phrase if is_known_status else ""
+    return HttpHead(response.status, f"HTTP/1.1 {response.status} {phrase}".rstrip(), originals)
 
 
 def _build_record_fields(url: str, timestamp: str) -> dict[str, str]:
@@ -393,7 +395,7 @@ class RemoteBodies:
             raise PermanentError(Reason.UNREADABLE_SOURCE, str(error)) from error
 
 
-def open_elsewhere(
+def create_remote_bodies(
     web: ServiceClient, openers: Mapping[str, OpenRemote], replay_url: str, petabox_url: str
 ) -> RemoteBodies:
     """Combine http and https over `web` with `openers` by scheme."""

@@ -20,11 +20,11 @@ from fonds.archive.store.remote import (
 )
 from fonds.archive.store.volume import (
     SUFFIX,
-    index_path,
+    build_index_path,
+    build_marker_path,
+    build_part_path,
     is_written_here,
     lock_marker,
-    marker_path,
-    part_path,
     rebuild_index,
 )
 from fonds.archive.warc.reader import read_record
@@ -41,7 +41,7 @@ from fonds.model.record_offset import FILE_MAX_BYTES
 from fonds.model.restrictions import Tombstone
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
-AHEAD_BYTES = 128 * 1024
+READ_AHEAD_BYTES = 128 * 1024
 """Bytes fetched beyond a record. Its reader looks this far ahead, which saves a second request."""
 
 INDEX_MAX_BYTES = 256 * 1024**2
@@ -59,13 +59,13 @@ class S3Archive:
     """
 
     def __init__(
-        self, url: str, options: ArchiveOptions, opens: Callable[[str], WarcBucket] = S3Bucket
+        self, url: str, options: ArchiveOptions, open_bucket: Callable[[str], WarcBucket] = S3Bucket
     ) -> None:
         """`url` has the form described by `parse_address`.
 
         Raises ConfigurationError if the bucket is unusable.
         """
-        self._bucket = opens(url)
+        self._bucket = open_bucket(url)
         self._options = options
         self._mover = WarcUploader(options.waiting_folder, self._bucket)
         self._local_archive = FolderArchive(
@@ -127,7 +127,7 @@ class S3Archive:
             return None
         if repair:
             return self._download_for_reindex(path, size_bytes)
-        index = build_key(index_path(Path(path)).name)
+        index = build_key(build_index_path(Path(path)).name)
         index_bytes = self._bucket.get_size(index)
         if index_bytes is None or index_bytes > INDEX_MAX_BYTES:
             return WarcFileState(size_bytes)
@@ -152,7 +152,8 @@ class S3Archive:
             self._download(target, size_bytes)
             rebuild_index(target)
             state = WarcFileState(
-                size_bytes, list_index_records(index_path(target).read_text("utf-8").splitlines())
+                size_bytes,
+                list_index_records(build_index_path(target).read_text("utf-8").splitlines()),
             )
         self._mover.wake()
         return state
@@ -160,7 +161,7 @@ class S3Archive:
     def _download(self, target: Path, size_bytes: int) -> None:
         # Under its own name the file is complete or absent, because anything with that name is
         # moved.
-        part = part_path(target)
+        part = build_part_path(target)
         with part.open("wb") as stream:
             for start in range(0, size_bytes, PIECE_BYTES):
                 piece, _ = self._bucket.fetch(
@@ -198,8 +199,8 @@ class S3Archive:
         if not is_own_warc_name(name):
             return PurgeResult()
         folder = self._options.waiting_folder
-        if (folder / name).exists() and marker_path(folder / name).exists():
-            return PurgeResult(waits=f"{name} is still being written")
+        if (folder / name).exists() and build_marker_path(folder / name).exists():
+            return PurgeResult(waiting_reason=f"{name} is still being written")
         with translate_errors(folder):
             return UploadedWarcPurge(folder, self._bucket, self._mover)(name, tombstone, tick)
 
@@ -211,7 +212,7 @@ class S3Archive:
         """Read a record of a file that is not on this machine."""
         bytes_max = body_max_bytes + RANGE_SLACK_BYTES
         offset = place.offset
-        size_bytes = None if place.size_bytes is None else place.size_bytes + AHEAD_BYTES
+        size_bytes = None if place.size_bytes is None else place.size_bytes + READ_AHEAD_BYTES
         try:
             with open_ranges(
                 self._bucket, build_key(place.path), offset, size_bytes, max_bytes=bytes_max

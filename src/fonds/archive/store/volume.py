@@ -98,9 +98,9 @@ NAME_ATTEMPTS_MAX = 100
 COMPANIONS_MAX = 2
 """Maximum records that may follow a body's record and belong to it: metadata and request."""
 COMPANION_TYPES = frozenset({"metadata", "request"})
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
+_INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9.-]+")
 _serials = count()
-_INDEXED = frozenset({"response", "resource", "revisit"})
+_INDEXED_TYPES = frozenset({"response", "resource", "revisit"})
 
 
 class Volume:
@@ -164,14 +164,14 @@ class Volume:
     def discard(self) -> None:
         """Remove the file and its marker."""
         self.path.unlink(missing_ok=True)
-        marker_path(self.path).unlink(missing_ok=True)
+        build_marker_path(self.path).unlink(missing_ok=True)
         self._close()
 
     def finish(self) -> None:
         """Write the index and remove the marker. Raises OSError and may then be called again."""
         self.sync()
         write_index(self.path, self._lines)
-        marker_path(self.path).unlink(missing_ok=True)
+        build_marker_path(self.path).unlink(missing_ok=True)
         sync_folder(self.path.parent)
         self._close()
 
@@ -193,7 +193,7 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 return path, lock, os.open(path, flags, 0o644)
             except BaseException:
-                marker_path(path).unlink(missing_ok=True)
+                build_marker_path(path).unlink(missing_ok=True)
                 os.close(lock)
                 raise
     raise FileExistsError(
@@ -203,7 +203,7 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
 
 def get_host_name() -> str:
     """Return the host name as used in file names."""
-    return _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
+    return _INVALID_NAME_CHARS.sub("-", socket.gethostname()) or "localhost"
 
 
 def is_written_here(name: str) -> bool:
@@ -213,7 +213,7 @@ def is_written_here(name: str) -> bool:
 
 def _create_marker(path: Path) -> int:
     """Create the marker, already locked. Returns the descriptor that holds the lock."""
-    marker = marker_path(path)
+    marker = build_marker_path(path)
     part = marker.with_name(f".{marker.name}.{os.getpid()}.{threading.get_ident()}.part")
     lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -238,7 +238,7 @@ def lock_marker(path: Path) -> Iterator[bool]:
     try:
         lock = _create_marker(path)
     except FileExistsError:
-        lock = os.open(marker_path(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(build_marker_path(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if path.exists() or not _is_marker_acquired(lock):
             os.close(lock)
             yield False
@@ -246,7 +246,7 @@ def lock_marker(path: Path) -> Iterator[bool]:
     try:
         yield not path.exists()
     finally:
-        marker_path(path).unlink(missing_ok=True)
+        build_marker_path(path).unlink(missing_ok=True)
         os.close(lock)
 
 
@@ -259,25 +259,25 @@ def _is_marker_acquired(lock: int) -> bool:
     return os.fstat(lock).st_nlink > 0
 
 
-def part_path(path: Path) -> Path:
+def build_part_path(path: Path) -> Path:
     """Return the path of an incomplete file. It is always the same and matches no other search."""
     return path.with_name(f".{path.name}.part")
 
 
-def marker_path(path: Path) -> Path:
+def build_marker_path(path: Path) -> Path:
     """Return the path of an open file's marker."""
     return path.with_name(path.name + MARKER_SUFFIX)
 
 
-def index_path(path: Path) -> Path:
+def build_index_path(path: Path) -> Path:
     """Return the path of a WARC's CDXJ index."""
     return path.with_name(path.name.removesuffix(SUFFIX) + INDEX_SUFFIX)
 
 
 def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
     """Write a WARC's CDXJ index next to it, atomically. Raises OSError."""
-    index = index_path(path)
-    part = part_path(index)
+    index = build_index_path(path)
+    part = build_part_path(index)
     with part.open("wb") as stream:
         stream.writelines(sort_cdxj_lines(lines))
         stream.flush()
@@ -316,11 +316,11 @@ def recover_file(path: Path, known_end: int | None) -> None:
     if path.exists():
         if known_end is None:
             path.unlink()
-            index_path(path).unlink(missing_ok=True)
+            build_index_path(path).unlink(missing_ok=True)
         else:
             _truncate(path, known_end)
             write_index(path, list(_scan(path)))
-    marker_path(path).unlink(missing_ok=True)
+    build_marker_path(path).unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
@@ -350,7 +350,7 @@ def _is_companion(head: RecordHead, position: int) -> bool:
 
 
 def _is_capture(head: RecordHead) -> bool:
-    return head.type in _INDEXED and not head.is_truncated and not is_tombstone(head.url)
+    return head.type in _INDEXED_TYPES and not head.is_truncated and not is_tombstone(head.url)
 
 
 def _scan(path: Path) -> Iterator[CdxLine]:

@@ -17,7 +17,7 @@ _INTERIM_MAX = 20
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _STATUS_LINE = re.compile(rb"(?:HTTP|ICY)\b[^\r\n]{0,8000}", re.IGNORECASE)
 _STATUS_CODE = re.compile(r"\S+\s+([1-9]\d\d)(?!\d)")
-_NEXT_ANSWER = re.compile(rb"HTTP/\d")
+_NEXT_RESPONSE = re.compile(rb"HTTP/\d")
 _HEADER_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}[ \t]*:")
 _BODY_LINE = re.compile(rb"^(?:<|%PDF-)", re.MULTILINE)
 
@@ -53,7 +53,7 @@ def parse_head(window: bytes) -> tuple[HttpHead, int] | None:
         length = find_head_length(window[start:])
         end = len(window) if length is None else start + length
         head = _parse_lines(window[start:end])
-        if not (100 <= head.status < 200 and _NEXT_ANSWER.match(window, end)):
+        if not (100 <= head.status < 200 and _NEXT_RESPONSE.match(window, end)):
             break
         start = end
     return head, end

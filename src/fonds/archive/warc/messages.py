@@ -43,7 +43,7 @@ ADDRESS, ID, KEY, ATTEMPT, HEADERS = (
 
 
 RABBITMQ_HEADERS = "rabbitmq_headers"
-_IN_URL = "%/:?&=+$,;@!*'()~[]|#"
+_URL_SAFE_CHARS = "%/:?&=+$,;@!*'()~[]|#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class MessageWriter:
             ],
             protocol="HTTP/1.0",
         )
-        url = quote(story.url.encode("utf-8", "replace"), safe=_IN_URL)
+        url = quote(story.url.encode("utf-8", "replace"), safe=_URL_SAFE_CHARS)
         date = {"WARC-Date": f"{story.found_at or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
         response = self._writer.create_warc_record(
             url,

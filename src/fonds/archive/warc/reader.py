@@ -21,7 +21,7 @@ from fonds.archive.warc.scanner import (
 from fonds.model.archive import Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError, PermanentError
-from fonds.model.record_offset import offset_text, split_offset
+from fonds.model.record_offset import format_offset, split_offset
 from fonds.text.coding import decode_body, list_codings
 
 _PIECE_BYTES = 64 * 1024
@@ -73,10 +73,12 @@ class RecordReader:
             )
         except (NotARecordError, MemberError, LengthError) as fault:
             kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
-            raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
+            raise kind(
+                fault.reason, f"at offset {format_offset(offset)}: {fault.detail}"
+            ) from fault
         except PermanentError as fault:
             raise type(fault)(
-                fault.reason, f"at offset {offset_text(offset)}: {fault.detail}"
+                fault.reason, f"at offset {format_offset(offset)}: {fault.detail}"
             ) from fault
         if payload.size_bytes is None:
             self._records, self.offset = block.records, offset
@@ -95,7 +97,7 @@ def read_body(
         return _read_body(_RecordBlock(stream, offset, None), body_max_bytes, codings)
     except (NotARecordError, MemberError, LengthError) as fault:
         kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
-        raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
+        raise kind(fault.reason, f"at offset {format_offset(offset)}: {fault.detail}") from fault
 
 
 def iter_record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
@@ -118,10 +120,10 @@ def iter_record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
             yield piece
     except (NotARecordError, MemberError) as fault:
         kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
-        raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
+        raise kind(fault.reason, f"at offset {format_offset(offset)}: {fault.detail}") from fault
     if remaining_bytes:
         detail = (
-            f"at offset {offset_text(offset)}:"
+            f"at offset {format_offset(offset)}:"
             f" the record ends {remaining_bytes} bytes before its declared length"
         )
         raise DamagedInputError(Reason.TRUNCATED_RECORD, detail)
@@ -191,13 +193,13 @@ def _seek_record(records: RecordStream, offset: int) -> RecordStream:
     Raises NotARecordError.
     """
     member_offset, number = split_offset(offset)
-    has_thing = records.begin()
-    while has_thing and number > 0 and records.offset < offset:
+    has_more = records.begin()
+    while has_more and number > 0 and records.offset < offset:
         if split_offset(records.offset)[0] != member_offset:
             break
         scan_record(records)
-        has_thing = records.begin()
-    if not has_thing or (number > 0 and records.offset != offset):
+        has_more = records.begin()
+    if not has_more or (number > 0 and records.offset != offset):
         raise NotARecordError(
             Reason.DAMAGED_RECORD,
             f"no record at this offset; the file has {records.file_bytes} bytes",

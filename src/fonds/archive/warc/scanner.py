@@ -98,13 +98,13 @@ def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead |
     # A record inside a member can be found only after reading what precedes it in the member.
     is_found = split_offset(start_offset)[1] == 0
     while records.begin():
-        thing = scan_record(records)
-        is_before = thing.offset < start_offset and _is_same_member(thing.offset, start_offset)
-        if not (is_found or is_before or thing.offset == start_offset):
+        item = scan_record(records)
+        is_before = item.offset < start_offset and _is_same_member(item.offset, start_offset)
+        if not (is_found or is_before or item.offset == start_offset):
             yield _build_damage(start_offset)
         is_found = is_found or not is_before
         if not is_before:
-            yield thing
+            yield item
     if not is_found:
         yield _build_damage(start_offset)
     if records.file_bytes > FILE_MAX_BYTES:
@@ -115,8 +115,8 @@ def _build_damage(offset: int) -> Damage:
     return Damage(offset, "no valid record begins here", Reason.DAMAGED_RECORD)
 
 
-def _is_same_member(offset: int, other: int) -> bool:
-    return split_offset(offset)[0] == split_offset(other)[0]
+def _is_same_member(offset: int, other_offset: int) -> bool:
+    return split_offset(offset)[0] == split_offset(other_offset)[0]
 
 
 def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:

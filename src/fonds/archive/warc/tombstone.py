@@ -31,8 +31,8 @@ _PADDING = b"padding: "
 _STORED_MAX_BYTES = 65_535
 _STORED_HEAD_BYTES = 5
 _FRAME_BYTES = 18
-_GZIP = b"\x1f\x8b\x08%c\x00\x00\x00\x00\x00\xff"
-_COMMENTED = 16
+_GZIP_HEADER = b"\x1f\x8b\x08%c\x00\x00\x00\x00\x00\xff"
+_COMMENT_FLAG = 16
 
 
 def is_tombstone(uri: str) -> bool:
@@ -130,7 +130,7 @@ def _iter_stored_member(
     header = _build_header(head, block_bytes, digest.digest())
     blanks = content_bytes - len(header) - block_bytes - len(_END)
     header = _build_header(head, block_bytes, digest.digest(), blanks)
-    yield _GZIP % 0
+    yield _GZIP_HEADER % 0
     crc = 0
     for piece in chain([header], _iter_block(content, padding_bytes), [_END]):
         crc = zlib.crc32(piece, crc)
@@ -165,5 +165,7 @@ def _build_packed_member(size_bytes: int, head: str, text_bytes: bytes) -> bytes
         if comment_bytes >= 0:
             comment = b" " * (comment_bytes - 1) + b"\x00" if comment_bytes else b""
             trailer = struct.pack("<II", zlib.crc32(content), len(content))
-            return _GZIP % (_COMMENTED if comment_bytes else 0) + comment + packed + trailer
+            return (
+                _GZIP_HEADER % (_COMMENT_FLAG if comment_bytes else 0) + comment + packed + trailer
+            )
     raise ValueError(f"a record of {size_bytes} bytes is too short for a tombstone")

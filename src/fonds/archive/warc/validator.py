@@ -37,7 +37,7 @@ ALGORITHMS = frozenset({"md5", "sha1", "sha224", "sha256", "sha384", "sha512"})
 BLOCK, PAYLOAD = "WARC-Block-Digest", "WARC-Payload-Digest"
 
 _PIECE_BYTES = 256 * 1024
-_NO_PAYLOAD = frozenset({"revisit", "warcinfo"})
+_TYPES_WITHOUT_PAYLOAD = frozenset({"revisit", "warcinfo"})
 """Types without a payload digest to check.
 
 A revisit declares the digest of another record's payload.
@@ -122,7 +122,7 @@ class _RecordDigests:
         self.right = 0
         self._skipped_bytes = http_bytes
         self._hashes: dict[str, _Hash] = {}
-        has_payload = fields.get("WARC-Type", "").lower() not in _NO_PAYLOAD
+        has_payload = fields.get("WARC-Type", "").lower() not in _TYPES_WITHOUT_PAYLOAD
         for name in (BLOCK, PAYLOAD) if has_payload else (BLOCK,):
             algorithm, _, value = fields.get(name, "").partition(":")
             algorithm_name = algorithm.strip().lower().replace("-", "")

@@ -32,7 +32,7 @@ _FIXED_MAX_BYTES = 4096
 _SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
 _PROFILE = "http://netpreserve.org/{version}/revisit/{kind}"
 _NOT_MODIFIED = 304
-_UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_REMOVED_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _PROTOCOLS = {
     "HTTP/0.9": "http/0.9",
     "HTTP/2": "h2",
@@ -41,7 +41,7 @@ _PROTOCOLS = {
     "HTTP/3.0": "h3",
 }
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
-_NOT_IN_URI = re.compile(r"[\x00-\x20\x7f]")
+_INVALID_URI_CHARS = re.compile(r"[\x00-\x20\x7f]")
 
 
 class AppendableFile(Protocol):
@@ -247,7 +247,7 @@ def _build_http_head(http: HttpHead, body_bytes: int) -> tuple[StatusAndHeaders,
     """Return the head to write, and the protocol if the head cannot express it, else ""."""
     headers: list[tuple[str, str]] = []
     for name, value in http.headers:
-        header_name = f"X-Archive-Orig-{name}" if name.lower() in _UNDONE else name
+        header_name = f"X-Archive-Orig-{name}" if name.lower() in _REMOVED_HEADERS else name
         headers.append(
             (_clean_header_value(header_name).replace(":", ""), _clean_header_value(value))
         )
@@ -280,7 +280,7 @@ def _clean_header_value(text: str) -> str:
 def escape_uri(url: str) -> str:
     """Escape blanks and control characters in a URL for use as a header value."""
     clean = url.strip().encode("utf-8", "replace").decode("utf-8")
-    return _NOT_IN_URI.sub(lambda match: f"%{ord(match.group()):02X}", clean)
+    return _INVALID_URI_CHARS.sub(lambda match: f"%{ord(match.group()):02X}", clean)
 
 
 def _choose_revisit_profile(entry: ArchiveEntry) -> str:

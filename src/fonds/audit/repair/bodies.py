@@ -23,7 +23,7 @@ from fonds.ingest.steps.persist_file import (
 )
 from fonds.model.archive import ArchiveEntry, OriginalCapture, Payload, WarcFileState
 from fonds.model.capture import REVISIT_MIME, Capture, Place, parse_datetime14
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.ports.scan import iter_chunks
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
@@ -66,7 +66,7 @@ def _is_truncated(state: WarcFileState | None, row: CdxRow) -> bool:
 
 def _restore_body(context: RepairContext, row: CdxRow) -> None:
     records = context.stores.records
-    subject = f"{row.sha1hex} at {record_place(row.warc_path, row.warc_offset)}"
+    subject = f"{row.sha1hex} at {format_record_place(row.warc_path, row.warc_offset)}"
     copies = [
         copy
         for copy in records.find(CdxRow, {"capture_id": row.capture_id})
@@ -80,7 +80,7 @@ def _restore_body(context: RepairContext, row: CdxRow) -> None:
     file = next(iter(records.get(FileMetaRow, [row.sha1hex])), None)
     if payload is None or file is None:
         context.give_up(
-            record_place(row.warc_path, row.warc_offset),
+            format_record_place(row.warc_path, row.warc_offset),
             (f"no other location has the bytes of {subject}"),
         )
         return

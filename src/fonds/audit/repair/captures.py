@@ -8,13 +8,13 @@ from dataclasses import replace
 from fonds.archive.table_places import build_later_cells, is_indexed
 from fonds.archive.warc_names import CaptureKey, WarcNames, build_capture_key, rank_name
 from fonds.audit.fault import RepairAct
-from fonds.audit.places import are_doubles, build_cell_key, is_own_warc
+from fonds.audit.places import are_duplicates, build_cell_key, is_own_warc
 from fonds.audit.repair.context import RepairContext, build_place
 from fonds.ingest.steps.persist_file import (
     update_capture_counts,
 )
 from fonds.model.capture import Capture, parse_datetime14
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.stores.journal_table.cells import FILE_CDX
 from fonds.stores.journal_table.keys import build_alternate_key
@@ -34,7 +34,7 @@ def _merge(context: RepairContext, sha1hex: str) -> None:
     for row in records.find(CdxRow, {"sha1hex": sha1hex}):
         groups.setdefault(build_capture_key(row), []).append(row)
     for rows in groups.values():
-        if are_doubles(rows):
+        if are_duplicates(rows):
             _merge_rows(context, rows, file.capture_id if file else "")
     update_capture_counts(context.stores.table, records, context.stores.journal, [sha1hex])
 
@@ -67,7 +67,7 @@ def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> N
     stores.records.put([kept_row])
     places = {(row.warc_path, row.warc_offset) for row in rows}
     stores.records.delete(CdxRow, sorted(places - {(kept_row.warc_path, kept_row.warc_offset)}))
-    location = record_place(kept_row.warc_path, kept_row.warc_offset)
+    location = format_record_place(kept_row.warc_path, kept_row.warc_offset)
     message = f"{kept_row.sha1hex} at {location}: merged {len(rows)} rows of one capture"
     context.record_act(RepairAct.MERGE, kept_row.capture_id, kept_row.sha1hex, message)
 

@@ -1,6 +1,6 @@
 """Cleanup of expired rows and leftover files, and recovery after a killed process.
 
-Before work resumes in a home, `recover` repairs what a killed process left, and `refuse_emptied`
+Before work resumes in a home, `recover` repairs what a killed process left, and `raise_if_emptied`
 stops if the records were emptied.
 """
 
@@ -24,7 +24,7 @@ from fonds.ports import Blobs, Records, Stores
 from fonds.text.exchange import build_spool_key
 
 CHUNK = 500
-OVER = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
+SETTLED_VERDICTS = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
 
 
 def sweep_stopped(records: Records, now: datetime) -> int:
@@ -51,7 +51,7 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
     while page := list(islice(old_rows, CHUNK)):
         ids = [row.capture_id for row in page]
         entries = list(records.find(EntryRow, {"entry_id": ids}))
-        pending_ids = {row.entry_id for row in entries if row.outcome not in OVER}
+        pending_ids = {row.entry_id for row in entries if row.outcome not in SETTLED_VERDICTS}
         ended_ids = sorted({row.entry_id for row in entries} - pending_ids)
         if ended_ids:
             blobs.delete([build_spool_key(capture_id) for capture_id in ended_ids])
@@ -104,7 +104,7 @@ def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
         os.close(descriptor)
 
 
-def refuse_emptied(stores: Stores) -> None:
+def raise_if_emptied(stores: Stores) -> None:
     """Raise ConfigurationError if the records are empty although other stores are not.
 
     Otherwise, further work would truncate WARCs of Fonds to what the records know, and ingest
@@ -128,9 +128,9 @@ def refuse_emptied(stores: Stores) -> None:
 def recover(stores: Stores) -> None:
     """Recover from a killed process: cut bodies that no row refers to from WARCs of Fonds.
 
-    Raises ConfigurationError as `refuse_emptied` does.
+    Raises ConfigurationError as `raise_if_emptied` does.
     """
-    refuse_emptied(stores)
+    raise_if_emptied(stores)
 
     def settled_end(name: str) -> int | None:
         rows = stores.records.find(

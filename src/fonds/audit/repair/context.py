@@ -56,7 +56,7 @@ class RepairContext:
     open_source: Callable[[Path, str], Source]
     describe: Callable[[bytes, str | None], FileMeta]
     clock: Callable[[], datetime]
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     changes: CollectionWriter | None = None
     done: int = 0
     lost: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class RepairContext:
     def record_act(self, act: RepairAct, entry_id: str, about: str | None, message: str) -> None:
         """Report an action and record it in the ledger with the entry it was done for."""
         self.done += 1
-        self.say(message)
+        self.report(message)
         entries = self.stores.records.find(EntryRow, {"entry_id": entry_id}, count_max=1)
         entry = next(entries, None)
         if entry is None:
@@ -96,7 +96,7 @@ class RepairContext:
     def give_up(self, subject: str, reason: str) -> None:
         """Record that a subject cannot be restored."""
         if subject not in self.lost:
-            self.say(f"lost: {reason}")
+            self.report(f"lost: {reason}")
             # The final audit reports it in any case.
             if len(self.lost) < PLACES_MAX:
                 self.lost[subject] = reason

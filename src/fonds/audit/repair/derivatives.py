@@ -42,9 +42,9 @@ def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
     where = {"entry_id": item.subject, "step": ARCHIVE_BODY}
     rows = list(context.stores.records.find(DispositionRow, where))
     if not rows:
-        context.plan.add_item(RepairAct.SEND, item.subject, message=item.told)
+        context.plan.add_item(RepairAct.SEND, item.subject, message=item.message)
     for row in rows:
-        _mark_done(context, row, item.told)
+        _mark_done(context, row, item.message)
 
 
 def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
@@ -61,11 +61,11 @@ def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
         for derivative in records.get(kind.row, [sha1hex])
     )
     if has_failed or not rows:
-        context.plan.add_item(RepairAct.READ, sha1hex, message=item.told)
+        context.plan.add_item(RepairAct.READ, sha1hex, message=item.message)
         return
     last = max(rows, key=lambda row: row.settled_at or row.promised_at)
     if reread_kinds or last.verdict not in ACCOUNTED:
-        _mark_done(context, last, item.told)
+        _mark_done(context, last, item.message)
 
 
 def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
@@ -142,13 +142,14 @@ def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem
     for item in items:
         sha1hex, key = item.subject, build_text_blob_key(item.subject)
         has_other_faults = any(
-            other.subject == sha1hex and f"blob {key}" not in other.told for other in items
+            other_item.subject == sha1hex and f"blob {key}" not in other_item.message
+            for other_item in items
         )
         fixity = load_fixity(context.stores.records, [sha1hex])[sha1hex].get(TEXT)
         if (
             has_other_faults
             or fixity is None
-            or f"blob {key}" not in item.told
+            or f"blob {key}" not in item.message
             or get_blob_key(fixity) != key
         ):
             continue
@@ -195,4 +196,4 @@ def _index_keys(context: RepairContext, kind: DerivativeKind, keys: Sequence[str
     strays = [id_ for id_, document in stray_documents.items() if str(document.kind) == kind.name]
     if strays:
         stores.index.delete(sorted(strays))
-        context.say(f"removed {len(strays)} unexpected documents from the index")
+        context.report(f"removed {len(strays)} unexpected documents from the index")

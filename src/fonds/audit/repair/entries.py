@@ -22,7 +22,7 @@ from fonds.model.rows import CdxRow, DispositionRow, EntryRow, InputRow
 from fonds.pipelines.runtime.intake import Intake
 from fonds.pipelines.runtime.quarantine import BATCH_MAX
 
-FAILED = ("quarantined", "pending")
+FAILED_OUTCOMES = ("quarantined", "pending")
 
 
 def reenter_entries(context: RepairContext) -> None:
@@ -147,11 +147,13 @@ def _read_input(
                 count += 1
                 page.append(event.id)
                 if len(page) >= BATCH_MAX:
-                    _plan_absent(context, records.get(EntryRow, _list_keys(page, item)), page, item)
+                    _plan_missing_entries(
+                        context, records.get(EntryRow, _list_keys(page, item)), page, item
+                    )
                     page = []
             elif isinstance(event, Mapping):
                 tally.update(event)
-        _plan_absent(context, records.get(EntryRow, _list_keys(page, item)), page, item)
+        _plan_missing_entries(context, records.get(EntryRow, _list_keys(page, item)), page, item)
         return replace(
             row,
             entries=count,
@@ -168,7 +170,7 @@ def _list_keys(page: Sequence[str], item: RepairItem) -> list[tuple[str, str]]:
     return [(key, item.pipeline) for key in page]
 
 
-def _plan_absent(
+def _plan_missing_entries(
     context: RepairContext, existing: Sequence[EntryRow], page: Sequence[str], item: RepairItem
 ) -> None:
     known_ids = {row.entry_id for row in existing}
@@ -265,7 +267,7 @@ def _choose_entry(
     archived_entry = _find_place_entry(context, key)
     if archived_entry is not None and _has_bytes(context, archived_entry):
         return archived_entry
-    may_fail = row is None or row.outcome in FAILED or not _has_output(context, key)
+    may_fail = row is None or row.outcome in FAILED_OUTCOMES or not _has_output(context, key)
     return entry if may_fail else None
 
 

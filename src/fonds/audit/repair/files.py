@@ -94,7 +94,7 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
     if new_row != row:
         stores.records.put([new_row])
     stores.table.put(stores.journal, [(build_row_key(sha1hex), build_file_cells(meta))])
-    _restate(context, sha1hex)
+    _restore_rights(context, sha1hex)
     context.record_act(
         RepairAct.FILE,
         primary_id,
@@ -103,7 +103,7 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
     )
 
 
-def _restate(context: RepairContext, sha1hex: str) -> None:
+def _restore_rights(context: RepairContext, sha1hex: str) -> None:
     """Store the rights stated by the responses of a file's captures, if their records can be read."""
     records, is_changed = context.stores.records, False
     for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):

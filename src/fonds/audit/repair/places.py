@@ -18,7 +18,7 @@ from fonds.model.capture import (
     parse_datetime14,
 )
 from fonds.model.file import FileMeta
-from fonds.model.record_offset import record_place
+from fonds.model.record_offset import format_record_place
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.stores.journal_table.cells import read_location
 from fonds.stores.journal_table.keys import build_row_key
@@ -32,7 +32,7 @@ def repair_places(context: RepairContext) -> None:
                 _repair_file_places(context, item.subject)
             else:
                 context.give_up(
-                    item.subject, f"{item.told}: the record does not say whose bytes it has"
+                    item.subject, f"{item.message}: the record does not say whose bytes it has"
                 )
 
 
@@ -50,17 +50,17 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
     valid_rows = [
         replace(row, status=_read_status(context, row))
         for place, row in sorted(candidates.items())
-        if place not in known_places and _is_true(context, row)
+        if place not in known_places and _is_place_valid(context, row)
     ]
     for row in valid_rows:
         wrong_rows = [
             old_row
             for old_row in rows
-            if old_row.capture_id == row.capture_id and not _is_true(context, old_row)
+            if old_row.capture_id == row.capture_id and not _is_place_valid(context, old_row)
         ]
         records.put([row])
         records.delete(CdxRow, [(old_row.warc_path, old_row.warc_offset) for old_row in wrong_rows])
-        location = record_place(row.warc_path, row.warc_offset)
+        location = format_record_place(row.warc_path, row.warc_offset)
         message = f"restored the location {location} of {sha1hex} in cdx"
         context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
         rows = [old_row for old_row in rows if old_row not in wrong_rows]
@@ -74,7 +74,7 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
             )
 
 
-def _is_true(context: RepairContext, row: CdxRow) -> bool:
+def _is_place_valid(context: RepairContext, row: CdxRow) -> bool:
     """Whether the record that a row describes is really there."""
     if row.mimetype != REVISIT_MIME:
         return context.read_if_intact(build_place(row), row.sha1hex) is not None

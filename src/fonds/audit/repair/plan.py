@@ -25,7 +25,7 @@ class RepairItem(msgspec.Struct, frozen=True):
     subject: str
     pipeline: str
     step: str
-    told: str
+    message: str
 
 
 class RepairPlan:
@@ -35,9 +35,9 @@ class RepairPlan:
     home, and plans left by killed processes are removed.
     """
 
-    def __init__(self, folder: Path, *, alone: bool = False) -> None:
+    def __init__(self, folder: Path, *, is_exclusive: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for stale_folder in folder.glob(f"{_PREFIX}*") if alone else ():
+        for stale_folder in folder.glob(f"{_PREFIX}*") if is_exclusive else ():
             shutil.rmtree(stale_folder, ignore_errors=True)
         self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=folder)
         self.counts: Counter[RepairAct | None] = Counter()
@@ -88,5 +88,5 @@ class RepairPlan:
         return Path(self._folder.name) / f"{act}.jsonl"
 
 
-Say = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 """Function that receives a sentence about what was or could not be done."""

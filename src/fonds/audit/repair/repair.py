@@ -63,7 +63,7 @@ class RepairRound:
             for item in items:
                 state = self.context.stores.archive.inspect(item.subject, repair=True)
                 if state is None or state.records is None:
-                    self.context.give_up(item.subject, f"{item.told}. It could not be repaired")
+                    self.context.give_up(item.subject, f"{item.message}. It could not be repaired")
                     continue
                 count = len(state.records)
                 rows = self.context.stores.records.find(
@@ -85,7 +85,7 @@ class RepairRound:
             for _ in self.context.plan.iter_items(act)
         ):
             differences = self.context.stores.ledger.recount(repair=True)
-            self.context.say(f"recounted the ledger: {len(differences)} differences")
+            self.context.report(f"recounted the ledger: {len(differences)} differences")
 
     def _repair_collections(self) -> None:
         changes = self.context.changes

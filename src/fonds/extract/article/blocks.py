@@ -12,7 +12,7 @@ from lxml.etree import _Element as Element
 
 from fonds.extract.article.lexicon import HIDDEN, find_name_groups
 
-_INLINE = frozenset(
+_INLINE_TAGS = frozenset(
     [
         "a",
         "abbr",
@@ -57,7 +57,7 @@ _INLINE = frozenset(
         "source",
     ]
 )
-_UNREAD = frozenset(
+_HIDDEN_TAGS = frozenset(
     [
         "script",
         "style",
@@ -116,7 +116,7 @@ _BREAK = "\x00"
 class Node:
     """A block element. `parent` is its index (-1 for the root). Groups and places are bit masks.
 
-    `own_chars` are the name groups of the element itself, `above` those of all its ancestors.
+    `own_groups` are the name groups of the element itself, `ancestor_groups` those of all its ancestors.
     All its descendants follow it, before index `end`.
     """
 
@@ -124,8 +124,8 @@ class Node:
     tag: str
     depth: int
     names: str
-    own_chars: int
-    above: int
+    own_groups: int
+    ancestor_groups: int
     places: int
     end: int = 0
 
@@ -159,7 +159,7 @@ class _TreeWalk:
 
     def read(self, element: Element, tag: str, in_link: bool, in_bold: bool, depth: int) -> None:
         outer = self.node
-        is_block = tag not in _INLINE
+        is_block = tag not in _INLINE_TAGS
         if is_block:
             self._end_block()
             self.node = self._enter(element, tag, outer, depth)
@@ -172,18 +172,18 @@ class _TreeWalk:
             self.images += 1
         if text := element.text:
             self._add(text, in_link, in_bold)
-        self._read_inside(element, in_link, in_bold, depth)
+        self._read_children(element, in_link, in_bold, depth)
         if is_block:
             self._end_block()
             self.nodes[self.node].end = len(self.nodes)
             self.node = outer
 
-    def _read_inside(self, element: Element, in_link: bool, in_bold: bool, depth: int) -> None:
+    def _read_children(self, element: Element, in_link: bool, in_bold: bool, depth: int) -> None:
         for child in element:
             name = child.tag
             if name == "br" or name == "hr":
                 self._break()
-            elif isinstance(name, str) and name not in _UNREAD:
+            elif isinstance(name, str) and name not in _HIDDEN_TAGS:
                 self.read(child, name, in_link, in_bold, depth + 1)
             if tail := child.tail:
                 self._add(tail, in_link, in_bold)
@@ -240,7 +240,7 @@ class _TreeWalk:
             self.nodes.append(Node(-1, tag, depth, names, name_groups, 0, places))
             return 0
         parent_node = self.nodes[outer]
-        groups_above = parent_node.above | parent_node.own_chars
+        groups_above = parent_node.ancestor_groups | parent_node.own_groups
         self.nodes.append(
             Node(outer, tag, depth, names, name_groups, groups_above, places | parent_node.places)
         )

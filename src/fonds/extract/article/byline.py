@@ -26,20 +26,22 @@ _BYLINE_PREFIX = re.compile(
     r"(?:by|von|par|por|di|da|door|av|af|autor(?:in)?|author|text|od|автор)\b\s*:?\s+",
     re.IGNORECASE,
 )
-_MARKED = re.compile(
+_BYLINE_NAMES = re.compile(
     r"\b(?:byline|by-line|author|authors|autor|autoren|writer|auteur|redacteur)\b|byline|author-?name",
     re.I,
 )
 _UNRELATED_NAMES = re.compile(
     r"comment|related|bio|about|more|image|avatar|photo|list", re.IGNORECASE
 )
-_ENDS = re.compile(
+_BYLINE_END = re.compile(
     r"\s*(?:[|•·–—\n]|\s-\s|\d|\b(?:updated|published|aktualisiert|veröffentlicht|für|for|in)\b).*",
     re.I | re.S,
 )
-_BETWEEN = re.compile(r"\s*(?:[,;/&]|\b(?:and|und|et|y|e|en|och|og|und|with|mit|avec)\b)\s*", re.I)
+_NAME_SEPARATOR = re.compile(
+    r"\s*(?:[,;/&]|\b(?:and|und|et|y|e|en|och|og|und|with|mit|avec)\b)\s*", re.I
+)
 _ADDRESS = re.compile(r"https?://|www\.|@|\.com\b|\.de\b")
-_NO_NAME = re.compile(
+_NOT_A_NAME = re.compile(
     r"^(?:admin|administrator|editor|redaktion|redaction|redacción|staff|anonymous|unknown|author|follow|guest|none)$",
     re.IGNORECASE,
 )
@@ -78,14 +80,14 @@ def split_names(text: str) -> tuple[str, ...]:
     text = " ".join(text[: 10 * _BYLINE_MAX_CHARS].split())
     if not text or _ADDRESS.search(text):
         return ()
-    text = _ENDS.sub("", _BYLINE_PREFIX.sub("", text))
-    names = [name.strip(" .,:()") for name in _BETWEEN.split(text)]
+    text = _BYLINE_END.sub("", _BYLINE_PREFIX.sub("", text))
+    names = [name.strip(" .,:()") for name in _NAME_SEPARATOR.split(text)]
     return tuple(dict.fromkeys(name for name in names if _is_name(name)))[:AUTHORS_MAX]
 
 
 def _is_name(name: str) -> bool:
     words = name.split()
-    if not words or len(name) > _NAME_MAX_CHARS or len(words) > 5 or _NO_NAME.match(name):
+    if not words or len(name) > _NAME_MAX_CHARS or len(words) > 5 or _NOT_A_NAME.match(name):
         return False
     if not name[0].isupper() and not (name[0].isalpha() and name[0].lower() == name[0].upper()):
         return False
@@ -119,7 +121,7 @@ def _find_bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
         names = f"{node.names} {nodes[max(node.parent, 0)].names}"
         if (
             len(block.text) > _BYLINE_MAX_CHARS
-            or not _MARKED.search(names)
+            or not _BYLINE_NAMES.search(names)
             or _UNRELATED_NAMES.search(names)
         ):
             continue

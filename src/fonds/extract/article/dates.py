@@ -70,18 +70,18 @@ UNRELATED_NAMES = re.compile(
 )
 """The footer of an article is no match: it tells when the article was written and by whom."""
 _KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
-SCRIPTED = re.compile(
+SCRIPT_DATE = re.compile(
     _KEY.format(
         r"datePublished|publish(?:ed)?_?(?:date|time|at|on)|pub_?date|publication_?date|dateCreated"
         r"|created_?(?:at|on|time)|post_?date|first_?published(?:_?at)?"
     ),
     re.I,
 )
-SCRIPTED_CHANGE = re.compile(
+SCRIPT_CHANGE_DATE = re.compile(
     _KEY.format(r"dateModified|modif(?:ied)?_?(?:date|time|at|on)|updated_?(?:at|on|time|date)?"),
     re.I,
 )
-IN_URL = re.compile(
+URL_DATE = re.compile(
     r"[/_.-]((?:19[89]|20[0-4])\d)[/_.-]?(0[1-9]|1[0-2])[/_.-]?(0[1-9]|[12]\d|3[01])(?!\d)"
     r"|[/-]((?:19[89]|20[0-4])\d)/(1[0-2]|[1-9])/(3[01]|[12]\d|[1-9])(?=[/-])"
 )
@@ -99,7 +99,7 @@ _UTC_HOUR = re.compile(r"[T ](\d\d):\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]00:?00)$")
 _NUMBERS = re.compile(r"\d{4}|\d[./-]\d")
 _MONTH_FIRST = frozenset({"en", "en-us", "en-ph", ""})
 _SCORE_MIN = 1.2
-STATED = frozenset({"json-ld", "meta", "microdata"})
+STATED_SOURCES = frozenset({"json-ld", "meta", "microdata"})
 """Kinds of sources in which pages state their publication date for programs."""
 _UNRELATED_PLACES = sum(1 << PLACES[tag] for tag in ("aside", "nav", "footer"))
 _MODIFIED_WEIGHT = 0.8
@@ -158,8 +158,10 @@ class _DateSearch:
             day = find_first_day(text, month_first=self.is_month_first)
         if day is None or not self.is_possible(day):
             return None
-        if (other := swap_day_and_month(text, day)) is not None and self.is_possible(other):
-            self.ambiguous_days[day] = other
+        if (swapped_day := swap_day_and_month(text, day)) is not None and self.is_possible(
+            swapped_day
+        ):
+            self.ambiguous_days[day] = swapped_day
         hour = _UTC_HOUR.search(text)
         return day, int(hour[1]) if hour else None
 
@@ -201,7 +203,7 @@ def find_dates(
     _search_text(layout, search)
     _search_source(markup[:MARKUP_MAX_CHARS], linked_data, search)
     _resolve_ambiguous(search)
-    return _decide(search)
+    return _choose_dates(search)
 
 
 def _resolve_ambiguous(search: _DateSearch) -> None:
@@ -222,7 +224,7 @@ def find_url_day(url: str | None) -> date | None:
     """Return the date in a URL: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None if there is none."""
     if not url:
         return None
-    match = IN_URL.search(url)
+    match = URL_DATE.search(url)
     if not match:
         return find_first_day(url.rstrip("/").rpartition("/")[2][:100])
     try:
@@ -369,10 +371,10 @@ def _score_position(row: int, headline: int, layout: PageLayout) -> float:
 def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) -> None:
     """Search scripts and comments, if the page states nothing in JSON-LD."""
     is_stated = bool(linked_data.published) or (search.published and "datePublished" not in markup)
-    if not is_stated and (match := SCRIPTED.search(markup)):
+    if not is_stated and (match := SCRIPT_DATE.search(markup)):
         confidence = 0.85 if "datepublished" in match[0].lower() else 0.6
         search.add_finding(search.published, match[1], "script", confidence)
-    if not search.modified and (match := SCRIPTED_CHANGE.search(markup)):
+    if not search.modified and (match := SCRIPT_CHANGE_DATE.search(markup)):
         search.add_finding(search.modified, match[1], "script", 0.6)
     if not search.published:
         for comment in _COMMENT.finditer(markup):
@@ -380,7 +382,7 @@ def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) ->
                 return
 
 
-def _decide(search: _DateSearch) -> PageDates:
+def _choose_dates(search: _DateSearch) -> PageDates:
     modified = max(search.modified, key=lambda finding: finding.confidence, default=None)
     published = _choose_most_agreed(search)
     if published is None:

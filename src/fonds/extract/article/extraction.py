@@ -64,7 +64,7 @@ STUB_SHARE = 0.4
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _CONTROLS_TO_SPACES = bytes(
-    32 if _CONTROLS.match(chr(one)) and one < 128 else one for one in range(256)
+    32 if _CONTROLS.match(chr(code)) and code < 128 else code for code in range(256)
 )
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟", "”", '"', "»")
 _PROSE_LINE_CHARS = 40
@@ -140,7 +140,7 @@ def read_page(markup: str) -> PageAnalysis | None:
     if tree is None:
         return None
     head = read_head(tree)
-    if _is_heavy(tree):
+    if _is_too_large(tree):
         return PageAnalysis(data, tree, [], head, LinkedData(), [], [], None)
     marked = tree.xpath("//*[@itemprop]") if b"itemprop" in data.lower() else []
     linked = read_linked_data(tree)
@@ -174,7 +174,7 @@ def _parse(data: bytes, kind: type[etree.HTMLParser]) -> Element | None:
         return None
 
 
-def _is_heavy(tree: Element) -> bool:
+def _is_too_large(tree: Element) -> bool:
     if tree.xpath("count(//*)") > ELEMENTS_MAX or tree.xpath("count(//a)") > LINKS_MAX:
         return True
     deeper = "/*" * DEPTH_MAX
@@ -238,7 +238,7 @@ def _run_trafilatura(markup: bytes) -> str:
     tree = _parse(markup, HTMLParser)
     if tree is None:
         return ""
-    _defuse(tree)
+    _remove_expensive_parts(tree)
     try:
         document = trafilatura.bare_extraction(
             tree, fast=True, include_comments=False, favor_recall=True
@@ -248,7 +248,7 @@ def _run_trafilatura(markup: bytes) -> str:
     return (document.text or "") if isinstance(document, Document) else ""
 
 
-def _defuse(tree: Element) -> None:
+def _remove_expensive_parts(tree: Element) -> None:
     """Remove what is expensive: cell spans (40,000 of 99 by 99 took trafilatura over eight
     minutes), and scripts longer than any article.
     """

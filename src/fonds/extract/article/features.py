@@ -51,7 +51,7 @@ class BlockColumns:
     node: Ints
     parent: Ints
     grandparent: Ints
-    great: Ints
+    great_grandparent: Ints
 
 
 def compute_text_features(blocks: list[Block], nodes: list[Node]) -> tuple[Floats, BlockColumns]:
@@ -120,7 +120,12 @@ def compute_container_features(
     density = totals[:, 1] / np.maximum(totals[:, 0], 1)
     all_prose = max(totals[0, 3], 1.0)
     parts: list[Any] = []
-    for containers in (columns.node, columns.parent, columns.grandparent, columns.great):
+    for containers in (
+        columns.node,
+        columns.parent,
+        columns.grandparent,
+        columns.great_grandparent,
+    ):
         container_totals = totals[containers]
         parts += [
             np.log1p(container_totals[:, 0]),
@@ -204,8 +209,8 @@ def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[N
 
 def compute_name_features(columns: BlockColumns, nodes: list[Node]) -> Floats:
     """Return the name groups and places of the surrounding elements."""
-    own_groups = np.array([node.own_chars for node in nodes], dtype=np.int64)
-    groups_above = np.array([node.above for node in nodes], dtype=np.int64)
+    own_groups = np.array([node.own_groups for node in nodes], dtype=np.int64)
+    groups_above = np.array([node.ancestor_groups for node in nodes], dtype=np.int64)
     places = np.array([node.places for node in nodes], dtype=np.int64)
     nearest_groups = own_groups[columns.node] | own_groups[columns.parent]
     near_groups = nearest_groups | own_groups[columns.grandparent]

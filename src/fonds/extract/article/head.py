@@ -97,8 +97,8 @@ def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | Non
     if (
         headline
         and headline != base
-        and not _is_borne_out(base, head)
-        and _is_borne_out(headline, head)
+        and not _is_confirmed_by_heading(base, head)
+        and _is_confirmed_by_heading(headline, head)
     ):
         base = headline
     normalized = _normalize(base)
@@ -136,7 +136,7 @@ def _collect_site_names(head: PageHead, url: str) -> frozenset[str]:
     return frozenset(_squash(name) for name in names if name)
 
 
-def _is_borne_out(title: str, head: PageHead) -> bool:
+def _is_confirmed_by_heading(title: str, head: PageHead) -> bool:
     normalized = _normalize(title)
     return normalized in _normalize(head.title) or any(
         normalized == _normalize(heading) for heading in head.headings

@@ -18,9 +18,9 @@ PARAGRAPH_MIN_BYTES = 60
 
 ENOUGH_CHARS = 200
 
-_UNREAD_NAMES = "script|style|textarea|title|template|svg|select|iframe|object"
-_UNREAD = re.compile(rf"<!--|<({_UNREAD_NAMES})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
-_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _UNREAD_NAMES.split("|")}
+_HIDDEN_NAMES = "script|style|textarea|title|template|svg|select|iframe|object"
+_HIDDEN_START = re.compile(rf"<!--|<({_HIDDEN_NAMES})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+_END_TAGS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _HIDDEN_NAMES.split("|")}
 _INLINE_NAMES = (
     "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|nobr|q|rb|rp|rt"
     "|ruby|s|samp|small|span|strike|strong|sub|sup|time|tt|u|var|wbr"
@@ -41,13 +41,15 @@ def extract_paragraphs(markup: str) -> str:
     """
     prose: list[str] = []
     all_texts: list[str] = []
-    for block, is_around in _iter_blocks(_strip_hidden_elements(markup)):
+    for block, is_unrelated in _iter_blocks(_strip_hidden_elements(markup)):
         text = _strip_tags(_ANY_TAG.sub("", block) if "<" in block else block)
         if not text:
             continue
         all_texts.append(text)
-        long_enough = len(text) >= PARAGRAPH_MIN_BYTES or len(text.encode()) >= PARAGRAPH_MIN_BYTES
-        if long_enough and not is_around and not _is_mostly_links(block, text):
+        is_long_enough = (
+            len(text) >= PARAGRAPH_MIN_BYTES or len(text.encode()) >= PARAGRAPH_MIN_BYTES
+        )
+        if is_long_enough and not is_unrelated and not _is_mostly_links(block, text):
             prose.append(text)
     joined = "\n".join(prose)
     return joined if len(joined) >= ENOUGH_CHARS else "\n".join(all_texts)
@@ -57,7 +59,7 @@ def _strip_hidden_elements(markup: str) -> str:
     """Remove comments, and elements without visible text."""
     pieces: list[str] = []
     position = 0
-    while opened := _UNREAD.search(markup, position):
+    while opened := _HIDDEN_START.search(markup, position):
         pieces.append(markup[position : opened.start()])
         if opened[1] is None:
             end = markup.find("-->", opened.end())
@@ -65,7 +67,7 @@ def _strip_hidden_elements(markup: str) -> str:
         elif opened[0].endswith("/>"):
             position = opened.end()
         else:
-            closed = _ENDS[opened[1].lower()].search(markup, opened.end())
+            closed = _END_TAGS[opened[1].lower()].search(markup, opened.end())
             position = closed.start() if closed else len(markup)
     pieces.append(markup[position:])
     return " ".join(pieces)

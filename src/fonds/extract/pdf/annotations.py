@@ -19,9 +19,9 @@ FIELD_MARK, NOTE_MARK = "[field{}] ", "[note] "
 """Prefix of a field's value, with the field's name, and prefix of free text."""
 _ANNOTATIONS_MAX, _OPTIONS_MAX, _LINKS_MAX = 2_000, 500, 200
 _VALUE_MAX_BYTES, _NAME_MAX_CHARS = 20_000, 100
-_UNSEEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+_HIDDEN_FLAGS = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
-_TICKED = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
+_CHECKABLE_FIELDS = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
 _CHOICES = frozenset({pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX})
 
 
@@ -60,7 +60,7 @@ def read_annotations(page: pypdfium2.PdfPage, *, with_links: bool = False) -> An
 
 
 def _iter_visible_text(page: pypdfium2.PdfPage, annotation: Any, kind: int) -> Iterator[str]:
-    if pdfium.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+    if pdfium.FPDFAnnot_GetFlags(annotation) & _HIDDEN_FLAGS:
         return
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
         text = _read_text(
@@ -77,7 +77,7 @@ def _iter_visible_text(page: pypdfium2.PdfPage, annotation: Any, kind: int) -> I
 
 def _iter_values(form: Any, annotation: Any) -> Iterator[str]:
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-    if kind in _TICKED:
+    if kind in _CHECKABLE_FIELDS:
         if pdfium.FPDFAnnot_IsChecked(form, annotation):
             yield _read_field_text(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
     elif kind in _CHOICES:

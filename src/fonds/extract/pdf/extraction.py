@@ -27,7 +27,7 @@ from fonds.extract.pdf.document import (
     open_mapped,
     open_repaired,
 )
-from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, read_xmp, tells_itself
+from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, has_own_metadata, read_xmp
 from fonds.extract.pdf.page_text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
 from fonds.extract.pdf.rendering import draw_thumbnails
 from fonds.extract.pdf.strings import clean_text, convert_pdf_date
@@ -239,7 +239,7 @@ def _read(
             pages_max=limits.pages_max,
             max_chars=limits.text_max_chars,
             time_max_s=limits.text_max_s,
-            with_front=not tells_itself(structure.info),
+            with_front=not has_own_metadata(structure.info),
             has_writing=structure.has_writing,
         )
         if structure.extra.get("page0_rotation") is None:
@@ -253,7 +253,7 @@ def _read(
     extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _decide_status(pages)
     fields = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _build_result(status, structure, extra, pages, **fields), pages.blank
+    return _build_result(status, structure, extra, pages, **fields), pages.blank_pages
 
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
@@ -282,12 +282,12 @@ def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, by
 
 def _build_text_extra(pages: PagesText) -> dict[str, Any]:
     extra: dict[str, Any] = {
-        "pages_unreadable": len(pages.unreadable),
-        "text_truncated": pages.cut is not None,
+        "pages_unreadable": len(pages.unreadable_pages),
+        "text_truncated": pages.cut_reason is not None,
         "origin": pages.origin,
-        "written_on": pages.written_on,
-        "pages_garbled": list(pages.garbled) or None,
-        "unseen": [asdict(hidden_text) for hidden_text in pages.unseen] or None,
+        "written_on": pages.annotation_count,
+        "pages_garbled": list(pages.garbled_pages) or None,
+        "unseen": [asdict(hidden_text) for hidden_text in pages.hidden_texts] or None,
     }
     if pages.read_count:
         word_count = count_words(pages.text or "")
@@ -297,12 +297,12 @@ def _build_text_extra(pages: PagesText) -> dict[str, Any]:
 
 
 def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
-    if pages.unreadable:
-        page_numbers = _format_numbers(pages.unreadable)
-        message = f"unreadable pages: {len(pages.unreadable)}; the first ones: {page_numbers}"
-        return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut)))
-    if pages.cut:
-        return PdfStatus.TEXT_TRUNCATED, pages.cut
+    if pages.unreadable_pages:
+        page_numbers = _format_numbers(pages.unreadable_pages)
+        message = f"unreadable pages: {len(pages.unreadable_pages)}; the first ones: {page_numbers}"
+        return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut_reason)))
+    if pages.cut_reason:
+        return PdfStatus.TEXT_TRUNCATED, pages.cut_reason
     return PdfStatus.SUCCESS, None
 
 

@@ -13,7 +13,7 @@ from fonds.extract.pdf.characters import Box, PageCharacters
 
 TITLE_MAX_CHARS = 300
 _LINES_MAX, _TITLE_LINES_MAX, _AUTHOR_LINES_MAX, _AUTHORS_MAX = 60, 8, 25, 100
-_BEGIN = re.compile(r"[^\W_]")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _MEASURED_WORDS_MAX = 3
 _CAPITAL_MIN, _CAPITAL = 0.45, 0.7  # of a font's height
 _SIZE_TOLERANCE = 0.07
@@ -24,7 +24,7 @@ _GAP_MAX = 2.2
 _NAME_GAP = 0.9
 _WORDS = re.compile(r"\w+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_NO_TITLE = re.compile(
+_NOT_A_TITLE = re.compile(
     "|".join(
         (
             r"arxiv\s*:|(?:https?|ftp)://|www\.|doi\b|microsoft (?:word|powerpoint|excel)\b|untitled\b",
@@ -86,7 +86,7 @@ _PARTICLES = frozenset(
 )
 _MARKS = re.compile(r"\bID\b|[\d*†‡§¶∗⋆‖#^◦♦♠♣♥$+]+(?:,[\d*†‡§¶∗⋆‖#]+)*|\([a-z]{1,2}\)")
 _FOOTNOTE_MARKS = " *∗⋆†‡§¶"
-_BETWEEN = re.compile(r"\s*(?:[,;·•|&]|\band\b|\bund\b|\bet\b)\s*(?:\band\b\s*)?")
+_NAME_SEPARATOR = re.compile(r"\s*(?:[,;·•|&]|\band\b|\bund\b|\bet\b)\s*(?:\band\b\s*)?")
 _AUTHOR_PREFIX = re.compile(r"^(?:by|authors?)\b:?\s+", re.IGNORECASE)
 _DEGREE = re.compile(
     r"(?:ph\.? ?d|m\.? ?d|m\.? ?sc|b\.? ?sc|jr|sr|prof|dr|i{2,3}|iv)\.?", re.IGNORECASE
@@ -121,28 +121,28 @@ class _TextLine:
 @dataclass(frozen=True, slots=True)
 class _FrontPage:
     page: PageCharacters
-    plain: Callable[[int, int], str]
+    clean_text: Callable[[int, int], str]
 
     def get_text(self, line: _TextLine) -> str:
         if line.cached_text is None:
-            line.cached_text = " ".join(self.plain(line.begin, line.end).split())
+            line.cached_text = " ".join(self.clean_text(line.begin, line.end).split())
         return line.cached_text
 
 
 def read_front(
-    page: PageCharacters, units: Sequence[str], plain: Callable[[int, int], str]
+    page: PageCharacters, units: Sequence[str], clean_text: Callable[[int, int], str]
 ) -> FrontMatter:
     """Find title and authors on a page whose characters are now `units`.
 
-    `plain` returns the cleaned text between two indexes.
+    `clean_text` returns the cleaned text between two indexes.
     """
-    front_page = _FrontPage(page, plain)
+    front_page = _FrontPage(page, clean_text)
     lines = _split_lines(page, units)
     title_rows = _find_title(front_page, lines)
     if title_rows is None:
         return EMPTY_FRONT_MATTER
     begin, end = title_rows
-    title = " ".join(plain(lines[begin].begin, lines[end - 1].end).split())
+    title = " ".join(clean_text(lines[begin].begin, lines[end - 1].end).split())
     title = title.rstrip(_FOOTNOTE_MARKS)[:TITLE_MAX_CHARS]
     return FrontMatter(title, _find_authors(front_page, lines[end : end + _AUTHOR_LINES_MAX]))
 
@@ -161,7 +161,7 @@ def is_title(text: str) -> bool:
         and 2 * letters > len(stripped)
         and "@" not in stripped
         and (" " in stripped or "_" not in stripped)
-        and _NO_TITLE.match(stripped) is None
+        and _NOT_A_TITLE.match(stripped) is None
         and _FILE_NAME.fullmatch(stripped) is None
     )
 
@@ -171,7 +171,7 @@ def _split_lines(page: PageCharacters, units: Sequence[str]) -> list[_TextLine]:
     begin = 0
     ends = [n.start() for n in re.finditer("\r\n", page.text) if units[n.start()] == "\r"]
     for end in [*ends[: _LINES_MAX - 1], len(page.text)]:
-        match = _BEGIN.search(page.text, begin, end)
+        match = _LETTER_OR_DIGIT.search(page.text, begin, end)
         if match is not None:
             box = page.get_cell_box(match.start())
             lines.append(_TextLine(begin, end, match.start(), box, box.top - box.bottom))
@@ -245,7 +245,7 @@ def _find_title_of_size(
         ):
             end += 1
         if end > begin:
-            while begin < end and _NO_TITLE.match(sheet.get_text(lines[begin])):
+            while begin < end and _NOT_A_TITLE.match(sheet.get_text(lines[begin])):
                 begin += 1
             text = " ".join(sheet.get_text(line) for line in lines[begin:end])
             if is_title(text) and (len(_WORD.findall(text)) > 1 or len(lines) < 8):
@@ -297,7 +297,7 @@ def _is_list_continued(text: str, following: str) -> bool:
         return False
     if text.rstrip().endswith((",", "&", " and")):
         return True
-    if text.count(",") > 1 and len(_BETWEEN.split(_MARKS.sub(",", text))[-1].split()) == 1:
+    if text.count(",") > 1 and len(_NAME_SEPARATOR.split(_MARKS.sub(",", text))[-1].split()) == 1:
         return True
     return len(text) > _PROSE_MIN_CHARS and text.count(",") > 1 and "," in following
 
@@ -310,15 +310,15 @@ def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
         if begin < place and after < line.end:
             left, right = page.get_cell_box(place - 1), page.get_cell_box(after)
             if right.left - left.right > _NAME_GAP * line.size:
-                yield sheet.plain(begin, place)
+                yield sheet.clean_text(begin, place)
                 begin = after
-    yield sheet.plain(begin, line.end)
+    yield sheet.clean_text(begin, line.end)
 
 
 def _parse_names(text: str) -> list[str]:
     """Return the names in a text that consists almost only of names, otherwise []."""
     bare = _AUTHOR_PREFIX.sub("", _MARKS.sub(",", " ".join(text.split())), count=1)
-    parts = [part.strip(" .,;:") for part in _BETWEEN.split(bare)]
+    parts = [part.strip(" .,;:") for part in _NAME_SEPARATOR.split(bare)]
     parts = [part for part in parts if part and not _DEGREE.fullmatch(part)]
     names = [part for part in parts if is_name(part)]
     return names if len(names) == len(parts) or len(names) > _NAMES_MIN * len(parts) else []

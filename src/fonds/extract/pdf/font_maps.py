@@ -139,14 +139,14 @@ def _read_names(encoding: Any, cache: dict[tuple[int, int], dict[int, str]]) -> 
     return cache[place]
 
 
-def _iter_differences(written: bytes) -> Iterator[tuple[int, str]]:
+def _iter_differences(encoded: bytes) -> Iterator[tuple[int, str]]:
     code = 0
-    for name, number in _ENTRY.findall(written):
+    for name, number in _ENTRY.findall(encoded):
         if number:
             code = int(number)
         else:
             if code <= 0xFF:
-                bare = _ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), name)
+                bare = _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), name)
                 yield code, bare.decode("latin-1")
             code += 1
 

@@ -157,7 +157,7 @@ def is_picture(page: pypdfium2.PdfPage) -> bool:
     )
 
 
-def judge(pages: Sequence[tuple[bool, int]]) -> PageOrigin | None:
+def judge_origin(pages: Sequence[tuple[bool, int]]) -> PageOrigin | None:
     """Determine the origin from whether each page is a picture, and its number of characters.
 
     None if all pages are blank.

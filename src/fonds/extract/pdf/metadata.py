@@ -190,7 +190,7 @@ class MetadataSource(StrEnum):
     PAGE = "page"
 
 
-def tells_itself(info: Mapping[str, str] | None) -> bool:
+def has_own_metadata(info: Mapping[str, str] | None) -> bool:
     """Return whether the Info dictionary has title and authors, so that the page need not be
     searched.
     """

@@ -19,7 +19,7 @@ from fonds.extract.pdf.hidden_text import (
     find_hidden_characters,
     is_picture,
     iter_hidden_runs,
-    judge,
+    judge_origin,
 )
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.text_cleanup import clean_page_text, compose_accents, is_garbled, join_lines
@@ -41,7 +41,7 @@ class PageText:
     is_garbled: bool = False
     front: FrontMatter = EMPTY_FRONT_MATTER
     annotations: Annotations = NO_ANNOTATIONS
-    unseen: tuple[HiddenText, ...] = ()
+    hidden_texts: tuple[HiddenText, ...] = ()
 
 
 def read_page(
@@ -59,23 +59,23 @@ def read_page(
         return None
     try:
         characters = PageCharacters(text_page, page)
-        text, front, unseen = _read_visible(page, characters, number, with_front=with_front)
+        text, front, hidden_texts = _read_visible(page, characters, number, with_front=with_front)
     except pypdfium2.PdfiumError:
         return None
     finally:
         pdfium.FPDFText_ClosePage(text_page)
-    garbled = is_garbled(text)
+    has_garbled_text = is_garbled(text)
     annotations = NO_ANNOTATIONS
-    with_links = number == 0 and not _tells_id(text.lower())
+    with_links = number == 0 and not _contains_id(text.lower())
     if has_writing or with_links:
         annotations = read_annotations(page, with_links=with_links)
     if annotations.lines:
         text = "\n".join(filter(None, (text, *annotations.lines)))
     is_blank = not text and pdfium.FPDFPage_CountObjects(page) <= 0
-    return PageText(text, is_scan, is_blank, garbled, front, annotations, unseen)
+    return PageText(text, is_scan, is_blank, has_garbled_text, front, annotations, hidden_texts)
 
 
-def _tells_id(text: str) -> bool:
+def _contains_id(text: str) -> bool:
     """Return whether links need not be searched for identifiers."""
     return "doi" in text or "arxiv" in text
 
@@ -88,10 +88,10 @@ def _read_visible(
         characters, Box(left, bottom, right, top), lambda: is_picture(page)
     )
     units = join_lines(characters, compose_accents(characters))
-    unseen: tuple[HiddenText, ...] = ()
+    hidden_texts: tuple[HiddenText, ...] = ()
     if places:
         units = list(characters.text) if units is None else units
-        unseen = tuple(
+        hidden_texts = tuple(
             HiddenText(number, reason, clean_page_text(text))
             for reason, text in iter_hidden_runs(units, places)
         )
@@ -106,11 +106,11 @@ def _read_visible(
         front = read_front(
             characters, visible_units, lambda begin, end: clean_page_text(visible_units[begin:end])
         )
-    return text, front, unseen
+    return text, front, hidden_texts
 
 
 PAGE_SEPARATOR = "\f"
-_UNSEEN_MAX_CHARS = 20_000
+_HIDDEN_MAX_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +118,26 @@ class PagesText:
     """Text of the pages, joined with form feeds; None if no page has a word. Unreadable pages are
     empty.
 
-    - `unreadable` are pages (from 0) that could not be read.
-    - `cut` says which limit ended the text early, or None.
+    - `unreadable_pages` are pages (from 0) that could not be read.
+    - `cut_reason` says which limit ended the text early, or None.
     - `origin` is judged by the first pages.
     - `front` and `links` are those of the first page.
-    - `written_on` counts fields and notes in the text.
-    - `blank` are pages without objects, `garbled` those in no language.
-    - `unseen` is hidden text that is not in `text`, at most 20,000 characters.
+    - `annotation_count` counts fields and notes in the text.
+    - `blank_pages` are pages without objects, `garbled_pages` those in no language.
+    - `hidden_texts` is hidden text that is not in `text`, at most 20,000 characters.
     - `read_count` is the number of readable pages.
     """
 
     text: str | None
-    unreadable: tuple[int, ...]
-    cut: str | None
+    unreadable_pages: tuple[int, ...]
+    cut_reason: str | None
     origin: PageOrigin | None = None
     front: FrontMatter = EMPTY_FRONT_MATTER
     links: tuple[str, ...] = ()
-    written_on: int = 0
-    blank: tuple[int, ...] = ()
-    garbled: tuple[int, ...] = ()
-    unseen: tuple[HiddenText, ...] = ()
+    annotation_count: int = 0
+    blank_pages: tuple[int, ...] = ()
+    garbled_pages: tuple[int, ...] = ()
+    hidden_texts: tuple[HiddenText, ...] = ()
     read_count: int = 0
 
 
@@ -167,39 +167,41 @@ def read_pages(
     totals = _PageTotals()
     read_other = partial(_read_page, document, has_writing)
     chars_left = max_chars + 1
-    cut = None if page_count <= pages_max else (f"only {pages_max} of {page_count} pages were read")
+    cut_reason = (
+        None if page_count <= pages_max else (f"only {pages_max} of {page_count} pages were read")
+    )
     for number in range(min(page_count, pages_max)):
         if time.monotonic() > ends_at:
-            cut = f"only {number} of {page_count} pages were read within {time_max_s:g} s"
+            cut_reason = f"only {number} of {page_count} pages were read within {time_max_s:g} s"
             break
         page = _read_first(page0, with_front) if number == 0 else read_other(number)
         totals.add_page(number, page)
         pages.append(page.text if page else "")
         chars_left -= len(pages[-1]) + 1
         if chars_left < 0:
-            cut = f"the text was cut at {max_chars} characters, on page {number + 1}"
+            cut_reason = f"the text was cut at {max_chars} characters, on page {number + 1}"
             break
     text = PAGE_SEPARATOR.join(pages)[:max_chars]
-    return totals.build_pages_text(text if text.strip() else None, cut)
+    return totals.build_pages_text(text if text.strip() else None, cut_reason)
 
 
 @dataclass(slots=True)
 class _PageTotals:
     """Collects what pages yield besides their text."""
 
-    unreadable: list[int] = field(default_factory=list)
-    blank: list[int] = field(default_factory=list)
-    garbled: list[int] = field(default_factory=list)
+    unreadable_pages: list[int] = field(default_factory=list)
+    blank_pages: list[int] = field(default_factory=list)
+    garbled_pages: list[int] = field(default_factory=list)
     page_flags: list[tuple[bool, int]] = field(default_factory=list)
-    unseen: list[HiddenText] = field(default_factory=list)
+    hidden_texts: list[HiddenText] = field(default_factory=list)
     first: PageText | None = None
-    written_on: int = 0
-    unseen_room: int = _UNSEEN_MAX_CHARS
+    annotation_count: int = 0
+    hidden_chars_left: int = _HIDDEN_MAX_CHARS
     read_count: int = 0
 
     def add_page(self, number: int, page: PageText | None) -> None:
         if page is None:
-            self.unreadable.append(number)
+            self.unreadable_pages.append(number)
             return
         self.read_count += 1
         if number == 0:
@@ -207,27 +209,29 @@ class _PageTotals:
         if number < PAGES_JUDGED_MAX:
             self.page_flags.append((page.is_picture, len(page.text)))
         if page.is_blank:
-            self.blank.append(number)
+            self.blank_pages.append(number)
         if page.is_garbled:
-            self.garbled.append(number)
-        self.written_on += len(page.annotations.lines)
-        for hidden_text in page.unseen:
-            if self.unseen_room > 0:
-                self.unseen.append(replace(hidden_text, text=hidden_text.text[: self.unseen_room]))
-                self.unseen_room -= len(hidden_text.text)
+            self.garbled_pages.append(number)
+        self.annotation_count += len(page.annotations.lines)
+        for hidden_text in page.hidden_texts:
+            if self.hidden_chars_left > 0:
+                self.hidden_texts.append(
+                    replace(hidden_text, text=hidden_text.text[: self.hidden_chars_left])
+                )
+                self.hidden_chars_left -= len(hidden_text.text)
 
     def build_pages_text(self, text: str | None, cut_reason: str | None) -> PagesText:
         return PagesText(
             text=text,
-            unreadable=tuple(self.unreadable),
-            cut=cut_reason,
-            origin=judge(self.page_flags),
+            unreadable_pages=tuple(self.unreadable_pages),
+            cut_reason=cut_reason,
+            origin=judge_origin(self.page_flags),
             front=self.first.front if self.first else EMPTY_FRONT_MATTER,
             links=self.first.annotations.links if self.first else (),
-            written_on=self.written_on,
-            blank=tuple(self.blank),
-            garbled=tuple(self.garbled),
-            unseen=tuple(self.unseen),
+            annotation_count=self.annotation_count,
+            blank_pages=tuple(self.blank_pages),
+            garbled_pages=tuple(self.garbled_pages),
+            hidden_texts=tuple(self.hidden_texts),
             read_count=self.read_count,
         )
 

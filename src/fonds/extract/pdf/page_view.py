@@ -141,7 +141,7 @@ def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
     """
     if body.size_bytes > limits.size_max_bytes:
         problem = f"the PDF has {body.size_bytes:,} bytes; the limit is {limits.size_max_bytes:,}"
-        return PageView(None, why=problem)
+        return PageView(None, error=problem)
     return draw_page_view_from_bytes(body.read_all("the PDF"), number, limits)
 
 
@@ -151,7 +151,7 @@ def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> P
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
     opened = open_mapped(data, structure.mapped)
     if opened.document is None:
-        return PageView(None, why=opened.error_msg or "cannot open it as a PDF")
+        return PageView(None, error=opened.error_msg or "cannot open it as a PDF")
     try:
         view, is_blank = _draw_checked(opened.document, number, structure, limits)
     finally:
@@ -182,18 +182,18 @@ def _draw_checked(
     count = len(document)
     if not 1 <= number <= count:
         problem = f"the PDF has {count:,} pages, so page {number:,} does not exist"
-        return PageView(None, page_count=count, why=problem), False
+        return PageView(None, page_count=count, error=problem), False
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
     try:
         page = document[number - 1]
     except pypdfium2.PdfiumError:
-        return PageView(None, page_count=count, why="cannot open the page"), False
+        return PageView(None, page_count=count, error="cannot open the page"), False
     try:
         return _draw_page(page, count, limits), pdfium.FPDFPage_CountObjects(page) <= 0
     except (pypdfium2.PdfiumError, OSError) as error:
         problem = f"cannot draw the page: {cause_of(error)}"
-        return PageView(None, page_count=count, why=problem), False
+        return PageView(None, page_count=count, error=problem), False
     finally:
         page.close()
 
@@ -202,10 +202,10 @@ def _draw_page(page: pypdfium2.PdfPage, count: int, limits: ViewLimits) -> PageV
     width, height = page.get_size()
     size = fit_view_size(width, height, limits)
     if size is None:
-        return PageView(None, page_count=count, why="the page has no area")
+        return PageView(None, page_count=count, error="the page has no area")
     if size[0] * size[1] > limits.pixels_max:
         problem = f"the page needs more than {limits.pixels_max:,} pixels"
-        return PageView(None, page_count=count, why=problem)
+        return PageView(None, page_count=count, error=problem)
     words = extract_word_boxes(page, *size, count_max=limits.words_max)
     image = _encode_webp(render(page, *size))
     return PageView(image, *size, words=words, page_count=count)

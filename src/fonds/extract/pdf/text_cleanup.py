@@ -37,10 +37,10 @@ def clean_page_text(units: Sequence[str]) -> str:
         text.encode()
     except UnicodeEncodeError:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return normalise_page(text)
+    return normalize_page_text(text)
 
 
-def normalise_page(raw: str) -> str:
+def normalize_page_text(raw: str) -> str:
     """Clean up the text of one page: rejoin words hyphenated at line ends, trim blanks."""
     # Invisible characters may occur between a word, its hyphen and the end of the line.
     first_piece, *other_pieces = map(
@@ -98,7 +98,7 @@ def _join_tex_signs(text: str) -> str:
     if "\u21a6" in text:
         text = text.replace("\u21a6\u2192", "\u21a6")
     if "\u0338" in text:
-        text = _NEGATED.sub(lambda found: unicodedata.normalize("NFC", found[1] + "\u0338"), text)
+        text = _NEGATED.sub(lambda match: unicodedata.normalize("NFC", match[1] + "\u0338"), text)
     return text
 
 
@@ -126,13 +126,13 @@ def _keeps_hyphen(left_text: str, right: str) -> bool:
 
 
 _LETTERS_MIN, _SAMPLE_CHARS, _MAX_CHARS = 150, 1_000, 2_000
-_NO_TEXT_MAX = 0.2
-_SURE = 0.9
+_UNMAPPED_MAX = 0.2
+_LANGUAGE_SCORE_MIN = 0.9
 _ACCENTED_MAX = 0.45
 _LATIN = b"abcdefghijklmnopqrstuvwxyz"
 _LATIN_FREQUENT, _LATIN_FREQUENT_MIN = b"etaoinsr", 0.45
 _ACCENTED = re.compile("[\u00a1-\u00ff]")
-_NO_TEXT = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
+_UNMAPPED_CHARS = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _is_non_ascii_garbled(text: str) -> bool:
     visible_count = sum(not char.isspace() for char in text)
     if visible_count < _LETTERS_MIN:
         return False
-    if len(_NO_TEXT.findall(text)) > _NO_TEXT_MAX * visible_count:
+    if len(_UNMAPPED_CHARS.findall(text)) > _UNMAPPED_MAX * visible_count:
         return True
     if len(_ACCENTED.findall(text)) > _ACCENTED_MAX * visible_count:
         return True
@@ -193,7 +193,7 @@ def _is_non_ascii_garbled(text: str) -> bool:
 
 def _has_no_language(text: str) -> bool:
     guess = identify_language(text[:_SAMPLE_CHARS])
-    return guess is None or guess[1] < _SURE
+    return guess is None or guess[1] < _LANGUAGE_SCORE_MIN
 
 
 # Accents drawn separately from their letters, combined with them.
@@ -221,7 +221,7 @@ _COMBINING = {
     "\u20d7": "\u20d7",
 }
 """Combining form of each spacing accent."""
-_BELOW = frozenset("\u0323\u0327\u0328\u0331")
+_MARKS_BELOW = frozenset("\u0323\u0327\u0328\u0331")
 _ACCENT = re.compile("[" + "".join(_COMBINING) + "\u0300-\u030c\u0323\u0327\u0328\u0331]")
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 _BLANKS_MAX = 100
@@ -259,7 +259,7 @@ def compose_accents(page: PageCharacters) -> list[str] | None:
 
 
 def _compose(letter: str, accent: str) -> str:
-    base = letter if accent in _BELOW else _DOTLESS.get(letter, letter)
+    base = letter if accent in _MARKS_BELOW else _DOTLESS.get(letter, letter)
     return unicodedata.normalize("NFC", base + accent)
 
 
@@ -268,7 +268,7 @@ def _find_letter(page: PageCharacters, place: int) -> int | None:
     position.
     """
     accent = page.get_ink_box(place)
-    is_below = _COMBINING.get(page.text[place], page.text[place]) in _BELOW
+    is_below = _COMBINING.get(page.text[place], page.text[place]) in _MARKS_BELOW
     for step in (1, -1):
         neighbour = _find_neighbour(page.text, place, step)
         if neighbour is not None and _is_accented(page, neighbour, place, accent, is_below):
@@ -342,7 +342,7 @@ _BREAKS_MAX = 5_000
 _BACK_MAX, _GAP_MAX, _OVERLAP_MIN = 0.35, 1.0, 0.35  # of the smaller type's height
 _BACK_MAX_POINTS, _GAP_MAX_POINTS = -50.0, 150.0  # no type on a page is larger
 _LINE_BLANK_MIN = 0.05
-_OVERLAP, _NOWHERE = 1.0, (-1, 0.0)
+_OVERLAP, _NO_POSITION = 1.0, (-1, 0.0)
 
 
 def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | None:
@@ -351,7 +351,7 @@ def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | Non
     Return `units` if there are no such line ends.
     """
     text = page.text
-    begins = _NOWHERE
+    begins = _NO_POSITION
     for line, place in _find_suspect_lines(text):
         following = page.get_left(place + 2)
         previous_left = begins[1] if begins[0] == line else None

@@ -17,12 +17,12 @@ from fonds.model.rows.row import TimeRange
 from fonds.model.tallies import ENTRIES_BY_DAY, INPUTS_BY_DAY
 from fonds.ports import Records
 
-LATEST = ("-entered_at", "-entry_id", "-pipeline")
+LATEST_FIRST = ("-entered_at", "-entry_id", "-pipeline")
 """Order of the entries of some days: latest first."""
 DAYS_MAX = 400
 """Ranges of more days read the counts of all days; shorter ranges read only their own days."""
-_KINDS = (ENTRIES_BY_DAY, INPUTS_BY_DAY)
-_TALLIED = {"outcome": "second", "reason": "third", "pipeline": "pipeline"}
+_COUNTERS = (ENTRIES_BY_DAY, INPUTS_BY_DAY)
+_TALLIED_COLUMNS = {"outcome": "second", "reason": "third", "pipeline": "pipeline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,17 @@ def build_daily_tallies(
     `dropped` on the day the input was last read.
     """
     ended: dict[str, Counter[tuple[str, str]]] = {}
-    aside: dict[str, Counter[str]] = {}
-    for row in iter_daily_tallies(records, _KINDS, days, pipelines):
+    without_entries: dict[str, Counter[str]] = {}
+    for row in iter_daily_tallies(records, _COUNTERS, days, pipelines):
         if row.counted == ENTRIES_BY_DAY:
             ended.setdefault(row.first, Counter())[row.second, row.third] += row.count
         else:
-            aside.setdefault(row.first, Counter())[row.second] += row.count
+            without_entries.setdefault(row.first, Counter())[row.second] += row.count
     return {
-        date.fromisoformat(day): build_tally(ended.get(day, Counter()), aside.get(day, Counter()))
-        for day in sorted(ended.keys() | aside.keys())
+        date.fromisoformat(day): build_tally(
+            ended.get(day, Counter()), without_entries.get(day, Counter())
+        )
+        for day in sorted(ended.keys() | without_entries.keys())
         if day
     }
 
@@ -100,12 +102,16 @@ def count_after(records: Records, last: date, pipelines: Sequence[str]) -> int:
 
     There are some if a clock was wrong.
     """
-    wheres = [{"counted": what, "pipeline": pipeline} for pipeline in pipelines for what in _KINDS]
-    newest = records.first_of_each(TallyRow, wheres, ("-first",))
+    filters = [
+        {"counted": counter, "pipeline": pipeline}
+        for pipeline in pipelines
+        for counter in _COUNTERS
+    ]
+    newest = records.first_of_each(TallyRow, filters, ("-first",))
     if all(row is None or row.first <= last.isoformat() for row in newest):
         return 0
     later_days = DayRange(last + timedelta(days=1), None)
-    return sum(row.count for row in iter_daily_tallies(records, _KINDS, later_days, pipelines))
+    return sum(row.count for row in iter_daily_tallies(records, _COUNTERS, later_days, pipelines))
 
 
 def count_entered(records: Records, days: DayRange, where: Mapping[str, object]) -> int:
@@ -114,7 +120,7 @@ def count_entered(records: Records, days: DayRange, where: Mapping[str, object])
     Filters on `outcome`, `reason` and `pipeline` use the ledger's counts, where pending entries
     have no reason yet. Filters on other columns count row by row.
     """
-    if not where.keys() <= _TALLIED.keys():
+    if not where.keys() <= _TALLIED_COLUMNS.keys():
         return records.count(EntryRow, (), {**where, "entered_at": days.build_time_range()})[()]
     return sum(row.count for row in _iter_counts(records, days, where))
 
@@ -122,7 +128,9 @@ def count_entered(records: Records, days: DayRange, where: Mapping[str, object])
 def _iter_counts(
     records: Records, days: DayRange, where: Mapping[str, object]
 ) -> Iterator[TallyRow]:
-    tally_filter = {_TALLIED[name]: value for name, value in where.items() if name != "pipeline"}
+    tally_filter = {
+        _TALLIED_COLUMNS[name]: value for name, value in where.items() if name != "pipeline"
+    }
     pipeline = where.get("pipeline")
     pipelines = [str(pipeline)] if pipeline else list_pipelines(records)
     return iter_daily_tallies(records, [ENTRIES_BY_DAY], days, pipelines, **tally_filter)
@@ -138,7 +146,7 @@ def list_entered(
 ) -> list[EntryRow]:
     """Return one page of the entries of these days that match `where`, latest first.
 
-    `after` is the last row of the previous page: the columns of `LATEST` and the key.
+    `after` is the last row of the previous page: the columns of `LATEST_FIRST` and the key.
     """
     if "failure_group" in where or "step" in where:
         groups: Sequence[Mapping[str, object]] = [where]
@@ -148,7 +156,7 @@ def list_entered(
     # Within one group the index returns the rows in this order.
     pages = [
         records.find(
-            EntryRow, {**group, **time_filter}, order=LATEST, after=after, count_max=count_max
+            EntryRow, {**group, **time_filter}, order=LATEST_FIRST, after=after, count_max=count_max
         )
         for group in groups
     ]
@@ -219,7 +227,7 @@ def count_uncaptured(
         count = sum(n for name, n in row.tally.items() if reasons is None or name in reasons)
         if count:
             input_counts.append((row, count))
-    largest = sorted(input_counts, key=lambda one: -one[1])[:INPUTS_MAX]
+    largest = sorted(input_counts, key=lambda input_count: -input_count[1])[:INPUTS_MAX]
     complete = len(rows) <= INPUTS_SEARCHED_MAX or rows[-1].tally_count == 0
     return UncapturedCounts(total, len(input_counts), largest, complete)
 

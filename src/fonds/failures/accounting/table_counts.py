@@ -47,7 +47,7 @@ class RowCounter:
         counts: Counter[tuple[str, str]] = Counter()
         try:
             for _, rows in groupby(self._iter_rows(table, bytes([part])), key=lambda row: row[0]):
-                _count(counts, [(other, cells) for _, other, cells in rows], self.columns)
+                _count(counts, [(capture_id, cells) for _, capture_id, cells in rows], self.columns)
         finally:
             close(table)
         for key, count in sorted(counts.items()):
@@ -58,10 +58,10 @@ class RowCounter:
     ) -> Iterator[tuple[str, str | None, dict[str, bytes]]]:
         for key, cells in iter_rows(table, self.table, prefix, columns=self.columns):
             try:
-                sha1hex, other = split_key(key)
+                sha1hex, capture_id = split_key(key)
             except ValueError:
-                sha1hex, other = key.hex(), None
-            yield sha1hex, other, cells
+                sha1hex, capture_id = key.hex(), None
+            yield sha1hex, capture_id, cells
 
 
 def build_counting_job(
@@ -78,16 +78,16 @@ def build_counting_job(
         parts=tuple(range(256)),
         read=RowCounter(open_table, table, columns),
         ranges=(),
-        write=add_up,
+        write=sum_counts,
     )
 
 
-def add_up(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
+def sum_counts(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
     """Sum the counts and yield one result for each counted value: `[what, value, count]`."""
-    for key, group in groupby(records, key=lambda one: one.rpartition(b" ")[0]):
-        total = sum(int(one.rpartition(b" ")[2]) for one in group)
-        what, value = msgspec.json.decode(key)
-        yield msgspec.json.encode([what, value, total])
+    for key, group in groupby(records, key=lambda record: record.rpartition(b" ")[0]):
+        total = sum(int(record.rpartition(b" ")[2]) for record in group)
+        counter_name, value = msgspec.json.decode(key)
+        yield msgspec.json.encode([counter_name, value, total])
 
 
 def _count(
@@ -96,7 +96,7 @@ def _count(
     columns: Sequence[str],
 ) -> None:
     """Count the rows of one file: its own row, and those of its other captures."""
-    file_cells = next((cells for other, cells in rows if other is None), None)
+    file_cells = next((cells for capture_id, cells in rows if capture_id is None), None)
     counts[ROWS, ""] += len(rows)
     counts[CAPTURES, ""] += len(rows)
     counts[PER_FILE, _bucket_count(len(rows))] += 1
@@ -126,9 +126,9 @@ def _decode_number(cell: bytes) -> str:
 
 
 def _bucket_count(captures: int) -> str:
-    below = 0
-    for most in CAPTURE_STEPS:
-        if captures <= most:
-            return str(most) if most - below == 1 else f"{below + 1} to {most}"
-        below = most
-    return f"over {below}"
+    previous = 0
+    for upper in CAPTURE_STEPS:
+        if captures <= upper:
+            return str(upper) if upper - previous == 1 else f"{previous + 1} to {upper}"
+        previous = upper
+    return f"over {previous}"

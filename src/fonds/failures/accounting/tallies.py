@@ -65,8 +65,8 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
         """Return the reasons of one weight with their counts, largest first."""
-        both = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
-        return {name: n for name, n in both.most_common() if Reason(name).weight is weight}
+        counts = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
+        return {name: n for name, n in counts.most_common() if Reason(name).weight is weight}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +216,11 @@ def count_step_failures(records: Records, pipeline: str | None = None) -> list[S
         if row.count
     ]
     rows.sort(key=lambda row: (-row.count, row.pipeline, row.third, row.second))
-    wheres = [
+    filters = [
         {"pipeline": row.pipeline, "outcome": row.first, "reason": row.second, "step": row.third}
         for row in rows
     ]
-    samples = records.first_of_each(EntryRow, wheres, NEWEST)
+    samples = records.first_of_each(EntryRow, filters, NEWEST_FIRST)
     return [
         StepFailures(row.pipeline, row.third, Reason(row.second), row.count, sample)
         for row, sample in zip(rows, samples, strict=True)
@@ -231,9 +231,9 @@ def _build_pipeline_filter(pipeline: str | None) -> dict[str, object]:
     return {} if pipeline is None else {"pipeline": pipeline}
 
 
-_TALLIED = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
+_TALLIED_COLUMNS = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
 """Columns that entries are counted by, and the columns of a tally that hold their values."""
-_GROUPED = frozenset({"failure_group", "step", "reason", "pipeline"})
+_GROUPED_COLUMNS = frozenset({"failure_group", "step", "reason", "pipeline"})
 
 
 def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
@@ -243,16 +243,16 @@ def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
     reason and no step yet. Entries with a `failure_group` are in quarantine. Filters on other
     columns count row by row.
     """
-    if "failure_group" in where and where.keys() <= _GROUPED:
+    if "failure_group" in where and where.keys() <= _GROUPED_COLUMNS:
         return count_failures(records, where)
-    if not where.keys() <= _TALLIED.keys():
+    if not where.keys() <= _TALLIED_COLUMNS.keys():
         return records.count(EntryRow, (), where)[()]
     return sum(row.count for row in _iter_counts(records, where))
 
 
 def _iter_counts(records: Records, where: Mapping[str, object]) -> Iterator[TallyRow]:
     return _iter_tallies(
-        records, EntryRow, **{_TALLIED[name]: value for name, value in where.items()}
+        records, EntryRow, **{_TALLIED_COLUMNS[name]: value for name, value in where.items()}
     )
 
 
@@ -265,9 +265,9 @@ def list_outcomes(
 ) -> list[EntryRow]:
     """Return one page of the entries that match `where`, newest first.
 
-    `after` is the last row of the previous page: the columns of `NEWEST` and the key.
+    `after` is the last row of the previous page: the columns of `NEWEST_FIRST` and the key.
     """
-    groups = _list_groups(records, where) if where.keys() <= _TALLIED.keys() else [where]
+    groups = _list_groups(records, where) if where.keys() <= _TALLIED_COLUMNS.keys() else [where]
     return list_outcomes_of_any(records, groups, after=after, count_max=count_max)
 
 
@@ -285,7 +285,7 @@ def list_outcomes_of_any(
     # Within one group the index returns the rows in order; across several, everything would be
     # sorted.
     pages = [
-        records.find(EntryRow, group, order=NEWEST, after=after, count_max=count_max)
+        records.find(EntryRow, group, order=NEWEST_FIRST, after=after, count_max=count_max)
         for group in filters
     ]
     return sorted(chain.from_iterable(pages), key=_newest_key)[:count_max]
@@ -304,12 +304,12 @@ def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[
     return list(groups.values())
 
 
-NEWEST = ("-settled_at", "entry_id")
+NEWEST_FIRST = ("-settled_at", "entry_id")
 """Order of listed entries: last settled first."""
 
 
 def _newest_key(row: EntryRow) -> tuple[float, str, str]:
-    """Sort key for the order of `NEWEST`; entries that were never settled come last."""
+    """Sort key for the order of `NEWEST_FIRST`; entries that were never settled come last."""
     settled_at = row.settled_at
     return (-settled_at.timestamp() if settled_at else math.inf, row.entry_id, row.pipeline)
 
@@ -372,9 +372,9 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
             TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **entry_filter}
         )
         return sum(row.count for row in rows)
-    return sum(row.count for row in records.find(TallyRow, tally_conditions(where)))
+    return sum(row.count for row in records.find(TallyRow, build_tally_conditions(where)))
 
 
-def tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
+def build_tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
     """Return the conditions on tallies that select these groups of failures."""
     return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from fonds.failures.accounting.tallies import count_by_step
 from fonds.isolation.process_identity import is_process_gone
-from fonds.model.disposition import COMES_BACK, PENDING, Verdict
+from fonds.model.disposition import PENDING, RETURNING_VERDICTS, Verdict
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow, WorkerRow
 from fonds.model.rows.row import TimeRange
@@ -18,8 +18,8 @@ from fonds.ports import Queue, Records
 
 ENDED_COUNTED_MAX = 250_000
 HOUR = timedelta(hours=1)
-_ENDINGS = ("done", "dropped", "quarantined")
-_OPEN = (PENDING, *map(str, COMES_BACK))
+_ENDED_VERDICTS = ("done", "dropped", "quarantined")
+_OPEN_VERDICTS = (PENDING, *map(str, RETURNING_VERDICTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def list_backlogs(
     """Return the backlog of each step in pipeline order, from the queue and the ledger's counts."""
     counts = count_by_step(records, pipeline)
     open_counts = {
-        step: sum(counts.get(step, {}).get(verdict, 0) for verdict in _OPEN)
+        step: sum(counts.get(step, {}).get(verdict, 0) for verdict in _OPEN_VERDICTS)
         for step in (parse_subscription_name(reader)[1] for reader in readers)
     }
     oldest = _find_oldest(records, pipeline, [step for step, count in open_counts.items() if count])
@@ -75,7 +75,9 @@ def list_backlogs(
                 open_count=open_counts[step],
                 oldest_at=oldest.get(step),
                 ended={
-                    str(one): step_counts.get(str(one), 0) for one in Verdict if one not in _OPEN
+                    str(verdict): step_counts.get(str(verdict), 0)
+                    for verdict in Verdict
+                    if verdict not in _OPEN_VERDICTS
                 },
             )
         )
@@ -87,8 +89,8 @@ def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[
 
     An index holds the open messages in that order.
     """
-    wheres = [{"pipeline": pipeline, "step": step, "is_open": True} for step in steps]
-    rows = records.first_of_each(DispositionRow, wheres, ("promised_at",))
+    filters = [{"pipeline": pipeline, "step": step, "is_open": True} for step in steps]
+    rows = records.first_of_each(DispositionRow, filters, ("promised_at",))
     return {row.step: row.promised_at for row in rows if row is not None}
 
 
@@ -97,9 +99,13 @@ def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> End
 
     An index covers the query.
     """
-    where = {"pipeline": pipeline, "outcome": _ENDINGS, "settled_at": TimeRange(now - HOUR, now)}
+    where = {
+        "pipeline": pipeline,
+        "outcome": _ENDED_VERDICTS,
+        "settled_at": TimeRange(now - HOUR, now),
+    }
     count = records.count(EntryRow, (), where, count_max=ENDED_COUNTED_MAX)[()]
-    outcome_filters = [{"pipeline": pipeline, "outcome": outcome} for outcome in _ENDINGS]
+    outcome_filters = [{"pipeline": pipeline, "outcome": outcome} for outcome in _ENDED_VERDICTS]
     rows = records.first_of_each(EntryRow, outcome_filters, ("-settled_at",))
     newest = [row.settled_at for row in rows if row is not None and row.settled_at is not None]
     return EndedCount(count, count == ENDED_COUNTED_MAX, max(newest, default=None))

@@ -197,13 +197,17 @@ def choose(
     epoch of `collected`. Without a collection time, an ambiguous id needs to have exactly one
     version.
     """
-    newest_first = sorted(versions, key=lambda one: (one.modified, one.id), reverse=True)
+    newest_first = sorted(
+        versions, key=lambda version: (version.modified, version.id), reverse=True
+    )
     if not is_ambiguous(downloads_id):
         return newest_first[0] if newest_first else None
     if collected is None:
         return newest_first[0] if len(newest_first) == 1 else None
     epoch = find_epoch(collected)
     epoch_versions = [
-        one for one in newest_first if epoch is not None and epoch.contains(one.modified)
+        version
+        for version in newest_first
+        if epoch is not None and epoch.contains(version.modified)
     ]
     return epoch_versions[0] if epoch_versions else None

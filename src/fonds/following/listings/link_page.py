@@ -25,7 +25,7 @@ FEEDS_MAX = 50
 FEED_TYPES = frozenset(
     {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 )
-_ELSEWHERE = ("javascript:", "mailto:", "tel:", "data:", "#")
+_SKIPPED_PREFIXES = ("javascript:", "mailto:", "tel:", "data:", "#")
 
 
 def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
@@ -40,7 +40,11 @@ def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
     own_count = len(entries)
     for anchor in tree.iter("a", "area"):
         href = anchor.get("href", "").strip()
-        if not href or href.lower().startswith(_ELSEWHERE) or len(entries) >= LINKS_MAX + own_count:
+        if (
+            not href
+            or href.lower().startswith(_SKIPPED_PREFIXES)
+            or len(entries) >= LINKS_MAX + own_count
+        ):
             continue
         link = (clean_url(href, base) or "").partition("#")[0]
         entry = RssEntry(link=link, title=clean_title(get_text(anchor)), source_url=url or None)

@@ -70,8 +70,8 @@ def _find_or_create_folder(folders: dict[str, etree._Element], folder: str) -> e
 
 def _build_folder_path(element: etree._Element) -> str:
     names = [
-        _choose_name({str(name).lower(): str(value) for name, value in above.attrib.items()})
-        for above in element.iterancestors("{*}outline")
+        _choose_name({str(name).lower(): str(value) for name, value in ancestor.attrib.items()})
+        for ancestor in element.iterancestors("{*}outline")
     ]
     return "/".join(name.replace("/", " ") for name in reversed(names) if name)[:1_000]
 

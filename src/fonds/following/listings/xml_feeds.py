@@ -53,7 +53,7 @@ def parse_ttl_s(minutes: str) -> int | None:
     return min(60 * number, YEAR_S) if number else None
 
 
-def update_seconds(period: str, frequency: str) -> int | None:
+def compute_update_s(period: str, frequency: str) -> int | None:
     """Return the update period divided by its frequency in seconds; None without a period."""
     period_s = PERIODS_S.get(period.strip().lower())
     return period_s // max(1, _parse_int(frequency)) or 1 if period_s else None
@@ -74,13 +74,13 @@ def _parse_int(text: str) -> int:
     return int(bare[:9]) if bare.isascii() and bare.isdigit() else 0
 
 
-ATOM = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
+ATOM_NAMESPACES = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
 _KINDS = {"rss": "rss", "rdf": "rdf", "feed": "atom"}
-HISTORY = "http://purl.org/syndication/history/1.0"
-OLDER = ("prev-archive", "next")
+HISTORY_NAMESPACE = "http://purl.org/syndication/history/1.0"
+OLDER_RELATIONS = ("prev-archive", "next")
 """Relations of links to older entries, most reliable first."""
-_DATES = ("pubdate", "published", "issued", "date", "created")
-_CHANGES = ("updated", "modified")
+_DATE_ELEMENTS = ("pubdate", "published", "issued", "date", "created")
+_CHANGE_ELEMENTS = ("updated", "modified")
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
@@ -88,7 +88,7 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
     """Parse a well-formed feed at `url`. Raises DamagedInputError if it is malformed or not a feed."""
     root = parse_strictly(body, charset)
     kind = _KINDS.get(get_local_name(root))
-    if kind is None or (kind == "atom" and get_namespace(root) not in ATOM):
+    if kind is None or (kind == "atom" and get_namespace(root) not in ATOM_NAMESPACES):
         raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is not a feed")
     head, items = _split_parts(root, kind)
     base = _resolve_base(head, url)
@@ -105,7 +105,7 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
         hints=_parse_hints(heads, base, url),
         older=find_older_page(links),
         is_complete=any(
-            get_local_name(element) == "complete" and get_namespace(element) == HISTORY
+            get_local_name(element) == "complete" and get_namespace(element) == HISTORY_NAMESPACE
             for element in heads
         ),
     )
@@ -116,7 +116,7 @@ def find_older_page(links: Sequence[tuple[str, str]]) -> str:
 
     Return "" if there is none.
     """
-    for older_relation in OLDER:
+    for older_relation in OLDER_RELATIONS:
         for relation, href in links:
             if relation == older_relation:
                 return href
@@ -157,7 +157,7 @@ def _find_rss_link(parts: list[etree._Element], base: str) -> str | None:
     """
     for name in ("origlink", "link"):
         for element in parts:
-            if get_local_name(element) == name and get_namespace(element) not in ATOM:
+            if get_local_name(element) == name and get_namespace(element) not in ATOM_NAMESPACES:
                 # Some feeds use Atom's link without its namespace.
                 is_page = element.get("rel", "alternate") == "alternate"
                 address = clean_url(
@@ -197,7 +197,7 @@ def _find_atom_link(parts: list[etree._Element], base: str) -> str | None:
         return clean_url(get_text(original), base)
     links = [link for link in _iter_links(parts, base) if link[0] == "alternate"]
     if links:
-        return min(links, key=lambda one: (one[1] not in _HTML_TYPES, not one[1]))[2]
+        return min(links, key=lambda link: (link[1] not in _HTML_TYPES, not link[1]))[2]
     id_url = clean_url(get_text(_find_first(parts, "id")))
     return id_url if id_url and id_url.lower().startswith(("http://", "https://")) else None
 
@@ -205,7 +205,7 @@ def _find_atom_link(parts: list[etree._Element], base: str) -> str | None:
 def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[str, str, str]]:
     """Yield relation, type and URL of Atom links, which also occur in other feeds."""
     for element in parts:
-        if get_local_name(element) == "link" and get_namespace(element) in ATOM:
+        if get_local_name(element) == "link" and get_namespace(element) in ATOM_NAMESPACES:
             href_text = element.get("href") or get_text(element)
             href = clean_url(href_text, clean_url(element.get(XLINK_BASE), base) or base)
             if href:
@@ -215,7 +215,7 @@ def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[st
 
 def _parse_date(parts: list[etree._Element]) -> str | None:
     """Return the publication date; the date of change is used only if there is no other."""
-    for names in (_DATES, _CHANGES):
+    for names in (_DATE_ELEMENTS, _CHANGE_ELEMENTS):
         for name in names:
             for element in parts:
                 if get_local_name(element) == name and (date := format_rfc2822(get_text(element))):
@@ -224,14 +224,14 @@ def _parse_date(parts: list[etree._Element]) -> str | None:
 
 
 def _parse_hints(parts: list[etree._Element], base: str, url: str) -> PollHints:
-    def told(name: str) -> str:
+    def find_text(name: str) -> str:
         return get_text(_find_first(parts, name)).strip()
 
     links = list(_iter_links(parts, base))
     cloud = _find_first(parts, "cloud")
     return PollHints(
-        ttl_s=parse_ttl_s(told("ttl")),
-        update_s=update_seconds(told("updateperiod"), told("updatefrequency")),
+        ttl_s=parse_ttl_s(find_text("ttl")),
+        update_s=compute_update_s(find_text("updateperiod"), find_text("updatefrequency")),
         hubs=tuple(dict.fromkeys(href for rel, _, href in links if rel == "hub"))[:HUBS_MAX],
         cloud=build_cloud_url(dict(cloud.attrib)) if cloud is not None else "",
         self_url=next((href for rel, _, href in links if rel == "self"), ""),
@@ -242,13 +242,15 @@ def _find_first(parts: Iterable[etree._Element], name: str) -> etree._Element | 
     """Return the first element with this name; elements of the feed format precede other
     vocabularies.
     """
-    found = [part for part in parts if get_local_name(part) == name]
-    found.sort(key=lambda one: not _is_own_part(get_namespace(one)))
-    return found[0] if found else None
+    matches = [part for part in parts if get_local_name(part) == name]
+    matches.sort(key=lambda element: not _is_own_part(get_namespace(element)))
+    return matches[0] if matches else None
 
 
 def _is_own_part(space: str) -> bool:
-    return space in ("", *ATOM) or space.startswith(("http://purl.org/rss/", "http://my.netscape"))
+    return space in ("", *ATOM_NAMESPACES) or space.startswith(
+        ("http://purl.org/rss/", "http://my.netscape")
+    )
 
 
 def _resolve_base(element: etree._Element, url: str) -> str:
@@ -294,7 +296,7 @@ def read_leniently(body: bytes, url: str, charset: str | None = None, problem: s
         hints=_parse_feedparser_hints(head, url),
         problem=full_problem,
         older=find_older_page(
-            [(name, href) for name in OLDER for href in _list_related(head, name, url)]
+            [(name, href) for name in OLDER_RELATIONS for href in _list_related(head, name, url)]
         ),
         is_complete="fh_complete" in head,
     )
@@ -330,8 +332,8 @@ def _parse_feedparser_date(entry: Mapping[str, Any]) -> str | None:
     # warning.
     stored = dict(entry.items())
     for name in _FEEDPARSER_DATES:
-        if written := format_rfc2822(_get_text(stored.get(name))):
-            return written
+        if formatted := format_rfc2822(_get_text(stored.get(name))):
+            return formatted
         parsed = stored.get(f"{name}_parsed")
         if parsed is not None:
             try:
@@ -345,7 +347,7 @@ def _parse_feedparser_hints(head: Mapping[str, Any], url: str) -> PollHints:
     cloud = head.get("cloud")
     return PollHints(
         ttl_s=parse_ttl_s(_get_text(head.get("ttl"))),
-        update_s=update_seconds(
+        update_s=compute_update_s(
             _get_text(head.get("sy_updateperiod")), _get_text(head.get("sy_updatefrequency"))
         ),
         hubs=tuple(dict.fromkeys(_list_related(head, "hub", url)))[:HUBS_MAX],

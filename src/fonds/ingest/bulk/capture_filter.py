@@ -48,9 +48,9 @@ FILTERS: Mapping[str, Callable[[str], bool]] = {"papers": is_paper}
 
 ACCEPTED_STATUSES = (200, 203, 226)
 PDF_MIME = "application/pdf"
-MIMES_REMEMBERED = 4096
+MIME_CACHE_SIZE = 4096
 
-normalize_mime_cached = lru_cache(MIMES_REMEMBERED)(normalize_mime)
+normalize_mime_cached = lru_cache(MIME_CACHE_SIZE)(normalize_mime)
 
 
 @dataclass(frozen=True, slots=True)

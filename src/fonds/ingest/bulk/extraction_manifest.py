@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from fonds.ingest.bulk.extraction_rows import RESULTS
+from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
 from fonds.ingest.bulk.parquet_files import sweep
 from fonds.model.disposition import PENDING, Disposition, Verdict
 from fonds.model.errors import ConfigurationError, cause_of
@@ -123,7 +123,7 @@ def write_manifest(folder: Path, manifest: ExtractionManifest) -> None:
     """Write the manifest, one JSON line per WARC, and remove files of killed writers. Raises
     OSError.
     """
-    sweep(folder, RESULTS)
+    sweep(folder, RESULT_COLUMNS)
     partial = folder / f"{MANIFEST_FILE}.part"
     with partial.open("wb") as stream:
         stream.writelines(_iter_lines(manifest))

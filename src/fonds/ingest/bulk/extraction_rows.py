@@ -22,23 +22,23 @@ from fonds.papers.article_result import ArticleResult
 if TYPE_CHECKING:  # Avoids loading the XML parser when nothing is extracted.
     from fonds.papers.bibliography.jats import JatsReading
 
-PLACE: Mapping[str, str] = {
+PLACE_COLUMNS: Mapping[str, str] = {
     "url": "text",
     "datetime": "time",
     "warc_path": "text",
     "warc_offset": "integer",
     "warc_csize": "integer",
 }
-ENDED: Mapping[str, str] = {"verdict": "text", "reason": "text", "detail": "text"}
-FILES: Mapping[str, str] = {
+ENDING_COLUMNS: Mapping[str, str] = {"verdict": "text", "reason": "text", "detail": "text"}
+FILE_COLUMNS: Mapping[str, str] = {
     "sha1hex": "text",
     "sha256hex": "text",
     "md5hex": "text",
     "size_bytes": "integer",
     "mimetype": "text",
     "kind": "text",
-    **PLACE,
-    **ENDED,
+    **PLACE_COLUMNS,
+    **ENDING_COLUMNS,
     "status": "text",
     "extractor": "text",
     "story_id": "text",
@@ -53,14 +53,17 @@ FILES: Mapping[str, str] = {
     "text": "text",
     "thumbnail": "bytes",
 }
-CAPTURES: Mapping[str, str] = {
-    **PLACE,
+CAPTURE_COLUMNS: Mapping[str, str] = {
+    **PLACE_COLUMNS,
     "record_type": "text",
     "mimetype": "text",
     "sha1hex": "text",
-    **ENDED,
+    **ENDING_COLUMNS,
 }
-RESULTS: Mapping[str, Mapping[str, str]] = {"files": FILES, "captures": CAPTURES}
+RESULT_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "files": FILE_COLUMNS,
+    "captures": CAPTURE_COLUMNS,
+}
 """Result folders, each with its columns and their types (`fonds.model.parquet`)."""
 
 
@@ -77,7 +80,7 @@ def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any
 
 def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> dict[str, Any]:
     """Build the row of a body and its extraction result; unknown values are None."""
-    row: dict[str, Any] = dict.fromkeys(FILES)
+    row: dict[str, Any] = dict.fromkeys(FILE_COLUMNS)
     row |= {
         "sha1hex": file.sha1,
         "sha256hex": file.sha256,

@@ -16,7 +16,7 @@ from fonds.model.parquet import build_arrow_schema, convert_rows
 ROWS_MAX = 200
 GROUP_BYTES = 32 * 2**20
 """Limits of buffered rows before a write: number of rows, and bytes of texts and pictures."""
-UNFINISHED = ".unfinished"
+UNFINISHED_SUFFIX = ".unfinished"
 Schemas = Mapping[str, Mapping[str, str]]
 
 
@@ -88,13 +88,13 @@ def open_result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[P
 def sweep(folder: Path, schemas: Schemas) -> None:
     """Remove the temporary files of killed writers. Call it only when nothing is being written."""
     for name in schemas:
-        for partial in (folder / name).glob(f".*{UNFINISHED}"):
+        for partial in (folder / name).glob(f".*{UNFINISHED_SUFFIX}"):
             partial.unlink(missing_ok=True)
 
 
 def _temporary_path(folder: Path, number: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f".part-{number:05d}.{os.getpid()}{UNFINISHED}"
+    return folder / f".part-{number:05d}.{os.getpid()}{UNFINISHED_SUFFIX}"
 
 
 def _open_writer(path: Path, columns: Mapping[str, str]) -> Any:

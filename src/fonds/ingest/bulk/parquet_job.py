@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from fonds.ingest.bulk.extraction_manifest import MARK, ExtractionManifest
-from fonds.ingest.bulk.extraction_rows import RESULTS, build_capture_row, build_file_row
+from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS, build_capture_row, build_file_row
 from fonds.ingest.bulk.index_job import split_sha1_ranges
 from fonds.ingest.bulk.parquet_files import ParquetFiles, open_result_files
 from fonds.ingest.bulk.record_reading import (
@@ -71,7 +71,7 @@ class ParquetWriter:
         manifest, previous_body = ExtractionManifest(), ""
         with (
             closing(self.open_reading()) as reading,
-            open_result_files(self.folder, RESULTS, number) as files,
+            open_result_files(self.folder, RESULT_COLUMNS, number) as files,
         ):
             for record in records:
                 if record.startswith(MARK):
@@ -147,7 +147,7 @@ def build_extraction_job(
         )
     sizes = [int(part.fingerprint.partition(":")[0]) for part in parts]
     count = max(1, min(sum(sizes) // RANGE_BYTES + 1, RANGES_MAX))
-    identity = repr(([part.input_id for part in parts], sorted(RESULTS), fingerprint))
+    identity = repr(([part.input_id for part in parts], sorted(RESULT_COLUMNS), fingerprint))
     return Job(
         name=f"extract-{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:16]}",
         parts=tuple(parts),

@@ -25,7 +25,7 @@ from fonds.queues.messages.envelope import decode, encode
 
 DETAIL_MAX_CHARS = 2_000
 SHA1HEX_CHARS = 40
-_BETWEEN = b"\t"
+_SEPARATOR = b"\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ def encode_record(record: RecordState) -> bytes:
     digest = record.file.sha1 if record.file else sha1(name).hexdigest()  # noqa: S324 (a key)
     ending_fields = (str(ending.verdict), ending.reason, ending.detail[:DETAIL_MAX_CHARS])
     key = b" ".join((digest.encode(), capture.datetime14.encode(), name))
-    return _BETWEEN.join((key, msgspec.json.encode(ending_fields), encode(record.identified)))
+    return _SEPARATOR.join((key, msgspec.json.encode(ending_fields), encode(record.identified)))
 
 
 def decode_record(record: bytes) -> RecordState:
     """Decode a record of `encode_record`."""
-    _, ending_fields, body = record.split(_BETWEEN, 2)
+    _, ending_fields, body = record.split(_SEPARATOR, 2)
     verdict, reason, detail = msgspec.json.decode(ending_fields)
     identified = decode(Message("", body), IdentifiedCapture)
     if not isinstance(identified, IdentifiedCapture):

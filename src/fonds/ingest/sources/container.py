@@ -91,7 +91,7 @@ def detect_container(head: bytes) -> Container | None:
     for magic, unpack in _UNPACKERS.items():
         if head.startswith(magic):
             container = _detect_unpacked(unpack(head))
-            return container if container in _PACKED[magic] else None
+            return container if container in _CONTAINERS_BY_MAGIC[magic] else None
     return _detect_unpacked(head)
 
 
@@ -231,5 +231,7 @@ _UNPACKERS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\xfd7zXZ\x00": _unpack_xz,
     b"\x04\x22\x4d\x18": _unpack_lz4,
 }
-_PACKED = {magic: _ARCHIVES | (_LINES if magic == _GZIP else set()) for magic in _UNPACKERS}
+_CONTAINERS_BY_MAGIC = {
+    magic: _ARCHIVES | (_LINES if magic == _GZIP else set()) for magic in _UNPACKERS
+}
 """Kinds that are read in each compression."""

@@ -13,7 +13,7 @@ from typing import IO, cast
 from urllib.parse import urlsplit
 
 from fonds.archive.cdx import CdxLine, IndexReader, RejectedLine
-from fonds.ingest.sources.walk import is_led_out
+from fonds.ingest.sources.walk import is_outside
 from fonds.model.capture import (
     REVISIT_MIME,
     Capture,
@@ -26,20 +26,22 @@ from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
 
 LINE_MAX_BYTES = 64 * 1024
-WARCS_REMEMBERED = 1_000
+WARC_CACHE_SIZE = 1_000
 PARTS_SEARCHED_MAX = 10_000
 RATIO_MAX = 200
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_index(
-    path: Path, row: InputRow, collection: str, warc_base: str, follow: bool = False
+    path: Path, row: InputRow, collection: str, warc_base: str, follows_links: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """Yield one capture per line, including unreadable lines; positions are line numbers."""
     reader = IndexReader()
     # Lines of one WARC are mostly adjacent; the cache looks each up on disk once.
-    find = lru_cache(WARCS_REMEMBERED)(
-        partial(find_below, folder=path.parent, warc_base=warc_base, follow=follow)
+    find = lru_cache(WARC_CACHE_SIZE)(
+        partial(
+            find_in_folder, folder=path.parent, warc_base=warc_base, follows_links=follows_links
+        )
     )
 
     def entry(line: bytes, number: int) -> Capture | None:
@@ -92,9 +94,9 @@ def read_zipnum(
 
 
 def read_lines(
-    path: Path, row: InputRow, collection: str, entry: Callable[[bytes, int], Capture | None]
+    path: Path, row: InputRow, collection: str, build_entry: Callable[[bytes, int], Capture | None]
 ) -> Iterator[Capture | int]:
-    """Yield the captures that `entry` builds from each line and its number (from 0), from
+    """Yield the captures that `build_entry` builds from each line and its number (from 0), from
     `row.position` on.
 
     If unpacking fails, one capture reports it, and the rest of the file is lost.
@@ -103,7 +105,7 @@ def read_lines(
     try:
         with closing(iter_lines(path)) as lines:
             for line in lines:
-                capture = entry(line, number)
+                capture = build_entry(line, number)
                 if number >= row.position and capture is not None:
                     yield number
                     yield capture
@@ -139,11 +141,13 @@ def open_unpacked(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
 
 
-def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False) -> str | None:
+def find_in_folder(
+    filename: str, folder: Path, warc_base: str, follows_links: bool = False
+) -> str | None:
     """Return the path of a file named in another file, existing or expected; always below the base.
 
     None if `filename` has no name. Raises PermanentError (NOT_FOLLOWED) for a link that leads out
-    of the base, unless `follow`.
+    of the base, unless `follows_links`.
     """
     parts = _split_path(filename)
     if not parts:
@@ -156,21 +160,21 @@ def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False
     # A missing file may be added later: its reader reports it, and a retry finds it.
     chosen = next((path for path in candidates if is_file(path)), candidates[0])
     root = base if chosen.is_relative_to(base) else base.parent
-    if not follow and _is_led_out(chosen, root):
+    if not follows_links and _is_outside(chosen, root):
         raise PermanentError(
             Reason.NOT_FOLLOWED, (f"{chosen} is a symbolic link to a path outside {root}")
         )
     return str(chosen)
 
 
-def list_paths_below(base: str, name: str) -> list[str]:
+def list_paths_in_folder(base: str, name: str) -> list[str]:
     """Return where a WARC may lie below a configured base; empty without a base or for a refused
     link.
     """
     if not base:
         return []
     try:
-        path = find_below(name, Path(), base)
+        path = find_in_folder(name, Path(), base)
     except PermanentError:
         return []
     return [path] if path else []
@@ -191,9 +195,9 @@ def _split_path(filename: str) -> list[str]:
     return [part for part in PurePosixPath(filename).parts if part not in ("/", "..", ".")]
 
 
-def _is_led_out(path: Path, root: Path) -> bool:
+def _is_outside(path: Path, root: Path) -> bool:
     try:
-        return is_led_out(path, root)
+        return is_outside(path, root)
     except OSError:
         # An inaccessible file cannot be read either; its reader reports why.
         return False

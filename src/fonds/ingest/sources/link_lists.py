@@ -80,7 +80,7 @@ class LinkListSource:
             if is_remote(name):
                 yield from (self._build_remote_input(path) for path in self.remotes.find(name))
             else:
-                found_paths = iter_files([Path(name)], self.home, follow=self.follows_links)
+                found_paths = iter_files([Path(name)], self.home, follows_links=self.follows_links)
                 yield from (
                     self._build_local_input(path)
                     for path in found_paths
@@ -222,7 +222,7 @@ class LinkListSource:
         """Return False for links that lead out of the given paths; without --follow they have no
         content.
         """
-        return not found_path.is_led_out
+        return not found_path.is_outside
 
     def _build_local_input(self, found_path: FoundPath) -> InputRow:
         path = os.fsencode(found_path.path).decode("utf-8", "backslashreplace")
@@ -262,7 +262,7 @@ def _get_url(link: ListedLink | None) -> str:
 
 
 LINKS = "links"
-MARK_EVERY = 200
+POSITION_EVERY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class NamedLinkSource:
             seen_ids.add(link.id)
             if number > row.position:
                 yield build_link_entry(link) if is_new else {str(Reason.REPEATED): 1}
-                if number % MARK_EVERY == 0:
+                if number % POSITION_EVERY == 0:
                     yield number
 
 

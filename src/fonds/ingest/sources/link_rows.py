@@ -51,7 +51,7 @@ class BoundedStream:
         return data
 
 
-ADDRESSES, RSS_DAY, DOWNLOADS = "addresses", "whole-day", "downloads"
+URL_LISTS, RSS_DAY, DOWNLOADS = "addresses", "whole-day", "downloads"
 """Formats of a list: tables of URLs, whole days of RSS, tables of downloads of an old system."""
 
 
@@ -133,7 +133,7 @@ def iter_download_rows(path: Path, name: str, downloads_url: str) -> Rows:
 
 
 READERS: Mapping[str, Callable[[Path, str, str], Rows]] = {
-    ADDRESSES: iter_url_rows,
+    URL_LISTS: iter_url_rows,
     RSS_DAY: iter_rss_items,
     DOWNLOADS: iter_download_rows,
 }

@@ -80,7 +80,7 @@ class PathSource:
         """Yield one input per file. Unreadable files are inputs too, so that they are accounted
         for.
         """
-        for path in iter_files(self.paths, self.home, follow=self.follows_links):
+        for path in iter_files(self.paths, self.home, follows_links=self.follows_links):
             yield _build_input(path, self.warc_base, self.follows_links)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
@@ -175,15 +175,15 @@ class PathSource:
         )
 
 
-def _build_input(found_path: FoundPath, warc_base: str, follow: bool) -> InputRow:
+def _build_input(found_path: FoundPath, warc_base: str, follows_links: bool) -> InputRow:
     """Build the input of a path. Its id depends on path, size and time, and for an index on the
     base.
     """
     fingerprint = f"{found_path.size_bytes}:{found_path.modified_ns}"
     error, kind = found_path.error, "missing" if found_path.is_missing else "unreadable"
     path = os.fsencode(found_path.path)
-    if found_path.is_led_out:
-        kind, fingerprint = "link", f"link:{follow}"
+    if found_path.is_outside:
+        kind, fingerprint = "link", f"link:{follows_links}"
     elif error is None:
         error, kind = _inspect_file(found_path.path)
     if error is not None:
@@ -194,7 +194,7 @@ def _build_input(found_path: FoundPath, warc_base: str, follow: bool) -> InputRo
     if kind in ("index", "tasks") and warc_base:
         # With another base, WARCs that were not found before are searched again.
         fingerprint += f":{warc_base}"
-    if kind in ("index", "tasks") and follow:
+    if kind in ("index", "tasks") and follows_links:
         fingerprint += ":follow"
     return build_unread_input(
         compute_input_id(path, fingerprint),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fonds.ingest.sources.indexes import (
     build_damaged_capture,
-    find_below,
+    find_in_folder,
     is_file,
     normalize_warc_name,
     read_lines,
@@ -28,7 +28,7 @@ from fonds.queues.messages.work_objects import read_task
 
 
 def read_tasks(
-    path: Path, row: InputRow, collection: str, base: str, follow: bool = False
+    path: Path, row: InputRow, collection: str, base: str, follows_links: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """Yield one capture per line, including unreadable lines; positions are line numbers.
 
@@ -37,7 +37,7 @@ def read_tasks(
 
     def entry(line: bytes, number: int) -> Capture | None:
         return (
-            _build_capture(line, row, collection, path, number, base, follow)
+            _build_capture(line, row, collection, path, number, base, follows_links)
             if line.strip()
             else None
         )
@@ -52,11 +52,11 @@ def _build_capture(
     path: Path,
     number: int,
     base: str,
-    follow: bool,
+    follows_links: bool,
 ) -> Capture:
     try:
         task = read_task(line)
-        place = _build_place(task, path.parent, base, follow)
+        place = _build_place(task, path.parent, base, follows_links)
     except ValueError as error:
         detail = f"line {number + 1}: {error}"
         return build_damaged_capture(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
@@ -82,15 +82,15 @@ def _choose_url(task: Task, place: Place) -> str:
     return task.address
 
 
-def _build_place(task: Task, folder: Path, base: str, follow: bool) -> Place:
+def _build_place(task: Task, folder: Path, base: str, follows_links: bool) -> Place:
     """Return the location of a task's bytes, with local names below `base` or `folder`. Raises
     ValueError.
     """
     if task.kind is PlaceKind.WARC:
-        path = _resolve_below(task.path, folder, base, follow)
+        path = _resolve_in_folder(task.path, folder, base, follows_links)
         return _build_warc_place(task, path)
     if task.kind is PlaceKind.FILE:
-        return Place(PlaceKind.FILE, _resolve_below(task.path, folder, base, follow))
+        return Place(PlaceKind.FILE, _resolve_in_folder(task.path, folder, base, follows_links))
     return Place(task.kind, task.place)
 
 
@@ -99,8 +99,8 @@ def _build_warc_place(task: Task, path: str) -> Place:
     return Place(PlaceKind.WARC, path, task.offset, task.size_bytes, name=name)
 
 
-def _resolve_below(name: str, folder: Path, base: str, follow: bool) -> str:
-    path = find_below(name, folder, base, follow)
+def _resolve_in_folder(name: str, folder: Path, base: str, follows_links: bool) -> str:
+    path = find_in_folder(name, folder, base, follows_links)
     if path is None:
         raise ValueError(f"no file named {name!r}")
     return path
@@ -134,7 +134,7 @@ class TaskPlaces:
         if task.kind is not PlaceKind.WARC:
             return Place(task.kind, task.place)
         if self.warc_base:
-            path = find_below(task.path, Path(), self.warc_base, self.follows_links)
+            path = find_in_folder(task.path, Path(), self.warc_base, self.follows_links)
             if path is None:
                 raise PermanentError(Reason.UNREADABLE_SOURCE, f"no file named {task.path!r}")
             return _build_warc_place(task, path)

@@ -16,7 +16,7 @@ from fonds.model.errors import cause_of, find_shortage
 class FoundPath:
     """A path found.
 
-    `error` says why it cannot be read, `is_missing` that it does not exist. `is_led_out` marks a
+    `error` says why it cannot be read, `is_missing` that it does not exist. `is_outside` marks a
     link that leads out of the given path.
     """
 
@@ -25,26 +25,26 @@ class FoundPath:
     modified_ns: int = 0
     error: str | None = None
     is_missing: bool = False
-    is_led_out: bool = False
+    is_outside: bool = False
 
 
 def iter_files(
-    paths: Sequence[Path], leave_out: Path, *, follow: bool = False
+    paths: Sequence[Path], excluded: Path, *, follows_links: bool = False
 ) -> Iterator[FoundPath]:
     """Yield the files below `paths`, folders in order of name. No folder is entered twice.
 
     A given path may be a link. Below it, links are followed if they stay below it. A link that
-    leads out is yielded as such, and its content only with `follow`. `leave_out` (the home) is not
+    leads out is yielded as such, and its content only with `follows_links`. `excluded` (the home) is not
     entered.
     """
     entered: set[tuple[int, int]] = set()
     for path in paths:
         # `abspath` does not resolve links: `..` is removed, but the name the user gave stays.
         start = Path(os.path.abspath(path))  # noqa: PTH100
-        yield from _visit_path(start, leave_out.resolve(), entered, follow)
+        yield from _visit_path(start, excluded.resolve(), entered, follows_links)
 
 
-def is_led_out(path: Path, root: Path) -> bool:
+def is_outside(path: Path, root: Path) -> bool:
     """Return whether links lead a path out of the folder `root`. Raises OSError."""
     try:
         return not path.resolve().is_relative_to(root.resolve())
@@ -53,22 +53,22 @@ def is_led_out(path: Path, root: Path) -> bool:
 
 
 def _visit_path(
-    start: Path, leave_out: Path, entered: set[tuple[int, int]], follow: bool
+    start: Path, excluded: Path, entered: set[tuple[int, int]], follows_links: bool
 ) -> Iterator[FoundPath]:
     pending = [start]
     while pending:
         path = pending.pop()
         try:
             status = path.stat()
-            if path != start and path.is_symlink() and is_led_out(path, start):
-                yield FoundPath(path, is_led_out=True)
-                if not follow:
+            if path != start and path.is_symlink() and is_outside(path, start):
+                yield FoundPath(path, is_outside=True)
+                if not follows_links:
                     continue
             if not stat.S_ISDIR(status.st_mode):
                 yield _build_found_path(path, status)
                 continue
             place = (status.st_dev, status.st_ino)
-            if place in entered or path.resolve() == leave_out:
+            if place in entered or path.resolve() == excluded:
                 continue
             entered.add(place)
             pending += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)

@@ -16,7 +16,7 @@ from fonds.ingest.sources.container import Container
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
-from fonds.model.record_offset import offset_id, offset_text
+from fonds.model.record_offset import build_offset_id, format_offset
 from fonds.model.rows import InputRow
 from fonds.rights.licenses import normalize_line
 from fonds.urls.parts import member_url
@@ -83,10 +83,10 @@ def _build_capture(
 ) -> Capture:
     """Build the capture of a record. Without a URL it gets one from its location."""
     return Capture(
-        id=f"{row.input_id}-{offset_id(place.offset)}",
+        id=f"{row.input_id}-{build_offset_id(place.offset)}",
         input_id=row.input_id,
         place=place,
-        url=head.url or member_url(path.as_uri(), offset_text(place.offset)),
+        url=head.url or member_url(path.as_uri(), format_offset(place.offset)),
         captured_at=row.updated if head.captured_at == UNDATED else head.captured_at,
         record_type=head.type,
         collection=collection,
@@ -98,7 +98,7 @@ def _build_capture(
 
 def _build_damaged_capture(row: InputRow, collection: str, place: Place, damage: Damage) -> Capture:
     return Capture(
-        id=f"{row.input_id}-{offset_id(place.offset)}-damage",
+        id=f"{row.input_id}-{build_offset_id(place.offset)}-damage",
         input_id=row.input_id,
         place=place,
         url=Path(place.path).as_uri(),

@@ -40,10 +40,10 @@ from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
 LEASE_S = 600.0
-TOGETHER_MAX_BYTES = 64 * 1024**2
+BATCH_MAX_BYTES = 64 * 1024**2
 RETRY_S = 2.0
 DONE = Result()
-ELSEWHERE = Result(defer(Reason.NOT_YET, "another process is archiving it now", RETRY_S))
+DEFERRED = Result(defer(Reason.NOT_YET, "another process is archiving it now", RETRY_S))
 EMITS = ()
 
 
@@ -94,7 +94,7 @@ class ArchiveBodyStep:
                 self._archive(batch, [leases[name_lease(item.capture.id)] for item in batch])
         archived = leased | recorded_ids
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
-        return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
+        return [DONE if item.capture.id in archived else DEFERRED for item in items]
 
     def _archive(self, items: Sequence[UnarchivedBody], leases: Sequence[Lease]) -> None:
         originals = self._find_originals(items)
@@ -210,7 +210,7 @@ def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedB
     group: list[UnarchivedBody] = []
     size_bytes = 0
     for item in items:
-        if group and size_bytes + item.file.size > TOGETHER_MAX_BYTES:
+        if group and size_bytes + item.file.size > BATCH_MAX_BYTES:
             yield group
             group, size_bytes = [], 0
         group.append(item)

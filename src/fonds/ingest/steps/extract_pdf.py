@@ -48,20 +48,20 @@ class ExtractPdfStep:
     """Extracts one PDF.
 
     - `extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
-    - `salvage` extracts only the metadata, if `extract` was stopped.
-    - `remember` returns the known ending of a PDF that needs no extraction, before its bytes are
+    - `extract_metadata` extracts only the metadata, if `extract` was stopped.
+    - `find_known_ending` returns the known ending of a PDF that needs no extraction, before its bytes are
       fetched.
-    - `take_in` turns another program's task into an UnextractedPdf and further work on the file. It
+    - `register_task` turns another program's task into an UnextractedPdf and further work on the file. It
       also
       checks work that is already in that form.
     """
 
     archive: Archive
     extract: Callable[[bytes], PdfExtraction]
-    salvage: Callable[[bytes], PdfExtraction]
+    extract_metadata: Callable[[bytes], PdfExtraction]
     pdf_extractor: str
-    remember: Callable[[UnextractedPdf], Disposition | None]
-    take_in: Callable[[Task | UnextractedPdf], Result]
+    find_known_ending: Callable[[UnextractedPdf], Disposition | None]
+    register_task: Callable[[Task | UnextractedPdf], Result]
 
     def __call__(self, item: UnextractedPdf | Task) -> Result:
         """Return a PdfText in any case, unless the result is known, and the thumbnails of page 0.
@@ -71,16 +71,16 @@ class ExtractPdfStep:
         work.
         """
         return register_then_run(
-            self.take_in, item, UnextractedPdf, self._extract, self._build_missing
+            self.register_task, item, UnextractedPdf, self._extract, self._build_missing
         )
 
     def _build_missing(
-        self, task: Task, sha1hex: str, lack: MissingPdfReason, message: str
+        self, task: Task, sha1hex: str, missing_reason: MissingPdfReason, message: str
     ) -> PdfText:
         """Build the result of a task whose PDF could not be obtained."""
         return PdfText(
             sha1hex=sha1hex,
-            status=_STATUS_BY_MISSING_REASON[lack],
+            status=_STATUS_BY_MISSING_REASON[missing_reason],
             text=None,
             page0_thumbnail=False,
             meta_xml=None,
@@ -93,7 +93,7 @@ class ExtractPdfStep:
         )
 
     def _extract(self, item: UnextractedPdf) -> Result:
-        known_ending = self.remember(item)
+        known_ending = self.find_known_ending(item)
         if known_ending is not None:
             return Result(known_ending)
         try:
@@ -137,7 +137,7 @@ class ExtractPdfStep:
             status = _STATUS_BY_REASON.get(error.reason, PdfStatus.ERROR_CRASH)
             detail = error.detail
         try:
-            salvaged = self.salvage(body)
+            salvaged = self.extract_metadata(body)
         except (ChildError, FaultError):
             return PdfExtraction(status, error_msg=detail)
         return replace(salvaged, status=status, error_msg=detail, text=None, thumbnails={})

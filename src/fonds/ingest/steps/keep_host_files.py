@@ -125,21 +125,23 @@ class HostFileKeeper:
             self.capture_ids.popitem(last=False)
         return self.capture_ids[key]
 
-    def _extend_last(self, last: FetchedPageRow, file: HostFile) -> KeptHostFile:
+    def _extend_last(self, last_row: FetchedPageRow, file: HostFile) -> KeptHostFile:
         """Record that an unchanged file is still in force."""
         if file.mime == ROBOTS_TXT:
-            return KeptHostFile(last.capture_id)
-        places = self.records.find(CdxRow, {"capture_id": last.capture_id}, count_max=1)
+            return KeptHostFile(last_row.capture_id)
+        places = self.records.find(CdxRow, {"capture_id": last_row.capture_id}, count_max=1)
         sha1hex = next((row.sha1hex for row in places), "")
         if not sha1hex:
             return KeptHostFile()
-        row = build_host_file_row(last.final_url, file.hops[-1].began_at, last.capture_id, sha1hex)
+        row = build_host_file_row(
+            last_row.final_url, file.hops[-1].began_at, last_row.capture_id, sha1hex
+        )
         rows = HostRows(files=[row] if row is not None else [])
         changed = write_host_rows(self.records, rows, self.clock())
         if list(self.records.get(TakedownRow, [sha1hex])):
             # A takedown is recorded before it purges, and may not have seen the new row.
             changed |= remove_host_rows(self.records, rows, self.clock())
-        return KeptHostFile(last.capture_id, sorted(changed))
+        return KeptHostFile(last_row.capture_id, sorted(changed))
 
     def _spool_file(self, file: HostFile) -> Capture:
         folder = f"{_FOLDERS[file.mime]}-{hashlib.sha256(file.url.encode()).hexdigest()[:16]}"

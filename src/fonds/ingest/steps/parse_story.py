@@ -74,7 +74,7 @@ class ParseStoryStep:
         )
         if disposition is not DONE:
             return Result(disposition, bodies)
-        if _is_blind(capture):
+        if _has_only_storage_url(capture):
             capture = replace(capture, url=url)
         parsed = ParsedPage(capture, item.file, story, compute_story_id(url), self.page_extractor)
         archived_bodies = (replace(body, capture=capture, story=story) for body in bodies)
@@ -84,7 +84,7 @@ class ParseStoryStep:
         """Return how a page without a recorded URL ends: dropped if it states no URL, or a refused
         one.
         """
-        if not _is_blind(capture):
+        if not _has_only_storage_url(capture):
             return DONE
         if url == capture.url:
             return drop(Reason.NO_CANONICAL_URL)
@@ -105,7 +105,7 @@ class ParseStoryStep:
         )
 
 
-def _is_blind(capture: Capture) -> bool:
+def _has_only_storage_url(capture: Capture) -> bool:
     """Return whether the URL of a page is only the address of its stored object."""
     return capture.place.kind is PlaceKind.SPOOL and capture.url.startswith("s3://")
 
@@ -116,7 +116,7 @@ def _build_http_metadata(
     return HttpMetadata(
         response_code=payload.http.status if payload.http else None,
         fetch_timestamp=capture.captured_at.timestamp(),
-        final_url=own_url if own_url and _is_blind(capture) else capture.url,
+        final_url=own_url if own_url and _has_only_storage_url(capture) else capture.url,
         encoding=charset,
     )
 

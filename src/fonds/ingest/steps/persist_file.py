@@ -262,8 +262,10 @@ class PersistFileStep:
         if not without_sha1:
             return self._build_results(items)
         # The captures they repeat may be in the same batch.
-        others = [item for item in items if not _is_missing_sha1(item)]
-        results = dict(zip(map(id, others), self._build_results(others), strict=True))
+        identified_items = [item for item in items if not _is_missing_sha1(item)]
+        results = dict(
+            zip(map(id, identified_items), self._build_results(identified_items), strict=True)
+        )
         results |= dict(
             zip(map(id, without_sha1), map(self._persist_revisit, without_sha1), strict=True)
         )
@@ -435,7 +437,7 @@ class PersistFileStep:
         return []
 
     def _route(
-        self, identified: IdentifiedCapture, owners: dict[str, str], stating: set[str]
+        self, identified: IdentifiedCapture, owners: dict[str, str], stating_ids: set[str]
     ) -> Result:
         """Return the result of a capture. A later capture with rights statements triggers a
         reindex.
@@ -443,7 +445,7 @@ class PersistFileStep:
         capture, file = identified.capture, identified.file
         sha1hex = identified.sha1hex
         reindex_items = (
-            (UnindexedFile(sha1hex),) if sha1hex is not None and capture.id in stating else ()
+            (UnindexedFile(sha1hex),) if sha1hex is not None and capture.id in stating_ids else ()
         )
         if file is None:
             return Result(drop(Reason.REVISIT, capture.digest or ""), reindex_items, sha1hex)

@@ -26,7 +26,7 @@ from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.pdf import (
     PAGE0_FORM,
     SCANNED_ORIGIN,
-    STOPPED,
+    STOPPED_STATUSES,
     PdfStatus,
     PdfText,
     StatusClass,
@@ -101,7 +101,11 @@ class PersistPdfTextStep:
         )
         expires = now + timedelta(days=self.stopped_days)
         self.records.put(
-            [_build_crash_row(item, now, expires) for item in items if item.status in STOPPED]
+            [
+                _build_crash_row(item, now, expires)
+                for item in items
+                if item.status in STOPPED_STATUSES
+            ]
         )
         self._write_rows(stored_items, now)
         items_by_sha1 = {item.sha1hex: item for item in stored_items}

@@ -51,14 +51,14 @@ class TaskIntake:
     - `locate` returns where to look for a task's bytes, and the URL of its capture.
     - `identify` and `persist` are the steps of these names, so a task's capture is recorded like
       any other.
-    - `work` builds the requested work from a capture and its file.
+    - `build_work` builds the requested work from a capture and its file.
     """
 
     records: Records
     locate: Callable[[Task], tuple[Place, str]]
     identify: Callable[[Capture], Result]
     persist: Callable[[Sequence[IdentifiedCapture]], Sequence[Result]]
-    work: Callable[[Capture, FileMeta], Work]
+    build_work: Callable[[Capture, FileMeta], Work]
     clock: Callable[[], datetime]
     name_place: Callable[[Place], Place] = return_place
     """Returns a location with the WARC's name as path, like `WarcNames.name_place`."""
@@ -103,7 +103,7 @@ class TaskIntake:
             return Result(drop(Reason.UNSUPPORTED_TYPE, detail))
         (persist_result,) = self.persist([identified])
         bodies = tuple(item for item in persist_result.items if isinstance(item, UnarchivedBody))
-        return Result(items=(self.work(identified.capture, identified.file), *bodies))
+        return Result(items=(self.build_work(identified.capture, identified.file), *bodies))
 
     def _identify_original(self, task: Task, revisit: IdentifiedCapture) -> Result:
         """Read the response that a revisit repeats, and record the revisit if the two are different
@@ -160,8 +160,10 @@ class TaskIntake:
                 if row is None:
                     return None
                 place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
-            return self.work(self._build_capture(task, row.capture_id, place, task.address), file)
-        work = self.work(replace(self._find_capture(task), id=owner.capture_id), file)
+            return self.build_work(
+                self._build_capture(task, row.capture_id, place, task.address), file
+            )
+        work = self.build_work(replace(self._find_capture(task), id=owner.capture_id), file)
         return work if self._is_owner(task, owner) or not self.needs_reading(work) else None
 
     def _is_owner(self, task: Task, file: FileMetaRow) -> bool:

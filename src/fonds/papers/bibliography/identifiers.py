@@ -24,7 +24,7 @@ _SICI = r"<[^\s\"<>]{1,60}>(?=[0-9]\.[0-9A-Z]\.[A-Z]{2};[0-9A-Z])"
 _IN_TEXT = DOI_PREFIX + r"(?:[^\s\"<>]|" + _SICI + r"){1,300}"
 _RESOLVER = r"(?:https?://)?(?:dx\.|www\.)?doi\.org/"
 _TEXT = re.compile(_IN_TEXT, re.IGNORECASE)
-_ALONE = re.compile(DOI_PREFIX + r"\S{1,300}")
+_WHOLE_TEXT = re.compile(DOI_PREFIX + r"\S{1,300}")
 _PREFIX = re.compile(_RESOLVER + r"|doi:\s{0,3}", re.IGNORECASE)
 _LABELLED = re.compile(
     r"(?:\bdoi\b[:.]?\s{0,3}|doi\.org/)\s{0,3}(" + _IN_TEXT + r")", re.IGNORECASE
@@ -56,7 +56,7 @@ def parse_doi(text: str) -> str | None:
     Punctuation at the end belongs to the DOI. Return None if the text is not exactly one DOI.
     """
     bare = strip_resolver(text.strip())
-    return bare.lower() if len(bare) <= _MAX_CHARS and _ALONE.fullmatch(bare) else None
+    return bare.lower() if len(bare) <= _MAX_CHARS and _WHOLE_TEXT.fullmatch(bare) else None
 
 
 def parse_doi_link(url: str) -> str | None:

@@ -29,7 +29,7 @@ from fonds.text.xml import get_text, parse_strictly
 CITATIONS_MAX, NAMES_MAX, IDENTIFIERS_MAX, KEYWORDS_MAX = 10_000, 5_000, 20, 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _HREF = "{http://www.w3.org/1999/xlink}href"
-_CITED = ("element-citation", "mixed-citation", "nlm-citation", "citation")
+_CITATION_TAGS = ("element-citation", "mixed-citation", "nlm-citation", "citation")
 _BLOCKS = frozenset(
     {"p", "title", "label", "list-item", "td", "th", "caption", "disp-quote", "sec"}
 )
@@ -170,14 +170,17 @@ def _parse_author(contrib: etree._Element, places: dict[str | None, Affiliation]
 
 
 def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None) -> Author | None:
-    given, surname = (_find_line(name, "given-names") or "").split(), _find_line(name, "surname")
-    full_name = " ".join((*given, surname or "")).strip() or _get_line(name)
+    given_names, surname = (
+        (_find_line(name, "given-names") or "").split(),
+        _find_line(name, "surname"),
+    )
+    full_name = " ".join((*given_names, surname or "")).strip() or _get_line(name)
     if not full_name:
         return None
     return Author(
         name=full_name,
-        given_name=given[0] if given else None,
-        middle_name=" ".join(given[1:]) or None,
+        given_name=given_names[0] if given_names else None,
+        middle_name=" ".join(given_names[1:]) or None,
         surname=surname,
         **(extra_fields or {}),
     )
@@ -263,7 +266,7 @@ def _parse_funding(meta: etree._Element) -> Funding | None:
 
 def _iter_citations(root: etree._Element) -> Iterator[Citation]:
     for index, ref in enumerate(_limit(root.iterfind("back//ref-list/ref"), CITATIONS_MAX)):
-        citation = next((element for element in ref.iter() if element.tag in _CITED), ref)
+        citation = next((element for element in ref.iter() if element.tag in _CITATION_TAGS), ref)
         yield _parse_citation(ref, citation, index)
 
 

@@ -185,14 +185,14 @@ def assess_quality(paper: Paper) -> Quality:
     other three, is bad.
     """
     has_title = sum(map(str.isalpha, paper.title or "")) >= TITLE_MIN_LETTERS
-    others = (
+    other_signs = (
         any(item.surname or " " in item.name for item in paper.authors),
         _count_words(paper.abstract) + _count_words(paper.body) >= TEXT_WORDS_MIN,
         any(item.title or item.unstructured for item in paper.citations),
     )
-    if not has_title or not any(others):
+    if not has_title or not any(other_signs):
         return Quality.BAD
-    return Quality.GOOD if all(others) else Quality.MARGINAL
+    return Quality.GOOD if all(other_signs) else Quality.MARGINAL
 
 
 def _count_words(text: str | None) -> int:

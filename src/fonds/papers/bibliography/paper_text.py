@@ -45,7 +45,7 @@ _MARKED = re.compile(
 )
 _MARKS = re.compile(rf"(?:[\s,(\[]{{0,2}}(?:\d{{1,2}}|{_SIGN}|[a-j](?![A-Za-z])))+")
 _MARK = re.compile(rf"\d{{1,2}}|{_SIGN}|[a-j]")
-_NEXT = re.compile(rf"(?<=[A-Za-z.,;])\s+(?=(?:\d{{1,2}}|{_SIGN})\s?[A-Z])")
+_NEXT_MARK = re.compile(rf"(?<=[A-Za-z.,;])\s+(?=(?:\d{{1,2}}|{_SIGN})\s?[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _parse_places(lines: Sequence[str]) -> list[AffiliationLine]:
     affiliations = []
     for number, full_line in enumerate(lines):
         line = full_line[:LINE_MAX_CHARS]
-        for piece in _NEXT.split(line) if _MARKED.match(line) else [line]:
+        for piece in _NEXT_MARK.split(line) if _MARKED.match(line) else [line]:
             mark_match = _MARKED.match(piece)
             text = piece[mark_match.end() if mark_match else 0 :].strip(" ,;")
             mark = mark_match["mark"] if mark_match else ""
@@ -180,8 +180,10 @@ def _iter_blocks(
 def _set_affiliations(author: Author, places: Sequence[Affiliation]) -> Author:
     if not places:
         return author
-    first, *others = places[:PER_AUTHOR_MAX]
-    return msgspec.structs.replace(author, affiliation=first, affiliations=tuple(others))
+    first, *further_affiliations = places[:PER_AUTHOR_MAX]
+    return msgspec.structs.replace(
+        author, affiliation=first, affiliations=tuple(further_affiliations)
+    )
 
 
 VERSION = "fonds-bibliography/3"
@@ -301,8 +303,8 @@ def _find_self_citation(first: str, fields: Mapping[str, Any]) -> Any:
     return None
 
 
-def _is_same_author(first: str, other: str) -> bool:
-    plain = [re.sub(r"\W", "", text).lower()[:25] for text in (first, other)]
+def _is_same_author(first: str, other_author: str) -> bool:
+    plain = [re.sub(r"\W", "", text).lower()[:25] for text in (first, other_author)]
     return plain[0] == plain[1]
 
 

@@ -34,7 +34,7 @@ _DEGREE = re.compile(r"(?:ph\.? ?d|m\.? ?d|m\.? ?sc|b\.? ?sc|m\.? ?a|mba|esq)\.?
 _TITLE = re.compile(r"^(?:dr|prof|professor|mr|mrs|ms)\.?\s+", re.IGNORECASE)
 _INITIALS = re.compile(r"[^\W\d_](?:[.-]{0,2}[^\W\d_]){0,2}\.?")
 _EAST_ASIAN = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\s]+")
-_NO_PERSON = re.compile(
+_NOT_A_PERSON = re.compile(
     r"[\d@/&:|()\[\]]|\b(?:the|and|und|et|for|of|with|team|group|staff|desk|editors?|editorial|board|news|press|media"
     r"|agency|reuters|consortium|collaboration|committee|commission|council|university|universit[àäé]t?"
     r"|universidad|universidade|institute?|instituto|college|school|department|ministry|association|society"
@@ -61,7 +61,7 @@ def split_name(text: str) -> PersonName | None:
     Return None for an organisation and for a single word, which could be either part.
     """
     name = " ".join(text.split())
-    if not name or _NO_PERSON.search(name) or len(name.split()) > _PARTS_MAX:
+    if not name or _NOT_A_PERSON.search(name) or len(name.split()) > _PARTS_MAX:
         return None
     if _EAST_ASIAN.fullmatch(name):
         return _parse_family_first(name)
@@ -113,5 +113,5 @@ def _split_particle(parts: Sequence[str]) -> tuple[str, str]:
 
 
 def _parse_family_first(name: str) -> PersonName | None:
-    family, _, given = name.partition(" ")
-    return PersonName(family, given) if given and " " not in given else None
+    family, _, given_name = name.partition(" ")
+    return PersonName(family, given_name) if given_name and " " not in given_name else None

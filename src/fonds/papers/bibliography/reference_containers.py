@@ -76,7 +76,7 @@ def parse_numbers(text: str) -> ReferenceNumbers:
         if match:
             fields |= match.groupdict()
             begin = min(begin, match.start())
-    text_without_years = _SEPARATE_YEAR.sub(lambda one: " " * len(one[0]), text)
+    text_without_years = _SEPARATE_YEAR.sub(lambda match: " " * len(match[0]), text)
     for pattern, source in (
         (_VOLUME_COMMA_ISSUE, text),
         (_VOLUME_ISSUE, text),
@@ -121,7 +121,7 @@ def parse_date_at(text: str, place: int, year: str) -> str:
     return f"{year}-{number:02d}" + (f"-{day:02d}" if 1 <= day <= 31 else "")
 
 
-_IN = re.compile(r"^[\s.,]*(?:[Ii]n:?\s+)(?P<rest>.*)$", re.DOTALL)
+_IN_PREFIX = re.compile(r"^[\s.,]*(?:[Ii]n:?\s+)(?P<rest>.*)$", re.DOTALL)
 _LEADING_EDITORS = re.compile(
     r"^(?P<names>[^()]{3,300}?),?\s*[(\[]?\b(?:[Ee]ds?\b\.?|[Ee]ditors?|[Hh]rsg\.?)[)\]]?\s*[.,:]?\s*(?P<rest>.*)$",
     re.DOTALL,
@@ -130,12 +130,13 @@ _BRACKETS = re.compile(r"\s*[(\[][^)\]]{0,120}[)\]]")
 _SERIES = re.compile(
     r"\b(?:Lecture Notes in [A-Z][\w ]{3,40}|LNCS|LNAI|LNBI|CEUR Workshop Proceedings)\b"
 )
-_HOUSES = (
+_PUBLISHER_WORDS = (
     r"Springer|Elsevier|Wiley|Blackwell|Press|Verlag|Publish\w*|Routledge|Sage|SAGE|Academic|McGraw|Addison|Prentice|Pearson"
     r"|Birkh\w+|O['\u2019]Reilly|Zenodo|CRC|Kluwer|North-Holland|Packt|Manning|CEUR-WS\.org|PMLR"
 )
-_HOUSE = re.compile(
-    rf"(?:^|[.,:;]\s*)(?P<house>(?:[A-Z][\w&.\u2019'-]*\s){{0,3}}(?:{_HOUSES})\b[\w &\u2019'-]{{0,30}})"
+_PUBLISHER = re.compile(
+    rf"(?:^|[.,:;]\s*)(?P<house>(?:[A-Z][\w&.\u2019'-]*\s){{0,3}}(?:{_PUBLISHER_WORDS})\b"
+    r"[\w &\u2019'-]{0,30})"
     r"|[.,:;]\s(?P<body>IEEE(?: Computer Society| Press)?|ACM|AAAI|ACL|GitHub|USENIX)(?=\s?(?:[,.;]|$))"
 )
 _CITY = re.compile(
@@ -154,12 +155,12 @@ _STRAY_WORD = re.compile(
     r"^(?:and|in|of|the|vol|volume|no|pp|pages|p|to appear|in press|submitted|accepted|unpublished|\W)*$",
     re.IGNORECASE,
 )
-_BOOKISH = re.compile(
+_BOOK_WORDS = re.compile(
     r"\b(?:Proc(?:eedings|s)?\b|Conference|Conf\.|Symposium|Symp\.|Workshop|Meeting|Congress"
     r"|Advances in|Handbook|Encyclop)",
     re.IGNORECASE,
 )
-_SHORTENED = frozenset(
+_ABBREVIATIONS = frozenset(
     {"Int", "Symp", "Proc", "Conf", "Trans", "Commun", "Lett", "Soc", "Am", "Natl", "Acad", "Sci"}
     | {"Math", "Comput", "Mon", "Not", "Astron", "Astrophys", "Appl", "Chem", "Biol", "Med", "Eng"}
     | {
@@ -178,7 +179,7 @@ _SHORTENED = frozenset(
     }
     | {"Phys", "Rev", "Adv", "Ann", "Roy", "Stat"}
 )
-_STOP = re.compile(r"(?P<word>[\w)\u201d]+)\.\s+(?=[A-Z])")
+_SENTENCE_END = re.compile(r"(?P<word>[\w)\u201d]+)\.\s+(?=[A-Z])")
 _DAYS = re.compile(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Winter|Spring|Summer|Fall|Autumn)\b\.?(?:\s?\d{1,2}(?:[-\u2013]\d{1,2})?,?)?"
 )
@@ -192,14 +193,14 @@ def parse_container(text: str) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {}
     text = text.strip(" ,;:.")
-    in_match = _IN.match(text)
+    in_match = _IN_PREFIX.match(text)
     if in_match:
         text = in_match["rest"]
         editors_match = _LEADING_EDITORS.match(text) if "d" in text[:320] else None
         if (
             editors_match
             and not re.search(r"\d{3}", editors_match["names"])
-            and not _BOOKISH.search(editors_match["names"])
+            and not _BOOK_WORDS.search(editors_match["names"])
         ):
             fields["editors"] = parse_names(editors_match["names"])
             text = editors_match["rest"]
@@ -209,7 +210,7 @@ def parse_container(text: str) -> dict[str, Any]:
     head = text[: numbers.begin] if numbers.begin else text
     name = None if "institution" in fields else _find_container_name(head, fields)
     if name:
-        is_book = bool(in_match) or (bool(_BOOKISH.search(name)) and not numbers.has_volume)
+        is_book = bool(in_match) or (bool(_BOOK_WORDS.search(name)) and not numbers.has_volume)
         key = "book_title" if is_book else "journal"
         if numbers.volume or numbers.pages or in_match or is_book or not fields.get("publisher"):
             fields[key] = name
@@ -227,7 +228,7 @@ def _add_publisher(text: str, fields: dict[str, Any]) -> None:
         fields["institution"] = report["place"].strip(_ENDS) or None
         return
     city = _CITY.search(text)
-    house = _HOUSE.search(text)
+    house = _PUBLISHER.search(text)
     if city and not parse_numbers(city["city"]).volume:
         fields["publisher"] = city["house"].strip(_ENDS) or None
     elif house:
@@ -239,12 +240,12 @@ def _add_publisher(text: str, fields: dict[str, Any]) -> None:
 
 def _cut_first_sentence(text: str) -> str:
     """Cut the text at the first full stop that does not follow an abbreviation."""
-    for stop in _STOP.finditer(text):
+    for stop in _SENTENCE_END.finditer(text):
         word = stop["word"]
         if (
             len(word) > 1
             and word[-1] not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-            and word not in _SHORTENED
+            and word not in _ABBREVIATIONS
         ):
             return text[: stop.start("word") + len(word)]
     return text
@@ -260,7 +261,7 @@ def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
     if year and year.start() > 3:
         name = (
             name[: year.end()]
-            if _BOOKISH.search(name[: year.end()]) and name[year.end() :].strip(_ENDS) == ""
+            if _BOOK_WORDS.search(name[: year.end()]) and name[year.end() :].strip(_ENDS) == ""
             else name[: year.start()]
         )
     for part in (fields.get("publisher"), fields.get("series_title")):
@@ -270,11 +271,11 @@ def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
     name = _DAYS.sub("", name) if _DAYS.search(name) else name
     name = _cut_first_sentence(name.lstrip(_ENDS))
     pieces = name.split(", ")
-    if _BOOKISH.search(pieces[0]) or fields.get("volume"):
-        name_pieces = pieces[:1] if _BOOKISH.search(pieces[0]) else pieces
+    if _BOOK_WORDS.search(pieces[0]) or fields.get("volume"):
+        name_pieces = pieces[:1] if _BOOK_WORDS.search(pieces[0]) else pieces
         name = ", ".join(name_pieces)
     name = " ".join(name.split()).strip(' ,;:([\u201c\u201d"*_/')
-    if "." not in name[:-1] and name[:-1] not in _SHORTENED:
+    if "." not in name[:-1] and name[:-1] not in _ABBREVIATIONS:
         name = name.rstrip(".")
     return (
         None

@@ -85,7 +85,7 @@ _STEMS = (
     "refer\u00ean",
 )
 HEADING_PREFIX_MAX_CHARS = 24
-_RUN_IN = re.compile(
+_RUN_IN_HEADING = re.compile(
     r"^(?:references|REFERENCES)[:.]?[ \t]+(?=\[1\]|1\.[ \t]|\(1\)[ \t])", re.MULTILINE
 )
 _END = re.compile(
@@ -122,7 +122,7 @@ _SURE_START = re.compile(
     rf"|{SURNAME}(?:, [{UPPER}][\w-]+)?, & |"
     r"[A-Z][^.()]{2,80}\. \((?:(?:1[5-9]|20)\d\d|n\.d\.)"
 )
-_UNENDED = re.compile(r"(?:\b[A-Z]\.|[,;:]|\b(?:the|of|and|in|for|on|an?|to|with|by|from|at))$")
+_OPEN_END = re.compile(r"(?:\b[A-Z]\.|[,;:]|\b(?:the|of|and|in|for|on|an?|to|with|by|from|at))$")
 _BODY_START = re.compile(
     r"[A-Z\d\u201c\"*(].{1,160}?[.,]? ?\(?(?:(?:1[5-9]|20)\d\d[a-z]?(?:, [A-Z][\w ]{2,20})?"
     r"|n\. ?d\.)\)?[.,:)]"
@@ -183,7 +183,7 @@ def _find_lists(text: str) -> list[int]:
             if place - begin < HEADING_PREFIX_MAX_CHARS:
                 ends |= {
                     match.end()
-                    for match in (_HEADING.match(flat, begin), _RUN_IN.match(flat, begin))
+                    for match in (_HEADING.match(flat, begin), _RUN_IN_HEADING.match(flat, begin))
                     if match
                 }
             place = lowered.find(stem, place + len(stem))
@@ -335,7 +335,7 @@ def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
     tail = before[-60:]
     if len(before) >= 0.6 * width and not _ENDS.search(tail):
         return False
-    if _UNENDED.search(tail[-12:]):
+    if _OPEN_END.search(tail[-12:]):
         return False
     if " " not in line and "," not in line:
         return False

@@ -38,13 +38,13 @@ _FORMS = {
     ),
 }
 _INVERTED_FULL = re.compile(rf"(?P<surname>{SURNAME}), (?P<given>{_GIVEN_NAMES})(?!\w)")
-_BETWEEN = re.compile(
+_SEPARATOR = re.compile(
     r"\s*(?:[,;]\s*(?:and\b|&|und\b|et\b(?! al)|y\b)?|\band\b|&|\bund\b|\bet\b(?! al)"
     r"|\by\b)\s*(?:\.\s?\.\s?\.|…|\. \. \.)?\s*"
 )
 _ET_AL = re.compile(r"\s*[,;]?\s*(?:and |& )?(?:et\.? ?al\b\.?|others\b\.?|u\. ?a\.)")
 _EDITORS = re.compile(r"[,.]?\s*[(\[]?\b(?:eds?|editors?|Hrsg)\b\.?[)\]]?\.?", re.IGNORECASE)
-_NO_NAME = re.compile(
+_NOT_A_NAME = re.compile(
     r"(?:(?:The|On|An?|In|Using|Towards?|How|What|Why|From|For|With|Proceedings|Journal|International|University"
     r"|Introduction|Handbook|Advances|Analysis|Learning|Lecture|New) |(?:Proc|Phys|Rev|Nature"
     r"|IEEE|ACM|Vol)\b)"
@@ -77,7 +77,7 @@ def _find_longest_match(text: str) -> _NameMatches:
     """
     best: _NameMatches = ([], 0)
     for name in _FORMS:
-        result = _run(text, name)
+        result = _match_names(text, name)
         if result[1] > best[1]:
             best = result
             if len(result[0]) > 1 and text[result[1] : result[1] + 1] not in ",;":
@@ -85,20 +85,20 @@ def _find_longest_match(text: str) -> _NameMatches:
     return best
 
 
-def _run(text: str, form: str) -> _NameMatches:
+def _match_names(text: str, form: str) -> _NameMatches:
     matches: list[re.Match[str]] = []
     position = end = 0
     while len(matches) < NAMES_MAX:
         match = _match_next(text, position, form, first=not matches)
-        if match is None or _NO_NAME.match(match[0]):
+        if match is None or _NOT_A_NAME.match(match[0]):
             break
         matches.append(match)
         end = match.end()
-        between = _BETWEEN.match(text, end)
-        position = between.end() if between else end
-        others = _ET_AL.match(text, end) or _ET_AL.match(text, position)
-        if others:
-            return matches, others.end()
+        separator = _SEPARATOR.match(text, end)
+        position = separator.end() if separator else end
+        et_al = _ET_AL.match(text, end) or _ET_AL.match(text, position)
+        if et_al:
+            return matches, et_al.end()
         if position == end:
             break
     if form == "full" and matches and _CONTINUATION.match(text, end):

@@ -56,7 +56,7 @@ _NUMBER_SPAN = re.compile(
     r"\bISBN(?:-1[03])?:?\s?[\dXx\u2010-\u2013 -]{9,20}[\dXx]"
     r"|\b[ep]?-?ISSN:?\s?\d{4}[-\u2010-\u2013]\d{3}[\dXx]"
 )
-_TALK = re.compile(
+_ACCESS_NOTE = re.compile(
     r"\b(?:retrieved|accessed|available|last accessed|cited|viewed"
     r"|downloaded)\b[^.]{0,40}?(?:from|at|online|on)?\s?:?"
     r"(?=\s*(?:[.,;)\]]|$))|\b(?:URL|DOI|Online)\b:?\s*(?=[.,;)\]]|$)|\[Online\]\.?",
@@ -79,7 +79,7 @@ _SENTENCE = re.compile(
     r"(?<!\bed\.)(?<!\beds\.)(?<!\bvol\.)(?<!\bVol\.)(?<![(\s]p\.)(?<!\bJr\.)(?=\s+[\w(\u201c\[\"\u2018*/])|(?=\s*(?:,|$)))"
     r"|[?!](?=\s+[A-Z(])"
 )
-_JOURNAL_ALONE = re.compile(
+_JOURNAL_ONLY = re.compile(
     r"(?:[A-Z][\w&-]*\.?(?:,?\s|(?<=\.))|(?:of|the|and|in|de|f\u00fcr)\s){1,7}(?:\[?[A-Z]\]?,?\s)?(?:vol\.?\s)?[A-Z]?\d{1,4}\b\s?[,(\s:]"
 )
 _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\d])")
@@ -130,10 +130,10 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
     url = _URL.search(text)
     if url:
         fields["url"] = url[0].rstrip(".,;)]>")
-        text = _URL.sub(lambda one: " " + _keep_full_stop(one[0]), text)
-        text = _TALK.sub(" ", text)
+        text = _URL.sub(lambda match: " " + _keep_full_stop(match[0]), text)
+        text = _ACCESS_NOTE.sub(" ", text)
     elif "online" in lowered or doi:
-        text = _TALK.sub(" ", text)
+        text = _ACCESS_NOTE.sub(" ", text)
     return _SPACE.sub(" ", text).strip(" ,;:<>[")
 
 
@@ -185,7 +185,7 @@ def match_names_before_year(text: str) -> re.Match[str] | None:
     return match if not is_plain and _is_names(before) else None
 
 
-_SMALL = frozenset(
+_LOWERCASE_WORDS = frozenset(
     {
         "and",
         "of",
@@ -213,7 +213,7 @@ def _is_names(block: str) -> bool:
     """Return whether a block may be names in an unknown form: mostly capitalised words, no
     sentence.
     """
-    words = [word for word in _WORD.findall(block) if word not in _SMALL]
+    words = [word for word in _WORD.findall(block) if word not in _LOWERCASE_WORDS]
     capitals = sum(word[0].isupper() for word in words)
     is_short = len(words) <= 8 or "," in block
     return (
@@ -250,7 +250,7 @@ def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
 def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
     """Parse the title, then the journal or book."""
     text = text.strip(" ,;:")
-    if _JOURNAL_ALONE.match(text):
+    if _JOURNAL_ONLY.match(text):
         _parse_container(text, fields)
         return
     in_match = _IN.search(text)

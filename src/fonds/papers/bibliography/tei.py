@@ -65,22 +65,24 @@ def _parse_author(element: etree._Element) -> Author | None:
         names += [get_plain_text(node) for node in element.findall(f"{_TEI}orgName")]
         name = next(filter(None, names), "")
         return Author(name=name) if name else None
-    given = [text for node in person.findall(f"{_TEI}forename") if (text := get_plain_text(node))]
+    given_names = [
+        text for node in person.findall(f"{_TEI}forename") if (text := get_plain_text(node))
+    ]
     surname = " ".join(filter(None, map(get_plain_text, person.findall(f"{_TEI}surname")))) or None
-    parts = (*given, surname) if given or surname else (get_plain_text(person),)
+    parts = (*given_names, surname) if given_names or surname else (get_plain_text(person),)
     name = " ".join(filter(None, parts))
     if not name:
         return None
-    first, *others = _parse_affiliations(element) or (None,)
+    first, *further_affiliations = _parse_affiliations(element) or (None,)
     return Author(
         name=name,
-        given_name=given[0] if given else None,
-        middle_name=" ".join(given[1:]) or None,
+        given_name=given_names[0] if given_names else None,
+        middle_name=" ".join(given_names[1:]) or None,
         surname=surname,
         email=_find_name_text(element, "email"),
         orcid=_find_orcid(element),
         affiliation=first,
-        affiliations=tuple(node for node in others if node is not None),
+        affiliations=tuple(node for node in further_affiliations if node is not None),
     )
 
 

@@ -87,5 +87,5 @@ def _parse_name(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     family = clean_text(value.get("lastname") or value.get("family"))
-    given = clean_text(value.get("firstname") or value.get("given")) or ""
-    return f"{family}, {given}" if family else value.get("name")
+    given_name = clean_text(value.get("firstname") or value.get("given")) or ""
+    return f"{family}, {given_name}" if family else value.get("name")

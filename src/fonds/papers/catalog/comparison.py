@@ -19,7 +19,13 @@ from fonds.papers.catalog.slugs import (
 )
 from fonds.papers.catalog.work import Work
 
-CONTAINED, BEGINS, ABOUT_MAX, HEAD, CONTAINED_MIN = 0.95, 0.95, 0.7, 0.8, 0.75
+CONTAINED_SCORE, BEGINNING_SCORE, OTHER_WORK_SCORE_MAX, HEAD_SCORE, CONTAINED_MIN = (
+    0.95,
+    0.95,
+    0.7,
+    0.8,
+    0.75,
+)
 CONTAINED_MIN_LETTERS, BEGINS_MIN_LETTERS, HEAD_MIN_LETTERS = 20, 20, 10
 OTHER_WORK_WORDS = (
     "erratum",
@@ -44,10 +50,10 @@ OTHER_WORK_WORDS = (
 ALIKE_MAX = 0.94
 """Upper limit for similar titles, so that they rank below equal or contained ones."""
 NEAR_YEAR = 0.5
-_SMALL = frozenset(
+_SMALL_WORDS = frozenset(
     ("of", "the", "and", "in", "for", "on", "de", "la", "du", "der", "und", "et", "a")
 )
-_REMEMBERED = 1_024
+_CACHE_SIZE = 1_024
 
 
 class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -84,13 +90,13 @@ def compare(query: MatchQuery, work: Work) -> Agreement:
     """Compare every field."""
     printed_words = set(split_slug_words(query.printed)) if query.printed else set[str]()
     id_scores = [
-        1.0 if value == other else 0.0
-        for value, other in (
+        1.0 if query_id == work_id else 0.0
+        for query_id, work_id in (
             (query.arxiv_id, work.arxiv_id),
             (query.pmid, work.pmid),
             (query.pmcid, work.pmcid),
         )
-        if value and other
+        if query_id and work_id
     ]
     return Agreement(
         doi=_compare_equal(query.doi, work.doi),
@@ -109,8 +115,8 @@ def compare(query: MatchQuery, work: Work) -> Agreement:
     )
 
 
-def _compare_equal(first: str | None, other: str | None) -> float | None:
-    return None if not first or not other else float(first == other)
+def _compare_equal(query_value: str | None, work_value: str | None) -> float | None:
+    return None if not query_value or not work_value else float(query_value == work_value)
 
 
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
@@ -131,7 +137,7 @@ def _compare_titles(query: MatchQuery, work: Work) -> float | None:
         ]
         scores += [title for title in contained_scores if title]
     if scores and _is_about_other_work(query, work):
-        return min(ABOUT_MAX, max(scores))
+        return min(OTHER_WORK_SCORE_MAX, max(scores))
     return round(max(scores), 3) if scores else None
 
 
@@ -141,7 +147,7 @@ def _score_contained(title: str, text: str) -> float:
     Return 0 if fewer than three quarters of its trigrams occur in the text.
     """
     if title in text:
-        return CONTAINED
+        return CONTAINED_SCORE
     trigrams = _split_trigrams(title)
     share = len(trigrams & _split_trigrams(text)) / len(trigrams)
     return min(ALIKE_MAX, share) if share >= CONTAINED_MIN else 0.0
@@ -172,25 +178,25 @@ def _compare_title(read_title: str | None, catalog_title: str) -> float:
     if slug == catalog_slug:
         return 1.0
     if len(catalog_slug) >= CONTAINED_MIN_LETTERS and catalog_slug in slug:
-        return CONTAINED
+        return CONTAINED_SCORE
     if len(slug) >= BEGINS_MIN_LETTERS and catalog_slug.startswith(slug):
-        return BEGINS
+        return BEGINNING_SCORE
     heads = (
         build_slug((read_title or "").partition(":")[0]),
         build_slug(catalog_title.partition(":")[0]),
     )
     is_head = catalog_slug == heads[0] or slug == heads[1]
-    best = HEAD if is_head and min(len(slug), len(catalog_slug)) >= HEAD_MIN_LETTERS else 0.0
+    best = HEAD_SCORE if is_head and min(len(slug), len(catalog_slug)) >= HEAD_MIN_LETTERS else 0.0
     return max(best, _score_similarity(slug, catalog_slug))
 
 
-def _score_similarity(left_text: str, other: str) -> float:
-    first, second = _split_trigrams(left_text), _split_trigrams(other)
+def _score_similarity(query_text: str, work_text: str) -> float:
+    first, second = _split_trigrams(query_text), _split_trigrams(work_text)
     shared = len(first & second)
     return min(ALIKE_MAX, 2 * shared / (len(first) + len(second))) if shared else 0.0
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHE_SIZE)
 def _split_trigrams(text: str) -> frozenset[str]:
     edged = f"^{text}$"
     return frozenset(edged[place : place + 3] for place in range(len(edged) - 2))
@@ -235,31 +241,31 @@ def _has_surname(name: Sequence[str], surname: Sequence[str]) -> bool:
     return len(last) >= 5 and any(_is_one_edit_apart(last, word) for word in name)
 
 
-def _is_one_edit_apart(first: str, other: str) -> bool:
+def _is_one_edit_apart(word: str, other_word: str) -> bool:
     """Return whether one letter was replaced, removed or added."""
-    if abs(len(first) - len(other)) > 1 or len(other) < 4:
+    if abs(len(word) - len(other_word)) > 1 or len(other_word) < 4:
         return False
     start = 0
-    while start < min(len(first), len(other)) and first[start] == other[start]:
+    while start < min(len(word), len(other_word)) and word[start] == other_word[start]:
         start += 1
-    rest, other_rest = first[start:], other[start:]
+    rest, other_rest = word[start:], other_word[start:]
     return rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]
 
 
-def _compare_years(first: int | None, other: int | None) -> float | None:
-    if first is None or other is None:
+def _compare_years(query_year: int | None, work_year: int | None) -> float | None:
+    if query_year is None or work_year is None:
         return None
-    difference = abs(first - other)
+    difference = abs(query_year - work_year)
     return 1.0 if not difference else NEAR_YEAR if difference == 1 else 0.0
 
 
-def _compare_numbers(first: str, other: str, printed_words: set[str]) -> float | None:
+def _compare_numbers(query_number: str, work_number: str, printed_words: set[str]) -> float | None:
     """Return 1 if the numbers are equal or the text contains the number, 0 if they differ."""
-    if not other:
+    if not work_number:
         return None
-    if first == other or other in printed_words:
+    if query_number == work_number or work_number in printed_words:
         return 1.0
-    return 0.0 if first else None
+    return 0.0 if query_number else None
 
 
 def _compare_containers(query: MatchQuery, work: Work) -> float | None:
@@ -277,21 +283,27 @@ def _compare_containers(query: MatchQuery, work: Work) -> float | None:
     )
 
 
-def _score_container(left_text: str, other: str) -> float:
-    first, second = build_slug(left_text), build_slug(other)
-    if not first or not second:
+def _score_container(query_name: str, work_name: str) -> float:
+    query_slug, work_slug = build_slug(query_name), build_slug(work_name)
+    if not query_slug or not work_slug:
         return 0.0
-    if first == second or _is_abbreviation(left_text, other) or _is_abbreviation(other, left_text):
+    if (
+        query_slug == work_slug
+        or _is_abbreviation(query_name, work_name)
+        or _is_abbreviation(work_name, query_name)
+    ):
         return 1.0
-    if min(len(first), len(second)) >= 10 and (first in second or second in first):
+    if min(len(query_slug), len(work_slug)) >= 10 and (
+        query_slug in work_slug or work_slug in query_slug
+    ):
         return 0.9
-    return round(_score_similarity(first, second), 3)
+    return round(_score_similarity(query_slug, work_slug), 3)
 
 
 def _is_abbreviation(short: str, long: str) -> bool:
     """Return whether `short` abbreviates `long`: word by word in the same order, or as an acronym."""
-    short_words = [word for word in split_slug_words(short) if word not in _SMALL]
-    long_words = [word for word in split_slug_words(long) if word not in _SMALL]
+    short_words = [word for word in split_slug_words(short) if word not in _SMALL_WORDS]
+    long_words = [word for word in split_slug_words(long) if word not in _SMALL_WORDS]
     if (
         len(short_words) == 1
         and len(long_words) > 1

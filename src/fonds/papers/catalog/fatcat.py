@@ -100,8 +100,8 @@ def _parse_authors(values: Iterable[object]) -> tuple[WorkAuthor, ...]:
             continue
         surname = clean_text(value.get("surname"), NAME_MAX_CHARS)
         if surname:
-            given = clean_text(value.get("given_name"), NAME_MAX_CHARS) or ""
-            authors.append(WorkAuthor(surname, given))
+            given_name = clean_text(value.get("given_name"), NAME_MAX_CHARS) or ""
+            authors.append(WorkAuthor(surname, given_name))
         elif (name := parse_name(value.get("raw_name"))) is not None:
             authors.append(name)
         if len(authors) >= AUTHORS_MAX:

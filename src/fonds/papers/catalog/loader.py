@@ -77,10 +77,12 @@ def iter_loaded_files(catalog: Catalog) -> Iterator[LoadProgress]:
 
 
 def _load_batch(
-    catalog: Catalog, at: LoadProgress, batch: list[tuple[str, object]]
+    catalog: Catalog, progress: LoadProgress, batch: list[tuple[str, object]]
 ) -> LoadProgress:
-    works, counts = [], dict(at.counts)
-    examples = {reason: list(reason_examples) for reason, reason_examples in at.examples.items()}
+    works, counts = [], dict(progress.counts)
+    examples = {
+        reason: list(reason_examples) for reason, reason_examples in progress.examples.items()
+    }
     for location, record in batch:
         result = record if isinstance(record, RefusedRecord) else parse_work(record)
         if isinstance(result, Work):
@@ -91,13 +93,13 @@ def _load_batch(
         reason_examples = examples.setdefault(str(result.reason), [])
         if len(reason_examples) < EXAMPLES_MAX:
             reason_examples.append(
-                f"{at.path}, {location}: {result.detail or result.reason.explanation}"[
+                f"{progress.path}, {location}: {result.detail or result.reason.explanation}"[
                     :EXAMPLE_CHARS
                 ]
             )
     catalog.put(works)
-    position = at.position + len(batch)
-    return msgspec.structs.replace(at, position=position, counts=counts, examples=examples)
+    position = progress.position + len(batch)
+    return msgspec.structs.replace(progress, position=position, counts=counts, examples=examples)
 
 
 def _decode_mark(cell: bytes | None) -> LoadProgress | None:

@@ -14,7 +14,7 @@ from fonds.papers.catalog.store import Catalog, WorkIds
 from fonds.papers.catalog.work import Work
 
 CANDIDATES_MAX = 300
-SURE = (MatchStatus.EXACT, MatchStatus.STRONG, MatchStatus.AMBIGUOUS)
+SURE_STATUSES = (MatchStatus.EXACT, MatchStatus.STRONG, MatchStatus.AMBIGUOUS)
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def find(catalog: Catalog, query: MatchQuery) -> Match:
             match = choose_match(
                 query, list(candidates.works.values()), common=candidates.is_too_common
             )
-            if match.status in SURE:
+            if match.status in SURE_STATUSES:
                 return match
     return choose_match(query, list(candidates.works.values()), common=candidates.is_too_common)
 

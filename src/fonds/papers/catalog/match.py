@@ -41,8 +41,8 @@ class MatchReason(StrEnum):
     NO_BIBLIOGRAPHY = "no-bibliography"
 
 
-SAME_TITLE_MIN, LIKE_TITLE, OTHER_TITLE_MAX = 0.9, 0.75, 0.5
-AGREES, MARGIN_MIN = 0.5, 0.5
+SAME_TITLE_MIN, SIMILAR_TITLE_MIN, OTHER_TITLE_MAX = 0.9, 0.75, 0.5
+AGREEMENT_MIN, MARGIN_MIN = 0.5, 0.5
 LONG_TITLE_LETTERS, LONG_TITLE_WORDS, SHORT_LETTERS = 40, 5, 8
 CANDIDATES_MAX = 5
 PREPRINT = "posted-content"
@@ -94,20 +94,20 @@ def format_evidence(match: Match) -> str | None:
     return f"{best.id}: " + ", ".join(f"{name} {value:.2f}" for name, value in fields.items())
 
 
-_RANK = {one: place for place, one in enumerate((MatchStatus.EXACT, MatchStatus.STRONG))}
+_RANK = {status: place for place, status in enumerate((MatchStatus.EXACT, MatchStatus.STRONG))}
 
 
 def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = False) -> Match:
     """Choose the match among works; the result does not depend on their order."""
     ranked = sorted(
-        ((_build_candidate(query, one), one) for one in works),
+        ((_build_candidate(query, candidate), candidate) for candidate in works),
         key=lambda pair: (
             _RANK.get(pair[0].status, len(_RANK)),
             -_weigh_candidate(query, *pair),
             pair[0].id,
         ),
     )
-    top_candidates = tuple(one for one, _ in ranked[:CANDIDATES_MAX])
+    top_candidates = tuple(candidate for candidate, _ in ranked[:CANDIDATES_MAX])
     sure_pairs = [pair for pair in ranked if pair[0].status in _RANK]
     if not sure_pairs:
         status, reason = _judge_uncertain(query, top_candidates, common)
@@ -172,7 +172,7 @@ def _judge_work(
         id_reason = MatchReason.DOI if agreement.doi == 1 else MatchReason.IDENTIFIER
         if title is None or title >= OTHER_TITLE_MAX:
             return MatchStatus.EXACT, id_reason
-        if (agreement.author or 0) >= AGREES:
+        if (agreement.author or 0) >= AGREEMENT_MIN:
             return MatchStatus.STRONG, MatchReason.DOI_AND_AUTHOR
         return MatchStatus.WEAK, MatchReason.OTHER_TITLE
     strong = _match_fields(query, work, agreement)
@@ -182,7 +182,7 @@ def _judge_work(
         return MatchStatus.STRONG, strong
     if (title or 0) >= SAME_TITLE_MIN and agreement.author != 0:
         return MatchStatus.WEAK, MatchReason.SIMILAR
-    if (title or 0) >= LIKE_TITLE and (agreement.author or 0) >= AGREES:
+    if (title or 0) >= SIMILAR_TITLE_MIN and (agreement.author or 0) >= AGREEMENT_MIN:
         return MatchStatus.WEAK, MatchReason.SIMILAR
     return MatchStatus.NONE, MatchReason.DISAGREE
 
@@ -192,18 +192,22 @@ def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchR
     title, author = agreement.title or 0, agreement.author or 0
     letters = len(build_slug(work.title))
     if agreement.year != 0 and letters >= SHORT_LETTERS:
-        if title >= SAME_TITLE_MIN and author >= AGREES:
+        if title >= SAME_TITLE_MIN and author >= AGREEMENT_MIN:
             return MatchReason.TITLE_AND_AUTHOR
-        if title >= LIKE_TITLE and author >= AGREES and agreement.agreeing_numbers >= 2:
+        if (
+            title >= SIMILAR_TITLE_MIN
+            and author >= AGREEMENT_MIN
+            and agreement.agreeing_numbers >= 2
+        ):
             return MatchReason.TITLE_AND_AUTHOR
         if title >= SAME_TITLE_MIN and agreement.author is None and agreement.agreeing_numbers >= 2:
             return MatchReason.TITLE_AND_NUMBERS
-    if author >= AGREES and agreement.year is not None and agreement.year > 0:
+    if author >= AGREEMENT_MIN and agreement.year is not None and agreement.year > 0:
         same_position = agreement.volume == 1 and agreement.page == 1
         if same_position and (
             title >= OTHER_TITLE_MAX
             or agreement.title is None
-            or (agreement.container or 0) >= AGREES
+            or (agreement.container or 0) >= AGREEMENT_MIN
         ):
             return MatchReason.NUMBERS
     is_long_title = (
@@ -223,6 +227,6 @@ def _is_sure_without_doi(agreement: Agreement) -> bool:
     """Return whether the rest agrees so well that the DOI is misread or belongs to another version."""
     return (
         (agreement.title or 0) >= SAME_TITLE_MIN
-        and (agreement.author or 0) >= AGREES
+        and (agreement.author or 0) >= AGREEMENT_MIN
         and agreement.agreeing_numbers >= 1
     )

@@ -112,7 +112,16 @@ def parse_work(record: Any) -> Work | RefusedRecord:
 LINE_MAX_BYTES, FILE_MAX_BYTES = 16 * 1024**2, 256 * 1024**2
 RATIO_MAX, UNPACKED_MIN_BYTES = 200, 16 * 1024**2
 GZIP_MAGIC = b"\x1f\x8b"
-ENDS = (".json", ".jsonl", ".ndjson", ".bibjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".gz")
+FILE_EXTENSIONS = (
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".bibjson",
+    ".json.gz",
+    ".jsonl.gz",
+    ".ndjson.gz",
+    ".gz",
+)
 """Suffixes of files that are read within a folder; a file given by name is always read."""
 
 

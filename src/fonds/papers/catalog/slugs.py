@@ -30,7 +30,7 @@ _GREEK = {
     "τ": "tau",
     "ω": "omega",
 }
-_REMEMBERED = 4_096
+_CACHE_SIZE = 4_096
 
 
 def normalize_title(text: str) -> str:
@@ -38,7 +38,7 @@ def normalize_title(text: str) -> str:
     return " ".join(_MARKUP.sub("", html.unescape(text[:TEXT_MAX_CHARS])).split())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHE_SIZE)
 def split_slug_words(text: str) -> tuple[str, ...]:
     """Split a title into folded words; `&` becomes `and`, single Greek letters become their names."""
     bare = _TEX.sub("", normalize_title(text)).replace("&", " and ")

@@ -127,9 +127,9 @@ def parse_name(value: object) -> WorkAuthor | None:
     text = clean_text(value, NAME_MAX_CHARS)
     if text is None:
         return None
-    family, comma, given = text.partition(",")
+    family, comma, given_name = text.partition(",")
     if comma:
-        return WorkAuthor(family.strip(), given.strip()) if family.strip() else None
+        return WorkAuthor(family.strip(), given_name.strip()) if family.strip() else None
     parts = text.split()
     start = find_family_start(parts)
     return WorkAuthor(" ".join(parts[start:]), " ".join(parts[:start]))

@@ -42,7 +42,7 @@ NO_MATCH = (Output(UnmatchedPaper),)
 """Papers are not matched, unless `add_match` adds it."""
 
 
-FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), many=True, batch_max=200)
+FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), is_concurrent=True, batch_max=200)
 """Fetch links. Also emits files whose rights were changed by their host's tdmrep.json."""
 
 FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
@@ -73,9 +73,9 @@ def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage,
     """
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(UngrobidedPdf), *articles)
-    written = (*writes, UNINDEXED)
+    topics = (*writes, UNINDEXED)
     return (
-        Stage("persist_file", IDENTIFIED, written, unsent, sink=True, linger_s=LINGER_S),
+        Stage("persist_file", IDENTIFIED, topics, unsent, sink=True, linger_s=LINGER_S),
         INDEX_RIGHTS,
     )
 

@@ -22,7 +22,7 @@ class Route:
     pipeline.
     """
 
-    carries: Output
+    output: Output
     name: str
     topic: str
     readers: tuple[Subscription, ...]
@@ -55,7 +55,7 @@ class BoundStage:
             if output in self.stage.omits:
                 return None
             for route in self.routes:
-                if route.carries == output:
+                if route.output == output:
                     return route
         tagged = f"{type(item).__name__} {tag or ''}".strip()
         raise FaultError(f"{self.stage.name} emits {tagged}, which it neither writes nor omits")
@@ -92,8 +92,8 @@ def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
 
 def list_public_topics(pipeline: Pipeline, prefix: str) -> dict[str, TopicTraits]:
     """Return the public topics a pipeline writes, whether or not it reads them itself."""
-    written = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
-    return {name_topic(pipeline, topic, prefix): topic.traits for topic in written}
+    written_topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
+    return {name_topic(pipeline, topic, prefix): topic.traits for topic in written_topics}
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
@@ -128,4 +128,4 @@ def _iter_routes(
     for topic in topics:
         name = name_topic(pipeline, topic, prefix)
         matching_readers = tuple(reader for reader in readers if reader.topic == name)
-        yield Route(topic.carries, topic.name, name, matching_readers, topic.public)
+        yield Route(topic.output, topic.name, name, matching_readers, topic.public)

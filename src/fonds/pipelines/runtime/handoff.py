@@ -100,7 +100,7 @@ class Handover:
             # interruption.
             patience_s = 0.0 if address in self._waiting else max(0.0, remaining_s)
             deliveries = deliveries or self._take_queued(
-                address, count_max, patience_s, whatever_waits=queue_first
+                address, count_max, patience_s, ignores_limit=queue_first
             )
             deliveries = deliveries or self._take_local(address, count_max)
             if deliveries or remaining_s <= 0:
@@ -229,11 +229,11 @@ class Handover:
             return deliveries
 
     def _take_queued(
-        self, address: str, count_max: int, wait_s: float, *, whatever_waits: bool
+        self, address: str, count_max: int, wait_s: float, *, ignores_limit: bool
     ) -> list[Delivery]:
         with self._changed:
             closing, full = self._closing, self._messages >= self._bounds.received_max
-        if closing or (full and not whatever_waits):
+        if closing or (full and not ignores_limit):
             # Finish the messages already here first.
             time.sleep(min(wait_s, PAUSE_S))
             return []

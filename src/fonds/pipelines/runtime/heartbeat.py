@@ -1,4 +1,4 @@
-"""Heartbeat of a working process, stored for those who ask what works on a library."""
+"""Heartbeat of a worker process, stored so that others can see which workers are alive."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fonds.ports import Records
 
 logger = logging.getLogger(__name__)
 
-EVERY_S = 15
-SILENT_FOR = timedelta(days=7)
+HEARTBEAT_EVERY_S = 15
+REMOVED_AFTER = timedelta(days=7)
 """Rows of processes that cannot be checked, such as ones on another machine, are deleted at this
 age.
 """
@@ -36,7 +36,7 @@ class Heartbeat:
         pipeline: str,
         steps: Sequence[str],
         clock: Callable[[], datetime],
-        every_s: int = EVERY_S,
+        every_s: int = HEARTBEAT_EVERY_S,
     ) -> None:
         """`worker` is a name that no other process ever uses."""
         self._records = records
@@ -60,7 +60,7 @@ class Heartbeat:
     def start(self, troubles: Callable[[], Mapping[str, str]]) -> None:
         """Start; `troubles` returns what each waiting thread, named `STEP-NUMBER`, waits for."""
         self._thread = threading.Thread(
-            target=self._beat, args=(troubles,), name="heartbeat", daemon=True
+            target=self._write_regularly, args=(troubles,), name="heartbeat", daemon=True
         )
         self._thread.start()
 
@@ -71,16 +71,16 @@ class Heartbeat:
         self._stopped.set()
         self._thread.join()
         self._thread = None
-        self._try(self._leave)
+        self._log_errors(self._delete_own_rows)
 
-    def _beat(self, troubles: Callable[[], Mapping[str, str]]) -> None:
-        self._try(self._sweep)
+    def _write_regularly(self, troubles: Callable[[], Mapping[str, str]]) -> None:
+        self._log_errors(self._delete_stale_rows)
         while True:
-            self._try(partial(self._write, troubles))
+            self._log_errors(partial(self._write, troubles))
             if self._stopped.wait(self._every_s):
                 return
 
-    def _try(self, action: Callable[[], None]) -> None:
+    def _log_errors(self, action: Callable[[], None]) -> None:
         try:
             action()
         except (TransientError, StorageFullError) as error:
@@ -105,12 +105,12 @@ class Heartbeat:
             trouble=trouble,
         )
 
-    def _leave(self) -> None:
+    def _delete_own_rows(self) -> None:
         self._records.delete(WorkerRow, [(self._worker, step) for step in self._steps])
 
-    def _sweep(self) -> None:
+    def _delete_stale_rows(self) -> None:
         """Delete rows of killed processes, a thousand at a time."""
-        oldest_seen = self._clock() - SILENT_FOR
+        oldest_seen = self._clock() - REMOVED_AFTER
         rows = self._records.find(WorkerRow, order=("seen",), count_max=SWEPT_MAX)
         stale_rows = [row for row in rows if is_process_gone(row.worker) or row.seen < oldest_seen]
         self._records.delete(WorkerRow, [(row.worker, row.step) for row in stale_rows])

@@ -32,7 +32,9 @@ from fonds.queues.messages.envelope import encode
 BATCH_MAX = 200
 POLL_S = 0.1
 PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 30.0
-_NOT_READ = frozenset({Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER})
+_UNREAD_REASONS = frozenset(
+    {Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER}
+)
 """Reasons of entries that ended although their record was never read."""
 
 logger = logging.getLogger(__name__)
@@ -122,8 +124,8 @@ class Intake:
     clock: Callable[[], datetime]
     stopping: Callable[[], bool]
 
-    def run(self, source: Source, entered: IntakeCounts, named_paths: Collection[str] = ()) -> None:
-        """Enter everything the source contains, and update `entered` along the way.
+    def run(self, source: Source, counts: IntakeCounts, named_paths: Collection[str] = ()) -> None:
+        """Enter everything the source contains, and update `counts` along the way.
 
         `named_paths` are the absolute paths that a user named: failures of folders below them end
         when files in them are found. When a store is unavailable, the source is read again from its
@@ -133,12 +135,12 @@ class Intake:
         pause_s = PAUSE_FIRST_S
         while not self.stopping():
             try:
-                self._run(source, entered, roots)
+                self._run(source, counts, roots)
             except TransientError as error:
                 logger.warning("intake stopped: %s; retrying in %.0f s", error, pause_s)
                 time.sleep(pause_s)
                 pause_s = min(PAUSE_MAX_S, 2 * pause_s)
-                entered.known_count = entered.known_input_count = 0
+                counts.known_count = counts.known_input_count = 0
             else:
                 return
 
@@ -165,19 +167,19 @@ class Intake:
             self.ledger.write(retried_rows)
             # A queue may keep the older of two messages with one id, so the older leaves quarantine
             # first.
-            for quarantined in self._in_quarantine(reader, failed):
+            for quarantined in self._iter_quarantined(reader, failed):
                 self.queue.settle(quarantined)
             self.queue.put(reader.incoming, messages)
 
-    def end_failures(self, entered: IntakeCounts) -> int:
+    def end_failures(self, counts: IntakeCounts) -> int:
         """End the failures of what was read in this run or since it failed, and return how many
         ended.
 
-        These are inputs in `entered.read_later`, and records of missing files that a later input
+        These are inputs in `counts.read_later`, and records of missing files that a later input
         found elsewhere. A failure whose message is not in quarantine yet ends the next time its
         path is named.
         """
-        ids = sorted(entered.read_later)
+        ids = sorted(counts.read_later)
         starts = range(0, len(ids), BATCH_MAX)
         ended = sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
         return ended + self._end_missing()
@@ -190,7 +192,7 @@ class Intake:
             if parse_subscription_name(subscription)[1] in self.gate.steps
         ]
 
-    def _in_quarantine(
+    def _iter_quarantined(
         self, reader: Subscription, entry_ids: Collection[str]
     ) -> Iterator[list[Delivery]]:
         """Take the messages of these entries out of quarantine, in batches that the caller settles."""
@@ -198,7 +200,7 @@ class Intake:
             yield from take_messages(
                 self.queue,
                 reader,
-                lambda some: {message.id for message in some if message.id in entry_ids},
+                lambda messages: {message.id for message in messages if message.id in entry_ids},
             )
 
     def _end_missing(self) -> int:
@@ -214,14 +216,14 @@ class Intake:
         failed = self.records.find(EntryRow, where)
         found_ids = set[str]()
         while chunk := list(islice(failed, BATCH_MAX)):
-            found_ids |= self._found_later(chunk)
+            found_ids |= self._find_read_later(chunk)
         self._drop_failures(found_ids)
         rows = self.records.get(
             EntryRow, [(entry_id, self.gate.pipeline) for entry_id in sorted(found_ids)]
         )
         return sum(row.outcome != Verdict.QUARANTINED for row in rows)
 
-    def _found_later(self, failed: Sequence[EntryRow]) -> set[str]:
+    def _find_read_later(self, failed: Sequence[EntryRow]) -> set[str]:
         """Return the ids of entries whose record a later entry read in a file of the same name."""
         records = [row for row in failed if row.place and not is_unread(row.entry_id)]
         if not records:
@@ -234,7 +236,7 @@ class Intake:
         }
         last_entered: dict[tuple[str, ...], datetime] = {}
         for row in self.records.find(EntryRow, where):
-            if row.reason not in _NOT_READ:
+            if row.reason not in _UNREAD_REASONS:
                 key = _record_key(row)
                 last_entered[key] = max(row.entered_at, last_entered.get(key, row.entered_at))
         return {
@@ -246,7 +248,7 @@ class Intake:
     def _drop_failures(self, entry_ids: Collection[str]) -> None:
         """Take the messages of these entries out of quarantine and end them as read later."""
         for reader in self._first_readers():
-            for quarantined in self._in_quarantine(reader, entry_ids):
+            for quarantined in self._iter_quarantined(reader, entry_ids):
                 now, reason = self.clock(), str(Reason.READ_LATER)
                 rows = [
                     build_decided_row(
@@ -281,7 +283,7 @@ class Intake:
         self.ledger.enter(ended, [], ())
         return len(ended)
 
-    def _run(self, source: Source, entered: IntakeCounts, roots: frozenset[str]) -> None:
+    def _run(self, source: Source, counts: IntakeCounts, roots: frozenset[str]) -> None:
         batch, read_ids = _EntryBatch(), set[str]()
         for new_input, row, failed in self._iter_looked_up(source.iter_inputs(), roots):
             if self.stopping():
@@ -289,18 +291,18 @@ class Intake:
             if new_input.input_id in read_ids:
                 continue
             if row is not None and row.finished and new_input.error is None:
-                if new_input.input_id not in entered.input_ids:
-                    entered.known_input_count += 1
-                    entered.known_count += row.entries + row.tally_count
-                entered.read_later |= failed
+                if new_input.input_id not in counts.input_ids:
+                    counts.known_input_count += 1
+                    counts.known_count += row.entries + row.tally_count
+                counts.read_later |= failed
                 continue
             read_ids.add(new_input.input_id)
-            entered.input_ids.add(new_input.input_id)
+            counts.input_ids.add(new_input.input_id)
             current = row if row is not None and new_input.error is None else new_input
             current = replace(current, pipeline=self.gate.pipeline)
-            if self._read(source.iter_entries(current), current, batch, entered):
-                entered.read_later |= failed
-        self._flush(batch, entered)
+            if self._read(source.iter_entries(current), current, batch, counts):
+                counts.read_later |= failed
+        self._flush(batch, counts)
 
     def _iter_looked_up(
         self, inputs: Iterator[InputRow], roots: frozenset[str]
@@ -330,7 +332,7 @@ class Intake:
         items: Iterator[Entry | Mapping[str, int] | int],
         row: InputRow,
         batch: _EntryBatch,
-        entered: IntakeCounts,
+        counts: IntakeCounts,
     ) -> bool:
         """Read one input. Small inputs share a batch, a large one fills several.
 
@@ -351,7 +353,7 @@ class Intake:
             elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
                 row = batch.add_entries(row, unmarked, tally, item)
                 unmarked, marked = [], None
-                self._flush(batch, entered)
+                self._flush(batch, counts)
             else:
                 marked = item, len(unmarked), Counter(tally)
         is_stopped = self.stopping()
@@ -361,25 +363,25 @@ class Intake:
                 position, count, marked_tally = marked
                 batch.add_entries(row, unmarked[:count], marked_tally, position)
             if failure is not None and not is_stopped:
-                self._add_failure(row, failure, batch, entered)
+                self._add_failure(row, failure, batch, counts)
             return False
         batch.add_entries(replace(row, finished=True), unmarked, tally, row.position)
         if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:
-            self._flush(batch, entered)
+            self._flush(batch, counts)
         return True
 
     def _add_failure(
-        self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, entered: IntakeCounts
+        self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, counts: IntakeCounts
     ) -> None:
         """Record that an input cannot be read, unless the ledger has this failure with the same
         cause.
         """
         input_id = compute_unread_input_id(row.path)
-        entered.input_ids.add(input_id)
+        counts.input_ids.add(input_id)
         earlier_rows = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
         if earlier_rows and earlier_rows[0].error is not None:
-            entered.still_failing.add(input_id)
-            if not self._is_news(earlier_rows[0].error, failure):
+            counts.still_failing.add(input_id)
+            if not self._is_new_failure(earlier_rows[0].error, failure):
                 return
         is_entry = isinstance(failure, Entry)
         if isinstance(failure, Entry):
@@ -397,7 +399,7 @@ class Intake:
             error=_explain_failure(failure),
         )
 
-    def _is_news(self, error: str, failure: Entry | UnreadTally) -> bool:
+    def _is_new_failure(self, error: str, failure: Entry | UnreadTally) -> bool:
         """Return whether a recorded failure must be recorded again.
 
         That is when its cause changed, or when the run that recorded it died before the end. What a
@@ -411,7 +413,7 @@ class Intake:
             outcome == Verdict.QUARANTINED and error != _explain_failure(failure)
         )
 
-    def _flush(self, batch: _EntryBatch, entered: IntakeCounts) -> None:
+    def _flush(self, batch: _EntryBatch, counts: IntakeCounts) -> None:
         """Write entries, then their messages, then positions: a crash in between repeats but never
         skips.
         """
@@ -431,7 +433,7 @@ class Intake:
             self.queue.put(self.gate.topic, messages)
         self.send_again(batch.repeated_entries, "it still cannot be read")
         self.ledger.enter([replace(row, updated=now) for row in batch.rows.values()], [], ())
-        entered.entries += len(batch.entries)
+        counts.entries += len(batch.entries)
         batch.clear()
 
     def _build_message(self, entry: Entry) -> Message:

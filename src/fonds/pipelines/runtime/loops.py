@@ -92,7 +92,7 @@ class BatchLoop:
         return self._batch
 
 
-ASK_EVERY_S = 0.1
+RECEIVE_EVERY_S = 0.1
 """Interval for receiving more while items are in progress and the last receive returned too few."""
 CHECK_EVERY_S = 0.1
 
@@ -152,7 +152,7 @@ class ConcurrentLoop:
             return
         deliveries = self.io.take(room, wait_s)
         if len(deliveries) < room:
-            self._receive_at_s = now_s + ASK_EVERY_S
+            self._receive_at_s = now_s + RECEIVE_EVERY_S
         decoded_items: list[tuple[int, object]] = []
         for delivery in deliveries:
             number = next(self._numbers)

@@ -25,7 +25,7 @@ FindStory = Callable[[Message], MessageStory | None]
 """Returns the story a message is about; None if there is none."""
 
 
-def resolve_address(word: str, subscriptions: Sequence[Subscription]) -> str:
+def resolve_address(address: str, subscriptions: Sequence[Subscription]) -> str:
     """Resolve what a user typed: `STEP`, `STEP-in` or `STEP-quar`, optionally with the pipeline's
     name in front.
 
@@ -33,19 +33,19 @@ def resolve_address(word: str, subscriptions: Sequence[Subscription]) -> str:
     """
     for subscription in subscriptions:
         pipeline = parse_subscription_name(subscription)[0]
-        word = word if word.startswith(f"{pipeline}.") else f"{pipeline}.{word}"
-        if word in (subscription.name, subscription.incoming):
+        address = address if address.startswith(f"{pipeline}.") else f"{pipeline}.{address}"
+        if address in (subscription.name, subscription.incoming):
             return subscription.incoming
-        if word == subscription.quarantine:
-            return word
-        if word == subscription.delay:
+        if address == subscription.quarantine:
+            return address
+        if address == subscription.delay:
             raise ConfigurationError(
-                f"{word} messages move to {subscription.incoming} by themselves; use that address"
+                f"{address} messages move to {subscription.incoming} by themselves; use that address"
             )
     addresses = [
         name for candidate in subscriptions for name in (candidate.incoming, candidate.quarantine)
     ]
-    raise ConfigurationError(format_unknown_name("address", word, addresses))
+    raise ConfigurationError(format_unknown_name("address", address, addresses))
 
 
 def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from hashlib import sha1
 
 from fonds.model.disposition import (
-    COMES_BACK,
     PENDING,
+    RETURNING_VERDICTS,
     Disposition,
     Reason,
     Verdict,
@@ -56,7 +56,7 @@ class PackedMessage:
     def build_rows(self, bound: BoundStage, now: datetime) -> list[DispositionRow]:
         """Build the row of the message, and a promise for each reader of each outgoing message."""
         message, ended = self.delivery.message, self.disposition
-        comes_back = ended.verdict in COMES_BACK
+        comes_back = ended.verdict in RETURNING_VERDICTS
         row = DispositionRow(
             message_id=message.id,
             pipeline=bound.pipeline,
@@ -81,7 +81,7 @@ class PackedMessage:
         ]
         return [row, *promises]
 
-    def build_quarantined(self) -> Message:
+    def build_quarantined_message(self) -> Message:
         """Return the message for quarantine, with reason and detail."""
         explanation = {
             "reason": str(self.disposition.reason),
@@ -91,7 +91,7 @@ class PackedMessage:
             self.delivery.message, headers={**self.delivery.message.headers, **explanation}
         )
 
-    def build_returning(self) -> Message:
+    def build_returned_message(self) -> Message:
         """Return the message to put back. A retry counts as an attempt, a deferral does not."""
         message = self.delivery.message
         is_retry = self.disposition.verdict is Verdict.RETRIED

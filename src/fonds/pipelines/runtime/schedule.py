@@ -90,7 +90,7 @@ def compute_next_due(
     return min(next_time, now + timedelta(seconds=pause_s))
 
 
-def is_astray(task: RecurringTask, row: TimetableRow, now: datetime) -> bool:
+def is_next_due_too_far(task: RecurringTask, row: TimetableRow, now: datetime) -> bool:
     """Return whether a task is due later than a clock wrong by some hours would explain, and so
     would never run.
     """

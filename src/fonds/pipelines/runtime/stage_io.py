@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import compress
 
-from fonds.model.disposition import COMES_BACK, Verdict
+from fonds.model.disposition import RETURNING_VERDICTS, Verdict
 from fonds.model.entry import Entry
 from fonds.model.message import Delivery, Message
 from fonds.model.rows import DispositionRow
@@ -81,7 +81,7 @@ class StageIO:
         now = self.clock()
         rows = [packed_message.build_rows(self.stage, now) for packed_message in packed]
         is_returning = [
-            packed_message.disposition.verdict in COMES_BACK for packed_message in packed
+            packed_message.disposition.verdict in RETURNING_VERDICTS for packed_message in packed
         ]
         if any(is_returning):
             self.ledger.write(
@@ -134,11 +134,11 @@ class StageIO:
                     outgoing.queued[route.topic].append(message)
             if packed_message.disposition.verdict is Verdict.QUARANTINED:
                 outgoing.queued[self.stage.subscription.quarantine].append(
-                    packed_message.build_quarantined()
+                    packed_message.build_quarantined_message()
                 )
-            elif packed_message.disposition.verdict in COMES_BACK:
+            elif packed_message.disposition.verdict in RETURNING_VERDICTS:
                 outgoing.delayed[max(packed_message.disposition.after_s, IMMEDIATE_S)].append(
-                    packed_message.build_returning()
+                    packed_message.build_returned_message()
                 )
         for address, messages in outgoing.queued.items():
             self.queue.put(address, messages)

@@ -30,7 +30,7 @@ class MissingPdfReason(Enum):
     SOURCE = auto()
 
 
-_LACKS = {
+_MISSING_REASONS = {
     Reason.UNSUPPORTED_TYPE: MissingPdfReason.NOT_PDF,
     Reason.IS_FEED: MissingPdfReason.NOT_PDF,
     Reason.EMPTY_BODY: MissingPdfReason.EMPTY,
@@ -46,7 +46,7 @@ _LACKS = {
 
 
 def register_then_run(
-    take_in: Callable[[Task | W], Result],
+    register_task: Callable[[Task | W], Result],
     item: Task | W,
     kind: type[W],
     action: Callable[[W], Result],
@@ -59,18 +59,19 @@ def register_then_run(
     refused.
     """
     if not isinstance(item, Task):
-        intake_result = take_in(item)
+        intake_result = register_task(item)
     else:
         try:
-            intake_result = take_in(item)
+            intake_result = register_task(item)
         except PermanentError as error:
             intake_result = Result(end(error.reason, error.detail))
         ended = intake_result.disposition
-        lack = _LACKS.get(ended.reason) if ended.reason else None
-        if item.sha1hex is not None and lack is not None and not intake_result.items:
+        missing_reason = _MISSING_REASONS.get(ended.reason) if ended.reason else None
+        if item.sha1hex is not None and missing_reason is not None and not intake_result.items:
             explanation = ended.detail or (ended.reason.explanation if ended.reason else "")
             return replace(
-                intake_result, items=(build_missing(item, item.sha1hex, lack, explanation),)
+                intake_result,
+                items=(build_missing(item, item.sha1hex, missing_reason, explanation),),
             )
     work = next(
         (result_item for result_item in intake_result.items if isinstance(result_item, kind)), None
@@ -78,8 +79,10 @@ def register_then_run(
     if work is None:
         return intake_result
     result = action(work)
-    others = tuple(result_item for result_item in intake_result.items if result_item is not work)
-    return replace(result, items=(*result.items, *others))
+    other_items = tuple(
+        result_item for result_item in intake_result.items if result_item is not work
+    )
+    return replace(result, items=(*result.items, *other_items))
 
 
 def build_lost_capture(task: Task) -> Capture:

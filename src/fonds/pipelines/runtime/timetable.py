@@ -22,8 +22,8 @@ from fonds.pipelines.runtime.schedule import (
     check_times,
     compute_next_due,
     find_next_time,
-    is_astray,
     is_due,
+    is_next_due_too_far,
 )
 from fonds.ports import Records
 
@@ -89,7 +89,7 @@ class Timetable:
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)
         for row in rows:
-            if is_astray(self.tasks[row.name], row, now):
+            if is_next_due_too_far(self.tasks[row.name], row, now):
                 correction = {"next_due": find_next_time(self.tasks[row.name], now)}
                 self._records.change(
                     TimetableRow, [row.name], correction, {"next_due": row.next_due}
@@ -155,7 +155,7 @@ def _build_row(task: RecurringTask, now: datetime) -> TimetableRow:
     )
 
 
-LEAVE_OFF_S = 5.0
+STOP_TIMEOUT_S = 5.0
 FINISH_RETRY_S = 2.0
 
 logger = logging.getLogger("fonds.pipelines.runtime")
@@ -203,7 +203,7 @@ class Runner:
         """
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(LEAVE_OFF_S)
+            self._thread.join(STOP_TIMEOUT_S)
 
     def run_due(self) -> list[str]:
         """Run the due tasks that no other process runs. Return their names.

@@ -74,7 +74,7 @@ class WorkerThreads:
 
     def _count_threads(self, bound: BoundStage) -> int:
         """Return the number of threads for a stage."""
-        if bound.stage.many:
+        if bound.stage.is_concurrent:
             return 1
         return self.threads or bound.stage.threads or self.threads_default
 

@@ -101,14 +101,14 @@ class DeliveryBuffer:
                 len(delivery[2].message.body) for delivery in delayed_messages.heap
             )
 
-    def is_crowded(self, topic: str, *, resting: bool) -> bool:
-        """Return whether reading of the topic should pause. A resting topic resumes when the
+    def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
+        """Return whether reading of the topic should pause. A paused topic resumes when the
         buffer is half empty.
 
         A resumed partition fetches again what it had prefetched, so it must not be resumed for
         every message.
         """
-        share = 2 if resting else 1
+        share = 2 if is_paused else 1
         delayed_messages = self._delayed.get(topic, _DelayedMessages())
         return (
             len(self._ready) * share >= READY_MAX

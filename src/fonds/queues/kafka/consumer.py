@@ -20,7 +20,7 @@ from fonds.queues.kafka.partitions import NO_SELECTORS, BufferedCounts, ReaderSt
 # poll. Threads that settle request a commit and wait; the polling thread performs it.
 
 
-ANSWER_MAX_S = 20.0
+RESPONSE_TIMEOUT_S = 20.0
 ListOffsets = Callable[[Iterable[Partition]], list[TopicPartition]]
 
 
@@ -49,7 +49,7 @@ class PendingCommits:
         with self._state:
             self._requested |= requested
             request = self._request_count = self._request_count + 1
-            done = self._state.wait_for(lambda: self._done_count >= request, ANSWER_MAX_S)
+            done = self._state.wait_for(lambda: self._done_count >= request, RESPONSE_TIMEOUT_S)
             fault = self._fault
         if not done:
             raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept offsets")
@@ -92,8 +92,8 @@ def _commit_offsets(consumer: Consumer, offsets: list[TopicPartition]) -> KafkaE
 POLL_S, POLL_BUSY_S, POLL_COUNT = 0.05, 0.005, 200
 BUSY_S = 2.0
 PROBE_S = 1.0
-PASSED_EVERY_S = 0.5
-CONSUMING: Mapping[str, Any] = {
+COMMIT_SKIPPED_EVERY_S = 0.5
+CONSUMER_SETTINGS: Mapping[str, Any] = {
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -107,30 +107,30 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """Group member that fills `holding` with messages of `topics` and commits settled offsets."""
+    """Group member that fills `state` with messages of `topics` and commits settled offsets."""
 
     def __init__(
         self,
         settings: Mapping[str, Any],
         group: str,
         topics: Sequence[str],
-        holding: ReaderState,
+        state: ReaderState,
         broker_name: str,
     ) -> None:
         self.topics = frozenset(topics)
-        self.commits = PendingCommits(holding.lock, broker_name)
+        self.commits = PendingCommits(state.lock, broker_name)
         self.is_assigned = False
         self.is_behind = True
         self.fault: KafkaError | None = None
-        self._holding = holding
+        self._state = state
         self._group = group
-        self._resting: set[Partition] = set()
+        self._paused: set[Partition] = set()
         self._closing = False
-        self._suspicion: KafkaError | None = None
-        self._busy_until = self._probe_after = self._passed_after = 0.0
+        self._suspected_error: KafkaError | None = None
+        self._busy_until = self._probe_after = self._skipped_after = 0.0
         with translate_errors(broker_name):
-            own = {"group.id": group, "error_cb": self._handle_error}
-            self._consumer = Consumer({**settings, **CONSUMING, **own})
+            group_settings = {"group.id": group, "error_cb": self._handle_error}
+            self._consumer = Consumer({**settings, **CONSUMER_SETTINGS, **group_settings})
             self._consumer.subscribe(
                 list(topics),
                 on_assign=self._on_assign,
@@ -153,7 +153,7 @@ class Poller:
     def close(self) -> None:
         """Leave the group, so that leased messages go to other members at once."""
         self.stop()
-        self._thread.join(ANSWER_MAX_S)
+        self._thread.join(RESPONSE_TIMEOUT_S)
 
     def _run(self) -> None:
         while not self._closing:
@@ -162,49 +162,49 @@ class Poller:
             except (KafkaException, RuntimeError) as error:
                 logger.warning("reading %s: %s", self._group, error)
                 time.sleep(POLL_S)
-        passed = self._holding.take_passed(self.topics)
-        self.commits.run_commits(self._consumer, self._holding.list_offsets, passed)
+        skipped_partitions = self._state.take_skipped(self.topics)
+        self.commits.run_commits(self._consumer, self._state.list_offsets, skipped_partitions)
         self._consumer.close()
 
     def _poll_once(self) -> None:
         now = time.monotonic()
-        passed: set[Partition] = set()
-        if now >= self._passed_after:
+        skipped_partitions: set[Partition] = set()
+        if now >= self._skipped_after:
             # Nobody settles skipped messages; uncommitted, they would count as waiting.
-            self._passed_after = now + PASSED_EVERY_S
-            passed = self._holding.take_passed(self.topics)
-        self.commits.run_commits(self._consumer, self._holding.list_offsets, passed)
-        busy = now < self._busy_until
-        records = self._consumer.consume(POLL_COUNT, POLL_BUSY_S if busy else POLL_S)
-        if records or self._holding.has_in_hand:
+            self._skipped_after = now + COMMIT_SKIPPED_EVERY_S
+            skipped_partitions = self._state.take_skipped(self.topics)
+        self.commits.run_commits(self._consumer, self._state.list_offsets, skipped_partitions)
+        is_busy = now < self._busy_until
+        records = self._consumer.consume(POLL_COUNT, POLL_BUSY_S if is_busy else POLL_S)
+        if records or self._state.has_in_hand:
             self._busy_until = now + BUSY_S
-        with self._holding.lock:
-            self._holding.read(records)
+        with self._state.lock:
+            self._state.read(records)
             self._update_state()
-        if self._suspicion is not None and now >= self._probe_after:
+        if self._suspected_error is not None and now >= self._probe_after:
             self._probe_after = now + PROBE_S
-            self._probe(self._suspicion)
+            self._probe(self._suspected_error)
 
     def _update_state(self) -> None:
         """Update whether more messages are available, and pause or resume partitions."""
-        positions = self._holding.get_positions(self.topics)
+        positions = self._state.get_positions(self.topics)
         self.is_behind = not self.is_assigned or any(
-            partition not in self._resting and self._has_more(position, partition)
+            partition not in self._paused and self._has_more(position, partition)
             for partition, position in positions.items()
         )
-        to_rest = {
+        to_pause = {
             partition
             for partition in positions
-            if self._holding.is_crowded(partition[0], resting=partition in self._resting)
+            if self._state.is_crowded(partition[0], is_paused=partition in self._paused)
         }
         changes: list[tuple[set[Partition], Callable[[list[TopicPartition]], None]]] = [
-            (to_rest - self._resting, self._consumer.pause),
-            ((self._resting - to_rest) & set(positions), self._consumer.resume),
+            (to_pause - self._paused, self._consumer.pause),
+            ((self._paused - to_pause) & set(positions), self._consumer.resume),
         ]
         for partitions, change in changes:
             if partitions:
                 change([TopicPartition(*partition) for partition in partitions])
-        self._resting = to_rest
+        self._paused = to_pause
 
     def _has_more(self, position: int, partition: Partition) -> bool:
         """Return whether the partition has messages after `position`, from cached information only."""
@@ -212,40 +212,42 @@ class Poller:
         high = low_high[1] if low_high else -1
         return high < 0 or position < high
 
-    def _probe(self, suspicion: KafkaError) -> None:
+    def _probe(self, suspected_error: KafkaError) -> None:
         """Check whether Kafka answers; report it as unavailable only when it does not."""
         try:
             self._consumer.list_topics(next(iter(self.topics)), timeout=PROBE_S)
         except KafkaException:
-            fault: KafkaError | None = suspicion
+            fault: KafkaError | None = suspected_error
         else:
-            fault = suspicion if suspicion.fatal() else None
-        with self._holding.lock:
-            self._suspicion = self.fault = fault
-            self._holding.lock.notify_all()
+            fault = suspected_error if suspected_error.fatal() else None
+        with self._state.lock:
+            self._suspected_error = self.fault = fault
+            self._state.lock.notify_all()
 
     def _handle_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN or error.fatal():
-            self._suspicion = error
+            self._suspected_error = error
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:
-            committed = consumer.committed(partitions, timeout=ANSWER_MAX_S) if partitions else []
+            committed = (
+                consumer.committed(partitions, timeout=RESPONSE_TIMEOUT_S) if partitions else []
+            )
         except KafkaException as error:
             logger.warning("cannot get the offsets of %s: %s", self._group, error)
             committed = partitions
-        with self._holding.lock:
+        with self._state.lock:
             self.is_assigned = True
-            self._holding.assign(committed)
+            self._state.assign(committed)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         revoked = {(assigned.topic, assigned.partition) for assigned in partitions}
         # The client would keep the partition paused if it were assigned here again.
-        paused = [TopicPartition(*assigned) for assigned in revoked & self._resting]
-        self._resting -= revoked
+        paused = [TopicPartition(*assigned) for assigned in revoked & self._paused]
+        self._paused -= revoked
         if paused:
             consumer.resume(paused)
-        self._holding.revoke(revoked)
+        self._state.revoke(revoked)
 
 
 JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0
@@ -270,9 +272,9 @@ class Reader:
         selectors: Mapping[str, str] = NO_SELECTORS,
     ) -> None:
         self._broker_name = broker_name
-        self._holding = ReaderState(address, delayed, selectors)
+        self._state = ReaderState(address, delayed, selectors)
         self._pollers = [
-            Poller(settings, group, topics, self._holding, broker_name)
+            Poller(settings, group, topics, self._state, broker_name)
             for group, topics in shares.items()
         ]
 
@@ -288,51 +290,48 @@ class Reader:
         does not answer.
         """
         deadline = time.monotonic() + wait_s
-        with self._holding.lock:
-            self._holding.lock.wait_for(lambda: self._has_joined or self._fault, JOIN_MAX_S)
-            if (
-                not self._holding.wait_until_ready(lambda: self._fault, deadline)
-                and self._is_behind
-            ):
+        with self._state.lock:
+            self._state.lock.wait_for(lambda: self._has_joined or self._fault, JOIN_MAX_S)
+            if not self._state.wait_until_ready(lambda: self._fault, deadline) and self._is_behind:
                 in_flight_deadline = time.monotonic() + IN_FLIGHT_S
-                self._holding.wait_until_ready(
+                self._state.wait_until_ready(
                     lambda: self._fault or not self._is_behind, in_flight_deadline
                 )
             if self._fault is not None:
                 raise explain_error(self._fault, self._broker_name)
-            deliveries = self._holding.take(count_max)
+            deliveries = self._state.take(count_max)
         try:
             # Commit before handing out, so that a message that crashes this process is counted as
             # delivered.
             self._commit(list_partitions(deliveries))
         except BaseException:
-            self._holding.release(deliveries, increment=0)
+            self._state.release(deliveries, increment=0)
             raise
         return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """Settle deliveries and commit; those of reassigned partitions are skipped."""
-        moved = self._holding.settle(deliveries)
-        with self._holding.lock:
+        moved = self._state.settle(deliveries)
+        with self._state.lock:
             # Retry commits that failed before.
             outstanding = [poller.commits.outstanding for poller in self._pollers]
         self._commit(moved.union(*outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Make deliveries ready again in this process, with their redelivery count increased."""
-        self._holding.release(deliveries, increment=1)
+        self._state.release(deliveries, increment=1)
 
     def filter_owned(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Return the deliveries whose partition is still assigned to this reader."""
-        return self._holding.filter_in_hand(deliveries)
+        return self._state.filter_in_hand(deliveries)
 
     def get_positions(self, topic: str) -> dict[Partition, int]:
         """Return the read position of each assigned partition of a topic."""
-        return self._holding.get_positions([topic])
+        return self._state.get_positions([topic])
 
     def get_counts(self) -> BufferedCounts:
         """Return counts that the group's lag does not show."""
-        return self._holding.get_counts()
+        return self._state.get_counts()
 
     def close(self) -> None:
         """Leave the group; leased messages go to other members at once."""

@@ -14,11 +14,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.records import matches_pipeline
 
-ANSWER_MAX_S = 20.0
+RESPONSE_TIMEOUT_S = 20.0
 SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
 """Per partition: the first unsettled offset, and the offset after the last record."""
-LOOKING: Mapping[str, Any] = {
+SCANNER_SETTINGS: Mapping[str, Any] = {
     "group.id": "fonds-looks",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -30,7 +30,7 @@ LOOKING: Mapping[str, Any] = {
 
 def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
     """Return the ranges of records that the group has not committed. Raises the client's errors."""
-    cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
+    cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
     partitions = [
         TopicPartition(topic, number)
         for topic in topics
@@ -42,8 +42,8 @@ def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
     ends = _list_offsets(admin, partitions, OffsetSpec.latest())
     starts = _list_offsets(admin, partitions, OffsetSpec.earliest())
     request = [ConsumerGroupTopicPartitions(group, partitions)]
-    answer = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_MAX_S)
-    committed = answer[group].result(ANSWER_MAX_S).topic_partitions
+    answer = admin.list_consumer_group_offsets(request, request_timeout=RESPONSE_TIMEOUT_S)
+    committed = answer[group].result(RESPONSE_TIMEOUT_S).topic_partitions
     committed_offsets = {
         (committed_partition.topic, committed_partition.partition): committed_partition.offset
         for committed_partition in committed
@@ -86,7 +86,7 @@ def count_others(
 
 def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
     """Return the number of offsets scanned, and how many of them the selector skips."""
-    scanner = Consumer({**settings, **LOOKING})
+    scanner = Consumer({**settings, **SCANNER_SETTINGS})
     positions = {partition: start for partition, (start, _) in unread.items()}
     scanned = skipped = 0
     deadline = time.monotonic() + SCAN_MAX_S
@@ -119,8 +119,10 @@ def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tu
 def _list_offsets(
     admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
 ) -> dict[Partition, int]:
-    answer = admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=ANSWER_MAX_S)
+    answer = admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=RESPONSE_TIMEOUT_S)
     return {
-        (topic_partition.topic, topic_partition.partition): int(future.result(ANSWER_MAX_S).offset)
+        (topic_partition.topic, topic_partition.partition): int(
+            future.result(RESPONSE_TIMEOUT_S).offset
+        )
         for topic_partition, future in answer.items()
     }

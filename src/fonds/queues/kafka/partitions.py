@@ -286,7 +286,7 @@ class ReaderState:
                     changed_partitions.add(partition)
         return changed_partitions
 
-    def take_passed(self, topics: Collection[str]) -> set[Partition]:
+    def take_skipped(self, topics: Collection[str]) -> set[Partition]:
         """Return partitions of these topics with records skipped since the last call."""
         with self.lock:
             partitions = {partition for partition in self._passed if partition[0] in topics}
@@ -341,10 +341,10 @@ class ReaderState:
                 if partition[0] in topics
             }
 
-    def is_crowded(self, topic: str, *, resting: bool) -> bool:
+    def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
         """Return whether reading of this topic should pause."""
         with self.lock:
-            return self._buffer.is_crowded(topic, resting=resting)
+            return self._buffer.is_crowded(topic, is_paused=is_paused)
 
     @property
     def has_in_hand(self) -> bool:

@@ -20,7 +20,7 @@ FRAMING_BYTES = 4_096
 """Size the client adds to body, key and headers; the topic's own limit still applies."""
 
 SEND_TIMEOUT_MS = 25_000
-ANSWER_MAX_S = 30.0
+RESPONSE_TIMEOUT_S = 30.0
 
 
 class Outbox:
@@ -47,7 +47,7 @@ class Outbox:
         Raises StoreUnavailableError, and ConfigurationError when Kafka refuses.
         """
         batch, producer = _DeliveryBatch(len(messages)), self._get_producer()
-        deadline = time.monotonic() + ANSWER_MAX_S
+        deadline = time.monotonic() + RESPONSE_TIMEOUT_S
         for message in messages:
             key, headers = encode_key(message), encode_headers(message, due_ms)
             while True:
@@ -71,7 +71,7 @@ class Outbox:
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
-            producer.flush(ANSWER_MAX_S)
+            producer.flush(RESPONSE_TIMEOUT_S)
 
     def _get_producer(self) -> Producer:
         with self._lock:

@@ -33,7 +33,7 @@ from fonds.queues.kafka.topics import (
     list_message_limits,
 )
 
-OUR_OPTIONS = frozenset({"partitions", "replication"})
+FONDS_OPTIONS = frozenset({"partitions", "replication"})
 
 
 class KafkaQueue:
@@ -261,9 +261,9 @@ class KafkaQueue:
 
     def _count_others(self, spans: Spans, subscription: Subscription) -> int:
         reader = self._readers.get(subscription.incoming)
-        read_to = {} if reader is None else reader.get_positions(subscription.topic)
+        read_positions = {} if reader is None else reader.get_positions(subscription.topic)
         with translate_errors(self._broker_name):
-            return count_others(self._settings, spans, read_to, subscription.pipeline)
+            return count_others(self._settings, spans, read_positions, subscription.pipeline)
 
 
 def _build_client_settings(
@@ -276,7 +276,7 @@ def _build_client_settings(
         "reconnect.backoff.max.ms": 2_000,
         "log_level": 2,
     }
-    settings |= {name: value for name, value in options.items() if name not in OUR_OPTIONS}
+    settings |= {name: value for name, value in options.items() if name not in FONDS_OPTIONS}
     if user is not None:
         settings |= {"sasl.username": unquote(user), "sasl.password": unquote(password or "")}
         settings.setdefault("sasl.mechanism", "PLAIN")

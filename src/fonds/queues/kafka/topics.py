@@ -14,13 +14,13 @@ from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Subscription, TopicTraits
 from fonds.queues.kafka.errors import explain_error
 
-ANSWER_MAX_S = 20.0
+RESPONSE_TIMEOUT_S = 20.0
 RECHECK_S = 0.02
 DELAY_LEVELS_S = (4, 64, 1024, 16384)
 MESSAGE_MAX_BYTES = 16_000_000
 UNREAD_RETENTION_MS = 7 * 24 * 3600 * 1000
-LEGAL = re.compile(r"[A-Za-z0-9._-]{1,200}\Z")
-PLAIN = TopicTraits(partitions=1)
+VALID_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}\Z")
+SINGLE_PARTITION = TopicTraits(partitions=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SubscriptionTopics:
         count = partitions or shared.partitions
         shared_traits = TopicTraits(count, shared.compression, shared.compacted)
         names = {self.subscription.topic: shared_traits, self.direct_topic: TopicTraits(count)}
-        return names | dict.fromkeys([*self.delay_topics, self.quarantine_topic], PLAIN)
+        return names | dict.fromkeys([*self.delay_topics, self.quarantine_topic], SINGLE_PARTITION)
 
 
 def create_topics(
@@ -79,13 +79,13 @@ def create_topics(
 
     Raises ConfigurationError when the cluster refuses.
     """
-    illegal = [name for name in topics if not LEGAL.match(name)]
+    illegal = [name for name in topics if not VALID_NAME.match(name)]
     if illegal:
         raise ConfigurationError(
             f"Kafka does not allow the topic {illegal[0]!r}. Use only letters, digits, "
             "dots, underscores and hyphens."
         )
-    cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
+    cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
     existing = [name for name in topics if name in cluster_topics]
     missing = [name for name in topics if name not in cluster_topics]
     if not missing:
@@ -99,10 +99,12 @@ def create_topics(
         )
         for name in missing
     ]
-    futures = admin.create_topics(new, operation_timeout=ANSWER_MAX_S, request_timeout=ANSWER_MAX_S)
+    futures = admin.create_topics(
+        new, operation_timeout=RESPONSE_TIMEOUT_S, request_timeout=RESPONSE_TIMEOUT_S
+    )
     for future in futures.values():
         try:
-            future.result(ANSWER_MAX_S)
+            future.result(RESPONSE_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise explain_error(error.args[0], broker_name) from error
@@ -118,9 +120,11 @@ def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, i
         return {}
     resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
     limits = {}
-    for resource, future in admin.describe_configs(resources, request_timeout=ANSWER_MAX_S).items():
+    for resource, future in admin.describe_configs(
+        resources, request_timeout=RESPONSE_TIMEOUT_S
+    ).items():
         try:
-            value = future.result(ANSWER_MAX_S)["max.message.bytes"].value
+            value = future.result(RESPONSE_TIMEOUT_S)["max.message.bytes"].value
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
@@ -133,9 +137,9 @@ def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) ->
     """Wait until every partition has a leader. An earlier subscriber may wait minutes for its first
     message.
     """
-    deadline = time.monotonic() + ANSWER_MAX_S
+    deadline = time.monotonic() + RESPONSE_TIMEOUT_S
     while True:
-        cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
+        cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
         partitions_by_topic = [
             list(cluster_topics[name].partitions.values()) if name in cluster_topics else []
             for name in names

@@ -152,9 +152,9 @@ def _unwrap(data: bytes) -> dict[str, Any]:
     return decoded
 
 
-def _convert(found: dict[str, Any]) -> WorkObject:
+def _convert(fields: dict[str, Any]) -> WorkObject:
     try:
-        return msgspec.convert(found, prepare_type(WorkObject))
+        return msgspec.convert(fields, prepare_type(WorkObject))
     except msgspec.ValidationError as error:
         problem, _, location = str(error).partition(" - at ")
         raise ValueError(f"{location.strip('`').removeprefix('$.')}: {problem}") from error

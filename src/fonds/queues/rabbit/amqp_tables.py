@@ -119,14 +119,14 @@ def _encode_decimal(value: Decimal) -> bytes:
 
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     str: _encode_text,
-    bytes: lambda one: b"x" + _encode_long(one),
-    bool: lambda one: b"t" + bytes([one]),
+    bytes: lambda value: b"x" + _encode_long(value),
+    bool: lambda value: b"t" + bytes([value]),
     int: _encode_number,
-    float: lambda one: struct.pack(">cd", b"d", one),
+    float: lambda value: struct.pack(">cd", b"d", value),
     Decimal: _encode_decimal,
-    HeaderTime: lambda one: struct.pack(">cQ", b"T", one.seconds),
-    dict: lambda one: b"F" + encode_table(one),
-    list: lambda one: b"A" + _encode_long(b"".join(map(_encode_value, one))),
+    HeaderTime: lambda value: struct.pack(">cQ", b"T", value.seconds),
+    dict: lambda value: b"F" + encode_table(value),
+    list: lambda value: b"A" + _encode_long(b"".join(map(_encode_value, value))),
     NoneType: lambda _: b"V",
 }
 

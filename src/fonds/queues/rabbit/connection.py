@@ -16,7 +16,7 @@ import pika.exceptions
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 
-ANSWER_MAX_S = 30.0
+RESPONSE_TIMEOUT_S = 30.0
 T = TypeVar("T")
 REFUSED = (
     pika.exceptions.ProbableAuthenticationError,
@@ -68,7 +68,7 @@ class BrokerConnection:
         """Call `act` in the connection's thread and wait until it has given its future a result.
 
         Raises StoreUnavailableError when the connection ends meanwhile or no result comes in
-        `ANSWER_MAX_S` seconds.
+        `RESPONSE_TIMEOUT_S` seconds.
         """
         future: Future[T] = Future()
 
@@ -102,11 +102,11 @@ class BrokerConnection:
                 self._connection.close()
 
         self.schedule(shut)
-        self._thread.join(ANSWER_MAX_S)
+        self._thread.join(RESPONSE_TIMEOUT_S)
 
     def _await(self, future: Future[T]) -> T:
         try:
-            return future.result(ANSWER_MAX_S)
+            return future.result(RESPONSE_TIMEOUT_S)
         except FutureTimeoutError as error:
             # The request may still take effect; readers are idempotent.
             self.schedule(self._connection.ioloop.stop)

@@ -19,7 +19,7 @@ from fonds.model.message import Delivery, Message
 from fonds.queues.rabbit.amqp_tables import Properties
 from fonds.queues.rabbit.connection import BrokerConnection, succeed
 from fonds.queues.rabbit.messages import decode_message, get_due_ms
-from fonds.queues.rabbit.topology import DELAYS_BEGIN
+from fonds.queues.rabbit.topology import DELAY_PREFIX
 
 IN_FLIGHT_S = 1.0
 _NUMBERS = count(1)
@@ -212,5 +212,5 @@ class Inbox:
 
 def _get_routing_key(method: Basic.Deliver) -> str:
     """Return the routing key a message was published with; "" for one put directly to a queue."""
-    own = not method.exchange or method.exchange.startswith(DELAYS_BEGIN)
+    own = not method.exchange or method.exchange.startswith(DELAY_PREFIX)
     return "" if own else str(method.routing_key)

@@ -25,8 +25,8 @@ ID, KEY, ATTEMPT, RETURNS, DUE = (
     "fonds-due",
 )
 OWN_HEADERS = frozenset({ID, KEY, ATTEMPT, RETURNS, DUE})
-THEIRS = frozenset({"CC", "BCC", "x-death", "x-delivery-count", "x-acquired-count"})
-THEIRS_BEGIN = ("x-first-death-", "x-last-death-")
+BROKER_HEADERS = frozenset({"CC", "BCC", "x-death", "x-delivery-count", "x-acquired-count"})
+BROKER_HEADER_PREFIXES = ("x-first-death-", "x-last-death-")
 """Headers by which the broker counts and routes; republished, they would be counted and routed
 again.
 """
@@ -87,7 +87,11 @@ def get_due_ms(properties: Properties) -> int:
 
 
 def _is_message_header(name: str) -> bool:
-    return name not in OWN_HEADERS and name not in THEIRS and not name.startswith(THEIRS_BEGIN)
+    return (
+        name not in OWN_HEADERS
+        and name not in BROKER_HEADERS
+        and not name.startswith(BROKER_HEADER_PREFIXES)
+    )
 
 
 def _hash_id(key: str, body: bytes) -> str:

@@ -31,8 +31,8 @@ from fonds.queues.rabbit.connection import succeed
 LEVELS_S = tuple(2**bit for bit in reversed(range(17)))
 DELAY_MAX_S = sum(LEVELS_S)
 """36 hours; a message with a longer delay is delayed again when it comes out."""
-DELAYS_BEGIN = "fonds-delay-"
-END = f"{DELAYS_BEGIN}end"
+DELAY_PREFIX = "fonds-delay-"
+END_EXCHANGE = f"{DELAY_PREFIX}end"
 TOPIC_EXCHANGE = "topic"
 
 
@@ -66,13 +66,13 @@ class DelayTarget:
 
 
 def _name_exchange(level_s: int) -> str:
-    return f"{DELAYS_BEGIN}{level_s}s"
+    return f"{DELAY_PREFIX}{level_s}s"
 
 
 def declare_exchanges(channel: Channel, future: Future[None]) -> None:
     """Declare the delay exchanges shared by all subscriptions."""
-    channel.exchange_declare(END, TOPIC_EXCHANGE, durable=True)
-    lower = END
+    channel.exchange_declare(END_EXCHANGE, TOPIC_EXCHANGE, durable=True)
+    lower = END_EXCHANGE
     for level_s in reversed(LEVELS_S):
         bit = LEVELS_S.index(level_s)
         channel.exchange_declare(_name_exchange(level_s), TOPIC_EXCHANGE, durable=True)
@@ -90,14 +90,14 @@ def declare_delays(subscription: Subscription, kind: Mapping[str, Any], channel:
         "x-overflow": "reject-publish",
     }
     for bit, level_s in enumerate(LEVELS_S):
-        lower = _name_exchange(level_s // 2) if level_s > 1 else END
+        lower = _name_exchange(level_s // 2) if level_s > 1 else END_EXCHANGE
         delay_options = {"x-message-ttl": level_s * 1000, "x-dead-letter-exchange": lower}
         queue = DelayTarget.name_queue(subscription, level_s)
         arguments = {**kind, **delay_options, **(dead_letter_options if kind else {})}
         channel.queue_declare(queue, durable=True, arguments=arguments)
         words = [*("*" * bit), "1", *("*" * (len(LEVELS_S) - bit - 1)), incoming]
         channel.queue_bind(queue, _name_exchange(level_s), ".".join(words))
-    channel.queue_bind(incoming, END, ".".join([*("*" * len(LEVELS_S)), incoming]))
+    channel.queue_bind(incoming, END_EXCHANGE, ".".join([*("*" * len(LEVELS_S)), incoming]))
 
 
 CONSUMER_TIMEOUT_MS = 24 * 3600 * 1000

@@ -54,7 +54,9 @@ def add_notes(
         notes += _iter_filter_notes(index, query)
     elif not (notes or results.earlier_count) and isinstance(tree, AndNode) and tree.nodes:
         notes.append("Each part of this is found by itself, but no document has all of it.")
-    return replace(results, notes=notes, meant=corrected if corrected != query.text else None)
+    return replace(
+        results, notes=notes, corrected_query=corrected if corrected != query.text else None
+    )
 
 
 def _add_word_notes(

@@ -25,8 +25,8 @@ from fonds.model.capture import parse_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.model.encoding import pluralize
 from fonds.model.keys import parse_sha1
-from fonds.model.record_offset import offset_phrase, offset_text
-from fonds.model.restrictions import EXPLAINED, EmbargoReason
+from fonds.model.record_offset import describe_offset, format_offset
+from fonds.model.restrictions import EMBARGO_EXPLANATIONS, EmbargoReason
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 from fonds.urls.parts import file_name
@@ -252,7 +252,7 @@ def format_day(day: date) -> str:
 
 def describe_embargo(row: EmbargoRow) -> str:
     """Describe until when a file is hidden and why. Readers are shown nothing else about it."""
-    why = EXPLAINED[EmbargoReason(row.reason_class)]
+    why = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
     return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {why}"
 
 
@@ -284,8 +284,8 @@ def _create_environment() -> Environment:
         address=format_url,
         file_named=get_local_file_name,
         cut=shorten,
-        offset_phrase=offset_phrase,
-        offset_text=offset_text,
+        offset_phrase=describe_offset,
+        offset_text=format_offset,
         day=format_day,
         number=format_number,
         sentence=capitalize,

@@ -16,7 +16,7 @@ from fonds.config import Settings
 from fonds.derivatives.kinds import KINDS
 from fonds.model.access import Role
 from fonds.model.encoding import pluralize
-from fonds.model.restrictions import EXPLAINED, NOTE_MAX_CHARS, EmbargoReason
+from fonds.model.restrictions import EMBARGO_EXPLANATIONS, NOTE_MAX_CHARS, EmbargoReason
 from fonds.model.rows import EmbargoRow, FileMetaRow, TakedownRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
@@ -106,7 +106,7 @@ def embargoes_html(
         heading=f"{total} under embargo" if embargoes.total else "Nothing is under embargo",
         found=embargoes,
         key=key,
-        reasons=EXPLAINED,
+        reasons=EMBARGO_EXPLANATIONS,
         note_max=NOTE_MAX_CHARS,
         title=find_own_title(_load_derivatives(all_stores.records, key)) if key else None,
     )

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.failures.accounting.tallies import StepFailures, count_step_failures, find_oldest_input
-from fonds.failures.decisions import OWNER_MAX_CHARS, WORDS_MAX_CHARS, list_settled_notes
+from fonds.failures.decisions import NOTE_TEXT_MAX_CHARS, OWNER_MAX_CHARS, list_settled_notes
 from fonds.failures.entries import FailureList, FailureQuery, list_failures
 from fonds.failures.groups import FailureGroup, count_failures_by_day
 from fonds.failures.recent import GROUPS_EXAMINED_MAX, find_last_accepted, find_new_groups, is_new
@@ -263,7 +263,7 @@ def build_failure(failures: StepFailures) -> FailureLine:
         count=failures.count,
         sample=build_record(failures.sample) if failures.sample else None,
         retry=f"fonds failures retry --reason {failures.reason} {options}"
-        if failures.reason.again
+        if failures.reason.retry_hint
         else None,
         href=build_url("/records", outcome="quarantined", **params),
         groups_href=build_url("/failures", **params),
@@ -276,7 +276,7 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
     """
     params = {"pipeline": group.pipeline, "group": group.group}
     options = f"--pipeline {shlex.quote(group.pipeline)} --group {group.group}"
-    again = group.reason.again
+    again = group.reason.retry_hint
     is_input = group.sample is not None and is_unread(group.sample.entry_id)
     return FailureGroupLine(
         group=group.group,
@@ -420,7 +420,7 @@ def failures_html(
         several=several,
         days_said=describe_days,
         sparks=draw_sparkline,
-        note_max=WORDS_MAX_CHARS,
+        note_max=NOTE_TEXT_MAX_CHARS,
         owner_max=OWNER_MAX_CHARS,
         chips=chips,
         shown=window,

@@ -101,7 +101,7 @@ def build_pdf_page(
         width=view.width,
         height=view.height,
         boxes=words.find_boxes(view.words),
-        why=view.why,
+        why=view.error,
         hits=hits,
         hits_complete=complete,
     )
@@ -116,13 +116,13 @@ def draw_page(
     if not is_pdf(description):
         raise HTTPException(404, f"{description.sha1hex} is not a PDF and has no pages.")
     if views is None:
-        return PageView(None, why=NOT_DRAWN)
+        return PageView(None, error=NOT_DRAWN)
     try:
         return views.get_view(
             stores.blobs, description.sha1hex, number, lambda: read_body(stores, description)
         )
     except PermanentError as error:
-        return PageView(None, why=error.detail)
+        return PageView(None, error=error.detail)
 
 
 def link_to_page(sha1hex: str, number: int, query: str = "") -> str:
@@ -204,6 +204,6 @@ def page_image(request: Request, stores: OpenStores, sha1hex: str, number: Numbe
     """
     view = draw_page(stores, _get_page_views(request), load_file(stores, sha1hex), number)
     if view.image is None:
-        raise HTTPException(404, f"Page {number:,} has no picture: {view.why}.")
+        raise HTTPException(404, f"Page {number:,} has no picture: {view.error}.")
     etag = sha256(view.image).hexdigest()
     return build_response(request.headers, view.image, "image/webp", etag, IMAGE_HEADERS)

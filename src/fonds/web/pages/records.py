@@ -146,7 +146,9 @@ def build_record(row: EntryRow) -> Record:
     params = {"pipeline": row.pipeline, "entry": row.entry_id}
     failed = row.outcome == "quarantined"
     is_retryable = failed and not is_unread(row.entry_id)
-    is_retry_useful = is_retryable and row.reason in set(Reason) and Reason(row.reason or "").again
+    is_retry_useful = (
+        is_retryable and row.reason in set(Reason) and Reason(row.reason or "").retry_hint
+    )
     return Record(
         **values,
         file_href=f"/file/{row.about}" if is_file else None,

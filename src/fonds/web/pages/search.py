@@ -159,7 +159,7 @@ def search_page(
         else _build_heading(form, results.total, len(direct_hits)),
         direct=direct_hits,
         notes=[] if is_empty or direct_hits else [*notes, *([unread] if unread else [])],
-        meant=results.meant,
+        meant=results.corrected_query,
         earlier=None if direct_hits else _build_earlier(results),
         match=results.match,
         total=results.total,

@@ -10,10 +10,10 @@ import msgspec
 from fastapi import APIRouter
 
 from fonds.following import backfill_requests
-from fonds.following.health import WORD_MAX_CHARS
+from fonds.following.health import TEXT_MAX_CHARS
 from fonds.following.health import mute as mute_source
 from fonds.following.health import unmute as unmute_source
-from fonds.following.source_edits import describe, poll_soon, set_state
+from fonds.following.source_edits import edit_source, poll_soon, set_state
 from fonds.model.access import Role
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
@@ -33,8 +33,8 @@ from fonds.web.pages.source import SourceId, SourcePage, build_source_page
 from fonds.web.serving.problems import RefusedError
 
 PATH, API = "/sources/{source_id}", "/api/sources/{source_id}"
-_Word = Annotated[str, msgspec.Meta(max_length=WORD_MAX_CHARS)]
-_Name = Annotated[str, msgspec.Meta(max_length=WORD_MAX_CHARS, pattern=r"\S")]
+_Word = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARS)]
+_Name = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARS, pattern=r"\S")]
 
 router = APIRouter()
 
@@ -156,7 +156,7 @@ def edit(stores: OpenStores, source_id: SourceId, sent: SourceEditIn) -> SourceP
     changes = {name: text for name, text in words.items() if text is not msgspec.UNSET}
     if not changes:
         raise RefusedError(400, f"Say what is to change: {', '.join(words)}.", pointer="")
-    describe(stores.records, _load_source(stores.records, source_id), **changes)
+    edit_source(stores.records, _load_source(stores.records, source_id), **changes)
     return build_source_page(stores.records, source_id, datetime.now(UTC))
 
 

@@ -20,7 +20,7 @@ from fonds.following.backfill import (
 )
 from fonds.following.daily_counts import DayOutcome, count_days
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel, count_link_endings
-from fonds.following.health import SourceHealth, get_mute, health
+from fonds.following.health import SourceHealth, compute_health, get_mute
 from fonds.following.source_list import SourceCounts, SourceQuery, count_sources, list_sources
 from fonds.model.encoding import pluralize
 from fonds.model.rows import SourceRow
@@ -152,7 +152,7 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
         row.title,
         row.kind,
         row.pipeline,
-        str(health(row, now)),
+        str(compute_health(row, now)),
         row.polls,
         row.links,
         None if row.rate_day is None else round(row.rate_day, 2),
@@ -207,7 +207,7 @@ def build_sources_page(records: Records, form: SourcesForm, now: datetime) -> So
         _build_heading(counts, form, total),
         total,
         counts.states,
-        {str(source_health): count for source_health, count in counts.standings.items()},
+        {str(source_health): count for source_health, count in counts.health_counts.items()},
         build_source_lines(records, rows, now),
     )
 
@@ -234,7 +234,7 @@ def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
         if n_attention
         else []
     )
-    n_muted = counts.standings.get(SourceHealth.MUTED, 0)
+    n_muted = counts.health_counts.get(SourceHealth.MUTED, 0)
     parts += [f"{n_muted:,} muted"] if n_muted else []
     return heading + (f": {', '.join(parts)}" if parts else "")
 

@@ -21,7 +21,7 @@ from fonds.extract.pdf.strings import (
     decode_text_string,
 )
 from fonds.extract.pdf.structure import read_structure
-from fonds.extract.pdf.text_cleanup import normalise_page
+from fonds.extract.pdf.text_cleanup import normalize_page_text
 from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, strip_leading_junk
 from fonds.extract.pdf.traits import TRAIT_NAMES
 from fonds.model.capture import Capture, Place, PlaceKind
@@ -104,11 +104,11 @@ def check_cleaning(data: bytes) -> None:
 
 
 def check_page(data: bytes) -> None:
-    page = normalise_page(as_utf16(data))
+    page = normalize_page_text(as_utf16(data))
     check_storable(page)
     # Of a hyphen that stayed at the end of a line it was judged what stood there before.
     if not HYPHEN_AT_END.search(page):
-        holds(normalise_page(page) == page, "a plain page stays as it is", page)
+        holds(normalize_page_text(page) == page, "a plain page stays as it is", page)
     counted = count_words(page)
     holds(counted.whitespace == len(page.split()), "runs between blanks are counted", counted)
     holds(counted.words <= len(page), "no word without a character", (counted, page))
