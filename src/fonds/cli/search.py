@@ -37,7 +37,7 @@ from fonds.search.as_of import (
     validate_day,
 )
 from fonds.search.direct_hits import DirectHit
-from fonds.search.earlier_versions import earlier_note
+from fonds.search.earlier_versions import build_earlier_note
 from fonds.search.facets import ThemeCounts
 from fonds.search.fields import read_labelled_values
 from fonds.search.query.parser import has_all_versions
@@ -215,7 +215,7 @@ def _print_notes(
 
 
 def _describe_earlier(results: SearchResults, versions_command: str) -> Iterator[str]:
-    if (note := earlier_note(results)) is not None:
+    if (note := build_earlier_note(results)) is not None:
         yield f"{note}; to list them: {versions_command}"
 
 

@@ -20,7 +20,7 @@ from fonds.model.entry import is_unread
 from fonds.model.rows import EntryRow
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Records
-from fonds.search.export_formats import FORMS
+from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.export_rows import TABLES
 from fonds.web.access.roles import READS
 from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, get_first_number
@@ -317,7 +317,7 @@ def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> R
 # Ledger as a download: everything that ever arrived and its outcome, streamed.
 
 
-ROW_FORMATS = {name: form for name, form in FORMS.items() if form.rows is not None}
+ROW_FORMATS = {name: form for name, form in EXPORT_FORMATS.items() if form.rows is not None}
 Name = Annotated[str, Path(max_length=40, description="jsonl, csv or parquet")]
 
 

@@ -24,7 +24,7 @@ from fonds.model.search import (
 )
 from fonds.ports import Stores
 from fonds.search.direct_hits import DirectHit
-from fonds.search.export_formats import FORMS
+from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.facets import ThemeCounts, count_dates, count_facets
 from fonds.search.fields import LABELS, read_labelled_values
 from fonds.search.query.parser import QUERY_MAX_CHARS, has_all_versions
@@ -479,7 +479,7 @@ def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
             build_url(f"/search/export/{name}", **filters),
             build_url(f"/search/export/{name}.zip", **filters),
         )
-        for name, export_format in FORMS.items()
+        for name, export_format in EXPORT_FORMATS.items()
     ]
 
 

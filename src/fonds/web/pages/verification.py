@@ -14,8 +14,8 @@ from fonds.ports import Stores
 from fonds.search.manifest import MANIFEST_MAX_BYTES, MEMBERS_MAX, Manifest, parse_manifest
 from fonds.search.verification import (
     LISTED_MAX,
+    OUTCOME_WORDS,
     WALKED_MAX,
-    WORDS,
     ManifestVerifier,
     VerificationResult,
     build_accounts,
@@ -200,7 +200,7 @@ def _render_page(
         found=result,
         error=error,
         sorts=build_accounts(result.compared) if result is not None and result.compared else [],
-        words=WORDS,
+        words=OUTCOME_WORDS,
         listed_max=LISTED_MAX,
         members_max=MEMBERS_MAX,
         walked_max=WALKED_MAX,
