@@ -31,7 +31,7 @@ from fonds.web.api import bodies
 from fonds.web.api.bodies import parse_documents
 from fonds.web.api.paths import Id, Key, Namespace, build_path
 from fonds.web.serving.json_requests import Body, TheService, json_response, refuse_invalid
-from fonds.web.serving.parameters import namespace_named, parse_id, parse_name
+from fonds.web.serving.parameters import parse_id, parse_name, parse_namespace
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
@@ -196,7 +196,7 @@ def list_namespace_collections(
     service: TheService, ns: Namespace, after: After = None, count: Count = 100
 ) -> Response:
     """List collections by key. The list is empty for an unknown namespace."""
-    namespace_named(ns)
+    parse_namespace(ns)
     after_name = parse_name(ns, after) if after else None
     return json_response(
         _build_listing(service.every(ns, after_name), count, build_path("collections", ns))

@@ -50,7 +50,7 @@ from fonds.web.serving.json_requests import (
     refuse_invalid,
     takes,
 )
-from fonds.web.serving.parameters import namespace_named, parse_conf, parse_id, parse_name
+from fonds.web.serving.parameters import parse_conf, parse_id, parse_name, parse_namespace
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
@@ -122,7 +122,7 @@ _QUERY = takes(
 )
 def list_queries(service: TheService, ns: Namespace) -> Response:
     """List the queries of a namespace by name. 413 if there are more than 10,000."""
-    namespace_named(ns)
+    parse_namespace(ns)
     queries = {}
     for collection in service.every(ns):
         if collection.query:
@@ -237,7 +237,7 @@ _TRANSFORM = takes(
 def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Return the algorithm as `transform` and everything else as `parameters`."""
     return json_response(
-        _build_transform(service.configuration(namespace_named(ns), parse_conf(conf)))
+        _build_transform(service.configuration(parse_namespace(ns), parse_conf(conf)))
     )
 
 

@@ -86,7 +86,7 @@ def admin_html(request: Request) -> HTMLResponse:
         request,
         "admin.html",
         heading=f"{pluralize(good, 'key')} may be used here" if admin.keys else "Nobody made a key",
-        found=admin,
+        page=admin,
         shown_max=ACTS_MAX,
         reason_max=REASON_MAX_CHARS,
         roles=list(Role),

@@ -285,7 +285,7 @@ def assignment_html(
         request,
         "placed.html",
         heading=page.answer,
-        found=page,
+        page=page,
         name=selection.name,
         collection_href=link_to_collection(selection.name, conf=selection.build_params()["conf"]),
         why_apart=UNCLUSTERED_REASONS,

@@ -174,13 +174,13 @@ def collections_html(
         request,
         "themes.html",
         heading=page.answer,
-        found=page,
+        page=page,
         pager=build_pager(THEMES, {}, page.total, number, PAGE_SIZE, NAMES_MAX // PAGE_SIZE),
         api_href=f"{API}{THEMES}",
     )
 
 
-@add_csv_route(router, "/themes", lambda found: found.collections)
+@add_csv_route(router, "/themes", lambda page: page.collections)
 @router.get("/api/themes", summary="Collections and their groupings")
 def collections_json(
     collections: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1

@@ -39,7 +39,7 @@ from fonds.search.scan import (
 from fonds.web.access.roles import READS
 from fonds.web.html.rendering import OpenStores, build_url, capitalize
 from fonds.web.pages.search import EXPORTED_MAX
-from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, create_feed, encode_feed
+from fonds.web.serving.atom import MEDIA_TYPE, NO_UPDATE_AT, add, create_feed, encode_feed
 from fonds.web.serving.parameters import take_search
 
 PACKED = ".zip"
@@ -178,7 +178,7 @@ def feed(
 
 
 def _build_atom(origin: str, path: str, title: str, hits: Sequence[Hit]) -> bytes:
-    changed = max((hit.document.indexed_date for hit in hits), default=NEVER)
+    changed = max((hit.document.indexed_date for hit in hits), default=NO_UPDATE_AT)
     own = path.replace("/search", "/search.atom", 1)
     top = create_feed(f"Search: {title}", f"{origin}{path}", f"{origin}{own}", changed)
     for hit in hits:

@@ -221,7 +221,7 @@ def _html(
         request,
         "theme_documents.html",
         heading=page.answer,
-        found=page,
+        page=page,
         name=selection.name,
         conf=selection.conf,
         is_theme=not group.is_reason,

@@ -39,7 +39,7 @@ def quote_part(text: str) -> str:
 
 def unquote_part(text: str) -> str:
     """Decode a part of a path as the server passes it on."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _escape(match: re.Match[str] | str) -> str:

@@ -138,7 +138,7 @@ def _find_collection(collections: CollectionService, namespace: str, key: str) -
         raise HTTPException(404, _format_sentence(str(error))) from error
     collection = find_collection(collections.tables, name) if collections.are_there() else None
     if collection is None:
-        names = [str(one.name) for one in islice(collections.every(), NAMES_MAX)]
+        names = [str(view.name) for view in islice(collections.every(), NAMES_MAX)]
         raise HTTPException(
             404, _format_sentence(format_unknown_name("collection", str(name), names))
         )

@@ -181,7 +181,7 @@ def _html(
         request,
         "apart.html",
         heading=unclustered_page.answer,
-        found=unclustered_page,
+        page=unclustered_page,
         name=selection.name,
         conf=selection.conf,
         is_served=selection.clustering is not None and selection.clustering.is_served,
@@ -233,7 +233,7 @@ def unclustered_html(
     return _html(request, selection, page, form.after)
 
 
-@add_csv_route(router, PATH, lambda found: found.documents)
+@add_csv_route(router, PATH, lambda page: page.documents)
 @router.get(f"/api{PATH}", summary="Documents without a theme")
 def every_json(
     stores: OpenStores,
@@ -247,7 +247,7 @@ def every_json(
     return build_unclustered_page(stores, collections, selection, "", form.after)
 
 
-@add_csv_route(router, f"{PATH}/{{reason}}", lambda found: found.documents)
+@add_csv_route(router, f"{PATH}/{{reason}}", lambda page: page.documents)
 @router.get(f"/api{PATH}/{{reason}}", summary="Documents without a theme, by reason")
 def unclustered_json(
     stores: OpenStores,
