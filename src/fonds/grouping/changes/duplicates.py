@@ -238,6 +238,6 @@ def _find_near_duplicates(
         ):
             likenesses.setdefault(ids[position], {})[id_] = likeness
     return {
-        id_: sorted(others, key=lambda other: (-others[other], other))
-        for id_, others in likenesses.items()
+        id_: sorted(likeness_by_id, key=lambda other: (-likeness_by_id[other], other))
+        for id_, likeness_by_id in likenesses.items()
     }

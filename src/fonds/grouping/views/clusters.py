@@ -29,7 +29,7 @@ T = TypeVar("T")
 MEMBERS_MAX = 1000
 TOP_MAX = 100
 CLUSTERS_MAX = 20_000
-_TRIES = 3
+_ATTEMPTS = 3
 _TITLE = ("main:id", "main:title", "main:url", "main:time")
 
 
@@ -89,7 +89,7 @@ class LevelView:
     """Level of a clustering.
 
     `clusters`: largest first.
-    `apart`: number of unclustered documents by reason.
+    `unclustered`: number of unclustered documents by reason.
     """
 
     name: CollectionName
@@ -97,7 +97,7 @@ class LevelView:
     timestamp: int
     level: int
     clusters: tuple[ClusterView, ...]
-    apart: dict[str, int]
+    unclustered: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def list_members(
     return read_consistently(tables, name, conf, timestamp, read)
 
 
-def unclustered_members(
+def list_unclustered_members(
     tables: Tables,
     name: CollectionName,
     conf: str = DEFAULT,
@@ -267,7 +267,7 @@ def read_consistently(
     if timestamp is not None:
         served_timestamp = find_served_timestamp(tables, name, conf)
         return None if served_timestamp is None or timestamp > served_timestamp else load(timestamp)
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         served_timestamp = find_served_timestamp(tables, name, conf)
         if served_timestamp is None:
             return None

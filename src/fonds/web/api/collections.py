@@ -16,7 +16,7 @@ from starlette.responses import Response
 from fonds.grouping.changes.lifecycle import remove
 from fonds.grouping.configuration import build_values
 from fonds.grouping.document import Document
-from fonds.grouping.names import CollectionName, split
+from fonds.grouping.names import CollectionName, split_key
 from fonds.grouping.views.clusterings import (
     CollectionView,
     ServedClustering,
@@ -185,7 +185,7 @@ def list_collections(service: TheService, after: After = None, count: Count = 10
 
 def _parse_after(after: str) -> CollectionName:
     """Parse the `after` parameter. Raises RefusedError 400 for an invalid name."""
-    name = split(after)
+    name = split_key(after)
     return parse_name(name.namespace, name.key)
 
 

@@ -138,7 +138,7 @@ def _render_runs(
                 request_rebuild(changes, name, conf)
         except ConfigurationError as error:
             raise RefusedError(404, f"{error}.", parameter="name") from error
-    service.runs.look()
+    service.runs.wake()
     leases = service.changes.leases
     statuses = [find_request(service.tables, leases, name, conf) for name, conf in requests]
     answer = Runs([_run(status) for status in statuses if status is not None])

@@ -405,7 +405,7 @@ def build_collection_page(
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()
     grouped = sum(cluster.size for cluster in clusters)
-    unclustered = read.level.apart if read.level else {}
+    unclustered = read.level.unclustered if read.level else {}
     mergers, mergers_total = build_suggested_mergers(collections, selection, read.level)
     return CollectionPage(
         answer=_build_heading(selection, len(clusters), grouped, sum(unclustered.values())),

@@ -110,7 +110,7 @@ class ThemeValue:
     `href` is None if the query would get too long or cannot name the theme.
     """
 
-    called: str
+    name: str
     count: int
     href: str | None
 

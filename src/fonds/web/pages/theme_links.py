@@ -123,7 +123,7 @@ def find_document_themes(
     ]
     links = {
         id_: [
-            ThemeLink(str(tag.name), tag.label, link_to_theme(tag.name, tag.label), tag.called)
+            ThemeLink(str(tag.name), tag.label, link_to_theme(tag.name, tag.label), tag.given_name)
             for tag in tags
         ]
         for id_, tags in (

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import HTMLResponse
 
-from fonds.grouping.views.clusters import MemberPage, load_clusters, unclustered_members
+from fonds.grouping.views.clusters import MemberPage, list_unclustered_members, load_clusters
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
@@ -148,9 +148,9 @@ def build_unclustered_page(
     level = load_clusters(
         collections.tables, selection.name, selection.conf, clustering.timestamp, top=0
     )
-    counts = level.apart if level else {}
+    counts = level.unclustered if level else {}
     with refuse_invalid_cursor():
-        members = unclustered_members(
+        members = list_unclustered_members(
             collections.tables, selection.name, selection.conf, clustering.timestamp,
             reason=reason, after=decode_cursor(after), count_max=PAGE_SIZE,
         )  # fmt: skip
