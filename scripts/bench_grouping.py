@@ -27,7 +27,7 @@ from fonds.grouping.algorithms.clustering import (
     Options,
 )
 from fonds.grouping.algorithms.encoder import Encoder
-from fonds.grouping.algorithms.function_words import load_function_words
+from fonds.grouping.algorithms.stop_words import load_stop_words
 from grouping_coherence import coherence
 from grouping_peers import bare_topics, peers
 
@@ -78,10 +78,10 @@ def ours(name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | Non
 
 
 def show_labels(texts: list[str], made: Clustering) -> None:
-    """c_v of the clusters' ten terms, and which of them are function words."""
+    """c_v of the clusters' ten terms, and which of them are stop words."""
     terms = [[term.lower() for term, _ in cluster.terms] for cluster in made.levels[0].clusters]
-    stopped = [term for listed in terms for term in listed if term in load_function_words("en")]
-    print(f"|  | c_v {coherence(texts, terms):.3f}, function words {stopped} |  |  |")
+    stopped = [term for listed in terms for term in listed if term in load_stop_words("en")]
+    print(f"|  | c_v {coherence(texts, terms):.3f}, stop words {stopped} |  |  |")
     for one in made.levels[0].clusters[:8]:
         print(f"|  | {one.size}: {one.label} |  |  |")
 

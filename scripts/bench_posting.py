@@ -99,7 +99,7 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     stores = open_stores(home, load_settings(home, {}))
     service = create_service(stores, threads=1)
     before = [Document(str(number), text(number)) for number in range(BEFORE)]
-    service.writing().put(NAME, before)
+    service.open_writer().put(NAME, before)
     listening = serving.listen("127.0.0.1", 0)
     port, running = (
         serving.get_port(listening),
@@ -107,7 +107,7 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     )
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    with service.runs.at_work():
+    with service.runs.run_in_background():
         ask(HTTPConnection("127.0.0.1", port), "POST", "/run/bench/DEFAULT/posted")
         while not service.collection(NAME).served:
             time.sleep(0.2)

@@ -18,8 +18,8 @@ from fonds.grouping.views.clusterings import find_served_timestamp
 from fonds.grouping.views.clusters import (
     LevelView,
     list_members,
+    list_unclustered_members,
     load_clusters,
-    unclustered_members,
 )
 from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, Kept, faults, open_kept, themed
@@ -128,7 +128,7 @@ def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Pat
             assert (after, listed_after) == (before, listed)
         else:
             assert (
-                sum(cluster.size for cluster in after.clusters) + sum(after.apart.values())
+                sum(cluster.size for cluster in after.clusters) + sum(after.unclustered.values())
                 == DOCUMENTS
             )
         assert _back_in(kept, taken_out) == []
@@ -174,7 +174,8 @@ def _all(kept: Kept):  # type: ignore[no-untyped-def]
         for cluster in clusters.clusters
     ]
     pages += [
-        unclustered_members(kept.tables, NEWS, reason=one, count_max=1000) for one in clusters.apart
+        list_unclustered_members(kept.tables, NEWS, reason=one, count_max=1000)
+        for one in clusters.unclustered
     ]
     for page in pages:
         assert page is not None

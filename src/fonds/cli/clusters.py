@@ -46,14 +46,14 @@ from fonds.grouping.views.clusters import (
     MemberPage,
     find_cluster,
     list_members,
-    unclustered_members,
+    list_unclustered_members,
 )
 from fonds.grouping.views.clusters import load_clusters as read_clusters
 from fonds.grouping.views.curation import CuratedTheme
 from fonds.grouping.views.lineage import ClusterChange, ClusteringChanges, compare_clusterings
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
-from fonds.wiring.collections import open_changes, open_tables
+from fonds.wiring.collections import open_collection_writer, open_tables
 
 
 class ThemeAnswer(msgspec.Struct, frozen=True):
@@ -200,7 +200,7 @@ def _change_collection(
     act: Callable[[CollectionWriter, CollectionName], Any],
 ) -> Any:
     stores = app.open_stores()
-    changes = open_changes(stores, app.load_settings())
+    changes = open_collection_writer(stores, app.load_settings())
     collection = require_collection(changes.tables, name)
     find_built_configuration(changes.tables, collection, conf)
     with (
@@ -328,7 +328,10 @@ def show(
             tables, level_view, label, _decode_cursor(after), limit, is_reason=cluster is None
         )
     if page is None:
-        labels = [*(item.label for item in level_view.clusters if not apart), *level_view.apart]
+        labels = [
+            *(item.label for item in level_view.clusters if not apart),
+            *level_view.unclustered,
+        ]
         raise click.UsageError(format_unknown_name("cluster", label, labels))
     return _print_cluster(app, label, cluster, page)
 
@@ -344,7 +347,7 @@ def _find_members(
 ) -> MemberPage | None:
     name, conf, timestamp = level.name, level.conf, level.timestamp
     if is_reason:
-        return unclustered_members(
+        return list_unclustered_members(
             tables, name, conf, timestamp, reason=label, after=after, count_max=limit
         )  # fmt: skip
     return list_members(
@@ -354,11 +357,22 @@ def _find_members(
 
 def _print_all(app: App, level: LevelView, limit: int) -> int:
     if app.is_json:
-        echo_json(level)
+        echo_json(
+            {
+                "name": level.name,
+                "conf": level.conf,
+                "timestamp": level.timestamp,
+                "level": level.level,
+                "clusters": level.clusters,
+                "apart": level.unclustered,
+            }
+        )
         return 0
     screen = open_console()
     total = sum(cluster.size for cluster in level.clusters)
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in level.apart.items() if count)
+    reasons = ", ".join(
+        f"{count:,} {reason}" for reason, count in level.unclustered.items() if count
+    )
     screen.print(
         f"{pluralize(total, 'document')} in {pluralize(len(level.clusters), 'cluster')}"
         + (f"; unclustered: {reasons}" if reasons else "")

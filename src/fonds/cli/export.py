@@ -25,8 +25,8 @@ from fonds.model.file import Kind
 from fonds.model.search import SearchQuery
 from fonds.model.suggestions import find_nearest_name
 from fonds.ports import Index, Stores
-from fonds.search.earlier_versions import earlier_note
-from fonds.search.export_formats import FORMS, ExportFormat, export_documents
+from fonds.search.earlier_versions import build_earlier_note
+from fonds.search.export_formats import EXPORT_FORMATS, ExportFormat, export_documents
 from fonds.search.export_rows import FIELDS, TABLES, iter_library_rows
 from fonds.search.export_warcs import SUMMARY_URL, MissingDocuments
 from fonds.search.manifest import (
@@ -75,7 +75,9 @@ class ExportCounts:
 
 @command("export", output="rows in the format of --format; the manifest lists their columns")
 @click.argument("query", nargs=-1, metavar="[QUERY]")
-@click.option("--format", "form", type=SuggestingChoice("format", list(FORMS)), default="jsonl")
+@click.option(
+    "--format", "form", type=SuggestingChoice("format", list(EXPORT_FORMATS)), default="jsonl"
+)
 @click.option(
     "--out", metavar="FILE", help="Where to write; standard output if not given (not for parquet)."
 )
@@ -114,7 +116,7 @@ def export(
         raise click.UsageError(FILE_ONLY_MESSAGE)
     table = _find_table(query, form, limit, filters)
     request = None if table else build_request(query, filters)
-    is_library = request is not None and not request.build_filters() and FORMS[form].rows
+    is_library = request is not None and not request.build_filters() and EXPORT_FORMATS[form].rows
     if limit is not None and is_library:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
     stores = app.open_stores().for_readers()
@@ -123,9 +125,9 @@ def export(
         ResultContents(), members=ManifestMembers(stores.records) if out is not None else None
     )
     if table:
-        chunks = _export_table(stores, FORMS[form], counts, table)
+        chunks = _export_table(stores, EXPORT_FORMATS[form], counts, table)
     elif request is None or is_library:
-        chunks = _export_library(stores, FORMS[form], counts, with_text=not no_text)
+        chunks = _export_library(stores, EXPORT_FORMATS[form], counts, with_text=not no_text)
     else:
         matches = _find_result(stores, request)
         if matches.total and not app.is_quiet:
@@ -134,7 +136,9 @@ def export(
             build_exported_search(request, matches, limit),
             matches.generation,
         )
-        chunks = _export_result(stores, FORMS[form], counts, matches, limit, with_text=not no_text)
+        chunks = _export_result(
+            stores, EXPORT_FORMATS[form], counts, matches, limit, with_text=not no_text
+        )
     _write(out, form, counts, chunks, stores.index)
     if not counts.count:
         options = {"format": form, "out": out, "limit": limit}
@@ -162,13 +166,13 @@ def _find_table(
                 raise click.UsageError(f"there is no kind {kind_name!r}; did you mean {near!r}?")
         return None
     other_filters = build_request(query, {**filters, "kind": ()}).build_filters()
-    if len(kinds) > 1 or other_filters or limit or FORMS[form].rows is None:
+    if len(kinds) > 1 or other_filters or limit or EXPORT_FORMATS[form].rows is None:
         raise click.UsageError(f"{table} {ALONE}")
     return str(table)
 
 
 def _format_count(counts: ExportCounts, form: str) -> str:
-    if FORMS[form].rows is not None:
+    if EXPORT_FORMATS[form].rows is not None:
         return pluralize(counts.count, "row")
     return pluralize(counts.count - counts.missed.count, "document")
 
@@ -269,7 +273,7 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
         format=form,
         rows=counts.count,
         sha256=digest,
-        fields=list(counts.columns) if FORMS[form].rows is not None else [],
+        fields=list(counts.columns) if EXPORT_FORMATS[form].rows is not None else [],
         written_at=get_utc_now(),
         fonds=__version__,
         search=counts.search,
@@ -306,7 +310,7 @@ def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator
     results = stores.index.search(replace(query, count_max=1, facet_values_max=0))
     yield "0 documents: nothing found."
     yield from results.notes
-    if (note := earlier_note(results)) is not None and results.earlier_text is not None:
+    if (note := build_earlier_note(results)) is not None and results.earlier_text is not None:
         yield f"{note}; to export them: {command} {shlex.quote(results.earlier_text)}"
 
 

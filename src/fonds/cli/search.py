@@ -40,7 +40,7 @@ from fonds.search.as_of import (
     validate_day,
 )
 from fonds.search.direct_hits import DirectHit
-from fonds.search.earlier_versions import earlier_note
+from fonds.search.earlier_versions import build_earlier_note
 from fonds.search.facets import ThemeCounts
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
 from fonds.search.query.parser import has_all_versions
@@ -303,7 +303,7 @@ def _print_notes(
 
 
 def _describe_earlier(results: SearchResults, versions_command: str) -> Iterator[str]:
-    if (note := earlier_note(results)) is not None:
+    if (note := build_earlier_note(results)) is not None:
         yield f"{note}; to list them: {versions_command}"
 
 

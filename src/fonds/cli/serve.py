@@ -75,7 +75,7 @@ def serve(app: App, **flags: Any) -> int:
             home=app.home,
         )
         replay_app = create_replay(stores, url=web.replay_url, host=web.host, gate=gate)
-        with closing(views), service.runs.at_work():
+        with closing(views), service.runs.run_in_background():
             server.serve(
                 (application, pages),
                 (replay_app, replay),

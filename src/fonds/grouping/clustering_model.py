@@ -76,7 +76,7 @@ def write_model(
         DICTIONARY: encode_dictionary(model.dictionary),
         DIRECTIONS: encode_matrix(model.space.directions, timestamp),
         CENTROIDS: encode_matrix(model.centroids, timestamp),
-        REACH: encode_matrix(model.reach.reshape(-1, 1), timestamp),
+        REACH: encode_matrix(model.score_minimums.reshape(-1, 1), timestamp),
     }
     if model.evidence is not None:
         values[EVIDENCE] = encode_matrix(model.evidence, timestamp)
@@ -92,7 +92,11 @@ def write_model(
         model.language,
         build_paths(conf, result.levels, labels),
         tuple(
-            (finer_item.level, tuple(labels[finer_item.level]), tuple(finer_item.above.tolist()))
+            (
+                finer_item.level,
+                tuple(labels[finer_item.level]),
+                tuple(finer_item.coarser_clusters.tolist()),
+            )
             for finer_item in model.finer
         ),
     )
@@ -109,24 +113,24 @@ def read_model(
         return None
     numbers = msgspec.json.decode(cells[NUMBERS], type=prepare_type(_ModelNumbers))
 
-    def chunks(first: str) -> list[bytes]:
+    def load_chunks(first: str) -> list[bytes]:
         return get_chunks(tables, CLUSTERINGS, row, first)
 
-    dictionary = decode_dictionary(chunks(DICTIONARY))
-    directions, _ = decode_matrix(chunks(DIRECTIONS))
-    evidence = chunks(EVIDENCE)
+    dictionary = decode_dictionary(load_chunks(DICTIONARY))
+    directions, _ = decode_matrix(load_chunks(DIRECTIONS))
+    evidence = load_chunks(EVIDENCE)
     model = PlacementModel(
         dictionary,
         compute_idf(dictionary.documents, dictionary.document_counts),
         VectorSpace(directions, numbers.of_terms, numbers.dense),
-        decode_matrix(chunks(CENTROIDS))[0],
-        decode_matrix(chunks(REACH))[0].reshape(-1),
+        decode_matrix(load_chunks(CENTROIDS))[0],
+        decode_matrix(load_chunks(REACH))[0].reshape(-1),
         decode_matrix(evidence)[0] if evidence else None,
         numbers.language,
         tuple(
             FinerLevel(
                 level,
-                decode_matrix(chunks(_centroids_column(level)))[0],
+                decode_matrix(load_chunks(_centroids_column(level)))[0],
                 np.array(parents, np.int64),
             )
             for level, _, parents in numbers.finer
@@ -152,7 +156,7 @@ class ClusterCentroids:
     centroids: NDArray[np.float32]
 
 
-def read_middles(
+def read_centroids(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, level: int = 0
 ) -> ClusterCentroids | None:
     """Read only the centroids of a level from a model.

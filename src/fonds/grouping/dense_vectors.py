@@ -14,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from fonds.grouping.algorithms.encoder import NUMBERS, Encoder, read_part
+from fonds.grouping.algorithms.encoder import DIMENSIONS, Encoder, read_part
 from fonds.grouping.algorithms.term_counts import Floats
 from fonds.grouping.configuration import Configuration
 from fonds.grouping.document import Document, EncodedCells, build_encoded_column
@@ -36,7 +36,7 @@ class DenseVectors:
 
 def get_dimensions(configuration: Configuration) -> int:
     """Return the length of the dense vectors to use; 0 if only terms are used."""
-    return NUMBERS if configuration.encoder is not None else configuration.dense or 0
+    return DIMENSIONS if configuration.encoder is not None else configuration.dense or 0
 
 
 def check_encoder(configuration: Configuration) -> None:
@@ -54,18 +54,18 @@ def encode_documents(
     Each has the precision of the stored cell. Valid cells in `stored_cells` are reused; the others
     are computed. Raises ConfigurationError without the extra.
     """
-    column, made = build_encoded_column(encoder), {}
-    vectors = np.zeros((len(documents), NUMBERS), np.float32)
+    column, new_cells = build_encoded_column(encoder), {}
+    vectors = np.zeros((len(documents), DIMENSIONS), np.float32)
     with _ENCODER_LOCK:
         model = _load_encoder()
-        for place, one in enumerate(documents):
-            cell = stored_cells.get(one.id, {}).get(column, b"")
-            if not is_valid_cell(cell, one.text, model.version):
-                numbers = model.encode([one.text])[0]
-                cell = encode_text_vector(model.version, hash_text(one.text), numbers)
-                made[one.id] = {column: cell}
+        for place, document in enumerate(documents):
+            cell = stored_cells.get(document.id, {}).get(column, b"")
+            if not is_valid_cell(cell, document.text, model.version):
+                numbers = model.encode([document.text])[0]
+                cell = encode_text_vector(model.version, hash_text(document.text), numbers)
+                new_cells[document.id] = {column: cell}
             vectors[place] = decode_text_vector(cell).numbers
-    return DenseVectors(vectors, made)
+    return DenseVectors(vectors, new_cells)
 
 
 def hash_text(text: str) -> bytes:
@@ -86,13 +86,15 @@ def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCell
     """Write cells into the rows of documents that are there with the text they are of. For who holds the
     collection's lease."""
     rows = {name.build_document_row(id_): cells for id_, cells in encoded_cells.items()}
-    there = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
+    stored_rows = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
     puts = []
-    for row, found in there.items():
-        text = decode_text(found, "main:text")
-        own = {column: cell for column, cell in rows[row].items() if is_valid_cell(cell, text)}
-        if "main:id" in found and own:
-            puts.append((row, own))
+    for row, stored_cells in stored_rows.items():
+        text = decode_text(stored_cells, "main:text")
+        valid_cells = {
+            column: cell for column, cell in rows[row].items() if is_valid_cell(cell, text)
+        }
+        if "main:id" in stored_cells and valid_cells:
+            puts.append((row, valid_cells))
     tables.put(DOCUMENTS, puts)
 
 
@@ -116,8 +118,8 @@ def build_dense_vectors(
         return DenseVectors(None)
     if configuration.encoder is not None:
         return encode_documents(configuration.encoder, documents, stored_cells)
-    found = np.zeros((len(documents), numbers), np.float32)
-    for place, one in enumerate(documents):
-        if len(one.vector) == numbers:
-            found[place] = one.vector
-    return DenseVectors(found)
+    vectors = np.zeros((len(documents), numbers), np.float32)
+    for place, document in enumerate(documents):
+        if len(document.vector) == numbers:
+            vectors[place] = document.vector
+    return DenseVectors(vectors)

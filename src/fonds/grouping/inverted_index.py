@@ -73,11 +73,13 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
         counts[run.first_feature : run.first_feature + len(run.counts)] += run.counts
     documents = [run.documents.astype(np.int32) for run in runs]
     starts = np.concatenate(([0], np.cumsum(counts)))
-    known = msgspec.msgpack.decode(ids, type=list[str])
+    document_ids = msgspec.msgpack.decode(ids, type=list[str])
     hashes = np.array([hash_term(term) for term in dictionary.terms], np.uint64)
     order = np.argsort(hashes)
-    every = np.concatenate([np.zeros(0, np.int32), *documents])
-    if int(every.max(initial=-1)) >= len(known):
+    all_documents = np.concatenate([np.zeros(0, np.int32), *documents])
+    if int(all_documents.max(initial=-1)) >= len(document_ids):
         return None
-    turned = build_postings(every, starts, len(known))
-    return IndexedDocuments(known, InvertedTerms(hashes[order], order, turned, is_complete=False))
+    turned = build_postings(all_documents, starts, len(document_ids))
+    return IndexedDocuments(
+        document_ids, InvertedTerms(hashes[order], order, turned, is_complete=False)
+    )

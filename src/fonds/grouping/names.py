@@ -46,13 +46,13 @@ def parse(text: str) -> CollectionName:
     """Parse the written name of a collection. Raises ValueError."""
     if "/" not in text:
         raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
-    return validate_name(split(text))
+    return validate_name(split_key(text))
 
 
-def split(text: str) -> CollectionName:
+def split_key(text: str) -> CollectionName:
     """Split `NAMESPACE/KEY` without validation."""
     namespace, _, key = text.partition("/")
-    return CollectionName(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), namespace), key)
+    return CollectionName(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), namespace), key)
 
 
 def validate_name(name: CollectionName) -> CollectionName:
@@ -60,8 +60,8 @@ def validate_name(name: CollectionName) -> CollectionName:
 
     Raises ValueError for an empty or long part, `.` and `..`, and what UTF-8 cannot encode.
     """
-    for what, part in (("namespace", name.namespace), ("key", name.key)):
-        _check(f"the {what} of a collection", part, PART_MAX_CHARS)
+    for part_name, part in (("namespace", name.namespace), ("key", name.key)):
+        _check(f"the {part_name} of a collection", part, PART_MAX_CHARS)
     return name
 
 

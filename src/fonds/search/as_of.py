@@ -30,7 +30,7 @@ from fonds.model.search import SearchQuery
 from fonds.ports import Blobs, Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.search.scan import confirm_generation, count_matches, iter_documents
-from fonds.search.verification import WORDS, ChangedDocument
+from fonds.search.verification import OUTCOME_WORDS, ChangedDocument
 
 # State of a document at an earlier time, derived from the current rows.
 
@@ -39,19 +39,19 @@ from fonds.search.verification import WORDS, ChangedDocument
 class DocumentState:
     """State of a document at an earlier time.
 
-    `row_then` is the row the document was built from, None if none of its files existed.
+    `row_as_of` is the row the document was built from, None if none of its files existed.
     `is_read_since` means that this row was written later, so that its earlier content is unknown.
     `current_sha1hex` is the SHA-1 of the file that the document has now.
     """
 
-    row_then: Any | None
+    row_as_of: Any | None
     current_sha1hex: str
     is_read_since: bool
 
     @property
     def is_other_version(self) -> bool:
         """Whether the index had another version of the document."""
-        return self.row_then is not None and self.row_then.sha1hex != self.current_sha1hex
+        return self.row_as_of is not None and self.row_as_of.sha1hex != self.current_sha1hex
 
 
 def load_states(
@@ -119,7 +119,7 @@ CHANGED_MAX = 20_000
 VERSIONS_MAX = 2_000
 """Maximum number of earlier versions that are searched, in batches."""
 BATCH, BATCH_MAX_CHARS = 500, 16_000_000
-AFTER_ALL = 2**64
+ORDER_KEY_END = 2**64
 NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leave version:all out"
 
 
@@ -136,10 +136,10 @@ class ChangeSort:
 
 
 SORTS: Mapping[str, ChangeSort] = {
-    "unchanged": ChangeSort(WORDS["unchanged"], True, True),
-    "other_version": ChangeSort(WORDS["other_version"], True, True),
+    "unchanged": ChangeSort(OUTCOME_WORDS["unchanged"], True, True),
+    "other_version": ChangeSort(OUTCOME_WORDS["other_version"], True, True),
     "version_added": ChangeSort("found by a version of their story that came since", False, True),
-    "added": ChangeSort(WORDS["added"], False, True),
+    "added": ChangeSort(OUTCOME_WORDS["added"], False, True),
     "unfound": ChangeSort(
         "found by a version of their story that is not shown any more", True, False
     ),
@@ -149,8 +149,8 @@ SORTS: Mapping[str, ChangeSort] = {
     "not_compared_unfound": ChangeSort(
         "not compared: of another version then, and not found now", None, False
     ),
-    "taken_down": ChangeSort(WORDS["taken_down"], None, False),
-    "under_embargo": ChangeSort(WORDS["under_embargo"], None, False),
+    "taken_down": ChangeSort(OUTCOME_WORDS["taken_down"], None, False),
+    "under_embargo": ChangeSort(OUTCOME_WORDS["under_embargo"], None, False),
 }
 """Kinds of change in display order. Only users who may see embargoes see `under_embargo`."""
 
@@ -261,7 +261,7 @@ class AsOfContext:
         work.count_found()
         work.count_changed()
         work.search_versions()
-        work.count_gone()
+        work.count_removed()
         result.generation = confirm_generation(index, matches.generation)
         return result
 
@@ -283,7 +283,7 @@ class _AsOfSearch:
     query: SearchQuery
     moment: datetime
     result: AsOfResult
-    last: int = AFTER_ALL
+    last: int = ORDER_KEY_END
     seen_ids: set[str] = field(default_factory=set)
     versions: list[_ReplacedVersion] = field(default_factory=list)
 
@@ -309,16 +309,16 @@ class _AsOfSearch:
     def _count_document(
         self, kind: IndexedKind, document: IndexDocument, state: DocumentState
     ) -> None:
-        if state.row_then is None:
+        if state.row_as_of is None:
             self._count("added", document)
         elif state.is_read_since:
             self._count("read_again", document)
-        elif state.row_then.sha1hex == document.sha1hex:
+        elif state.row_as_of.sha1hex == document.sha1hex:
             self._count("unchanged", document)
         else:
             title = document.article_title or document.url
             self.versions.append(
-                _ReplacedVersion(kind, document.id, state.row_then, document.sha1hex, title)
+                _ReplacedVersion(kind, document.id, state.row_as_of, document.sha1hex, title)
             )
 
     def _count(self, became: str, document: IndexDocument) -> None:
@@ -332,22 +332,22 @@ class _AsOfSearch:
                 ids = {
                     indexed_kind.get_id(row): row
                     for row in chunk
-                    if self._is_open(indexed_kind.get_id(row))
+                    if self._is_uncounted(indexed_kind.get_id(row))
                 }
                 self.seen_ids |= ids.keys()
                 for id_, state in self._load_states(kind, indexed_kind, list(ids)).items():
-                    if state.row_then is not None and state.is_read_since:
+                    if state.row_as_of is not None and state.is_read_since:
                         self.result.count_document(
-                            "read_again_unfound", id_, state.row_then.sha1hex, ""
+                            "read_again_unfound", id_, state.row_as_of.sha1hex, ""
                         )
                     elif state.is_other_version:
                         self.versions.append(
                             _ReplacedVersion(
-                                indexed_kind, id_, state.row_then, state.current_sha1hex, None
+                                indexed_kind, id_, state.row_as_of, state.current_sha1hex, None
                             )
                         )
 
-    def _is_open(self, id_: str) -> bool:
+    def _is_uncounted(self, id_: str) -> bool:
         return id_ not in self.seen_ids and compute_order_key(id_) <= self.last
 
     def _iter_written_since(self, kind: DerivativeKind) -> Iterator[Any]:
@@ -374,7 +374,7 @@ class _AsOfSearch:
             documents = [document for _, document in batch]
             matching_ids = self.context.matching(documents, self.query)
             for version, document in batch:
-                self._count_decided(version, document, is_found=document.id in matching_ids)
+                self._count_compared(version, document, is_found=document.id in matching_ids)
         for version in self.versions[self.context.versions_max :]:
             became = "not_compared" if version.title is not None else "not_compared_unfound"
             self.result.count_document(
@@ -385,7 +385,7 @@ class _AsOfSearch:
                 _version_key(version),
             )
 
-    def _count_decided(
+    def _count_compared(
         self, version: _ReplacedVersion, document: IndexDocument, *, is_found: bool
     ) -> None:
         if version.title is not None:
@@ -394,17 +394,17 @@ class _AsOfSearch:
                 became, version.id, version.current_sha1hex, version.title, _version_key(version)
             )
         elif is_found:
-            title, why = (
+            title, reason = (
                 document.article_title or document.url,
                 f"now the file {version.current_sha1hex}",
             )
-            self.result.count_document("unfound", version.id, version.row.sha1hex, title, why)
+            self.result.count_document("unfound", version.id, version.row.sha1hex, title, reason)
 
-    def count_gone(self) -> None:
+    def count_removed(self) -> None:
         """Count files that were removed since and, if the user may see them, files hidden since."""
         records = self.context.stores.records
         since = {"row_created": TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))}
-        for row in self._iter_first(records.find(TakedownRow, since)):
+        for row in self._limit_rows(records.find(TakedownRow, since)):
             # Do not list which files were removed.
             self.result.count_document(
                 "taken_down", "", "", "", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
@@ -413,24 +413,24 @@ class _AsOfSearch:
             return
         all_records = self.context.unfiltered_records
         hidden = all_records.find(EmbargoRow, {**since, "lifting": None})
-        for chunk in iter_chunks(self._iter_first(hidden)):
+        for chunk in iter_chunks(self._limit_rows(hidden)):
             rows = {row.sha1hex: row for row in chunk}
             arrived = {
                 row.sha1hex
                 for row in all_records.get(FileMetaRow, list(rows))
                 if row.row_created <= self.moment
             }
-            for key in sorted(arrived & _read(all_records, list(rows))):
-                why = f"{rows[key].reason_class}, until {rows[key].until:%Y-%m-%d}"
-                self.result.count_document("under_embargo", key, key, "", why)
+            for key in sorted(arrived & _find_read_files(all_records, list(rows))):
+                reason = f"{rows[key].reason_class}, until {rows[key].until:%Y-%m-%d}"
+                self.result.count_document("under_embargo", key, key, "", reason)
 
-    def _iter_first(self, rows: Iterator[Any]) -> Iterator[Any]:
+    def _limit_rows(self, rows: Iterator[Any]) -> Iterator[Any]:
         yield from islice(rows, self.context.changed_max)
         if next(rows, None) is not None:
             self.result.is_all_changed = False
 
 
-def _read(records: Records, sha1hexes: Sequence[str]) -> set[str]:
+def _find_read_files(records: Records, sha1hexes: Sequence[str]) -> set[str]:
     """Return the files whose extraction the index holds."""
     return {
         getattr(row, "sha1hex")  # noqa: B009

@@ -60,7 +60,7 @@ def explain_short_key(key: str) -> str | None:
     return f"of a SHA-1 at least the first {SHORT_SHA1_MIN} characters are needed"
 
 
-def interpretations(text: str) -> list[Identifier]:
+def list_interpretations(text: str) -> list[Identifier]:
     """Return the kinds of identifier that a text may be. Nothing is looked up."""
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
@@ -85,7 +85,7 @@ def find_direct_hits(stores: Stores, text: str) -> list[DirectHit]:
     """Return the files that a text names, each once, at most ten; empty if there are none."""
     key = text.strip()
     hits: dict[str, DirectHit] = {}
-    for identifier in interpretations(text):
+    for identifier in list_interpretations(text):
         for hit in _find_by_kind(stores, identifier, key):
             hits.setdefault(hit.sha1hex, hit)
     return list(hits.values())[:DIRECT_HITS_MAX]

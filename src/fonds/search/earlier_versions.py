@@ -5,7 +5,7 @@ from __future__ import annotations
 from fonds.model.search import SearchResults
 
 
-def earlier_note(results: SearchResults) -> str | None:
+def build_earlier_note(results: SearchResults) -> str | None:
     """Return a sentence without full stop on the stories that match only in an earlier version.
 
     None if `version:all` would find no more.

@@ -57,7 +57,7 @@ class ExportFormat:
 
 
 def export_documents(
-    form: ExportFormat,
+    export_format: ExportFormat,
     stores: Stores,
     documents: Iterator[IndexDocument],
     *,
@@ -68,9 +68,11 @@ def export_documents(
 
     Documents that cannot be included are added to `missed`.
     """
-    if form.rows is not None:
-        return form.rows(iter_document_rows(stores, documents, with_text=with_text), FIELDS)
-    return form.documents(stores, documents, missed)
+    if export_format.rows is not None:
+        return export_format.rows(
+            iter_document_rows(stores, documents, with_text=with_text), FIELDS
+        )
+    return export_format.documents(stores, documents, missed)
 
 
 def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
@@ -141,7 +143,7 @@ def _iter_with_journals(
         yield from ((document, journals.get(document.sha1hex)) for document in chunk)
 
 
-FORMS: Mapping[str, ExportFormat] = MappingProxyType(
+EXPORT_FORMATS: Mapping[str, ExportFormat] = MappingProxyType(
     {
         "jsonl": ExportFormat("JSON lines", "jsonl", "application/jsonl", rows=iter_json_lines),
         "csv": ExportFormat("CSV", "csv", "text/csv; charset=utf-8", rows=iter_csv_lines),

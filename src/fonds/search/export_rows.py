@@ -181,12 +181,12 @@ def _iter_chunk_rows(
     order = ("datetime", "warc_path")
     for capture in stores.records.find(CdxRow, {"sha1hex": keys}, order=order):
         captures[capture.sha1hex].append(capture)
-    firsts = {
+    first_captures = {
         key: first
         for key, rows in captures.items()
         if (first := _find_first_capture(rows)) is not None
     }
-    robots = _load_robots(stores.records, firsts)
+    robots = _load_robots(stores.records, first_captures)
     for file in files:
         key = file.sha1hex
         values: dict[str, Any] = dict.fromkeys(FIELDS)
@@ -199,7 +199,7 @@ def _iter_chunk_rows(
             "kind": str(classify_mime(file.mimetype)),
             "collection": origins.get(key, UNKNOWN).collection,
         }
-        values |= _build_place_fields(captures[key], firsts.get(key))
+        values |= _build_place_fields(captures[key], first_captures.get(key))
         values |= _build_rights_fields(rights[key], robots.get(key))
         for kind, row, document in derivatives.get(key, ()):
             values |= kind.build_values(row, document)

@@ -28,7 +28,7 @@ from fonds.search.scan import count_matches, iter_documents
 DOCUMENTS_MAX = 10_000
 NAMES_MAX = 1_000
 _BATCH_SIZE = 500
-_TRIES = 3
+_ATTEMPTS = 3
 _LABEL = "main:label"
 
 
@@ -67,17 +67,17 @@ def count_themes(
         for document in islice(iter_documents(index, matches.query, DOCUMENTS_MAX), DOCUMENTS_MAX)
     ]
     total = max(matches.total, len(ids))
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         served = find_served_timestamp(tables, name)
         counts = Counter(_iter_labels(tables, name, served or 0, ids))
         if find_served_timestamp(tables, name) == served:
             break
-    apart, outside = counts.pop("", 0), counts.pop(None, 0)
+    unclustered, outside = counts.pop("", 0), counts.pop(None, 0)
     themes = [(label, count) for label, count in counts.items() if label is not None]
     return ThemeCounts(
         str(name),
         sorted(themes, key=lambda theme: (-theme[1], theme[0])),
-        apart,
+        unclustered,
         outside,
         len(ids),
         total,

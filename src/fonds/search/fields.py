@@ -250,18 +250,18 @@ WORDS_FIELDS = tuple(
     field for field in SEARCH_FIELDS if field.type in (FieldType.WORDS, FieldType.FORMS)
 )
 FORMS_FIELDS = tuple(field for field in SEARCH_FIELDS if field.type is FieldType.FORMS)
-EARLIER: Mapping[str, str] = MappingProxyType(
+EARLIER_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"earlier_{field.query_name}" for field in FORMS_FIELDS}
 )
 """Fields of earlier versions of a story, by fields of the current one."""
 WORD_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_words" for field in WORDS_FIELDS}
-    | {name: f"{name}_words" for name in EARLIER.values()}
+    | {name: f"{name}_words" for name in EARLIER_FIELDS.values()}
 )
 """Index fields with folded words, by field of a document."""
 STEM_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_stems" for field in FORMS_FIELDS}
-    | {name: f"{name}_stems" for name in EARLIER.values()}
+    | {name: f"{name}_stems" for name in EARLIER_FIELDS.values()}
 )
 """Index fields with stems, by field of a document."""
 FACET_FIELDS: Mapping[str, str] = MappingProxyType(

@@ -247,13 +247,13 @@ def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchReques
     for name, value in parameters.items():
         if name not in PARAMETERS:
             raise build_unknown_parameter(name, PARAMETERS)
-        given = [value] if isinstance(value, str) else list(value)
+        values_list = [value] if isinstance(value, str) else list(value)
         if PARAMETERS[name]:
-            values[name] = given
-        elif len(given) > 1:
+            values[name] = values_list
+        elif len(values_list) > 1:
             raise build_repeated_parameter(name)
-        elif given:
-            values[name] = given[0]
+        elif values_list:
+            values[name] = values_list[0]
     try:
         return SearchRequest.model_validate(values)
     except ValidationError as error:

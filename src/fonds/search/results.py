@@ -39,7 +39,7 @@ def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -
             continue
         keys = list(_iter_keys(row))
         candidates = (pair for key in keys for pair in firsts[key])
-        first = next((id_ for id_, other in candidates if _are_alike(row, other)), None)
+        first = next((id_ for id_, other in candidates if _are_similar(row, other)), None)
         if first is not None:
             first_by_id[document.id] = first
             continue
@@ -63,7 +63,7 @@ def _iter_keys(row: TextSketchRow) -> Iterator[_Key]:
         yield from compute_bands(bytes.fromhex(row.signature))
 
 
-def _are_alike(sketch: TextSketchRow, other: TextSketchRow) -> bool:
+def _are_similar(sketch: TextSketchRow, other: TextSketchRow) -> bool:
     if sketch.text_sha256hex == other.text_sha256hex:
         return True
     if not (sketch.signature and other.signature):

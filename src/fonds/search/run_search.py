@@ -10,7 +10,7 @@ from fonds.grouping.tables import Tables
 from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.ports import Index, Records, Stores
 from fonds.search.best_match import search_with_fallback
-from fonds.search.direct_hits import DirectHit, find_direct_hits, interpretations
+from fonds.search.direct_hits import DirectHit, find_direct_hits, list_interpretations
 from fonds.search.facets import ThemeCounts, count_themes
 from fonds.search.query.parser import has_all_versions
 from fonds.search.request import SearchRequest
@@ -66,7 +66,7 @@ def needs_stores(request: SearchRequest) -> bool:
     return bool(
         request.themes
         or request.alike
-        or interpretations(request.q)
+        or list_interpretations(request.q)
         or has_no_text_filter(request.q)
         or has_all_versions(request.q)
     )

@@ -10,7 +10,7 @@ from fonds.model.document import IndexDocument
 from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
 
-PAGE = 500
+PAGE_DOCUMENTS = 500
 
 
 def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDocument]:
@@ -23,7 +23,7 @@ def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator
     remaining, after = count_max, None
     while remaining > 0:
         page_query = replace(
-            query, sort="id", offset=0, after=after, count_max=min(PAGE, remaining),
+            query, sort="id", offset=0, after=after, count_max=min(PAGE_DOCUMENTS, remaining),
             facet_values_max=0, with_snippets=False,
         )  # fmt: skip
         results = index.search(page_query)

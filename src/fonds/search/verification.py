@@ -39,8 +39,8 @@ from fonds.search.scan import ResultContents, confirm_generation, get_generation
 
 WALKED_MAX = 200_000
 LISTED_MAX = 50
-PROGRESS = 1_000
-LAST = 2**64
+PROGRESS_DOCUMENTS = 1_000
+ORDER_KEY_END = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ResultComparison:
             self.listed.append(document)
 
 
-WORDS = {
+OUTCOME_WORDS = {
     "unchanged": "there as they were",
     "read_again": "read again since: another text, or another extractor",
     "other_version": "shown by another version of their story",
@@ -120,9 +120,9 @@ class ComparisonAccount:
 
 def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
     """Return the counts of all kinds that the user may know of."""
-    counts = {name: getattr(compared, name) for name in WORDS}
+    counts = {name: getattr(compared, name) for name in OUTCOME_WORDS}
     return [
-        ComparisonAccount(name, WORDS[name], count, name in FOUND_SORTS)
+        ComparisonAccount(name, OUTCOME_WORDS[name], count, name in FOUND_SORTS)
         for name, count in counts.items()
         if count is not None
     ]
@@ -210,9 +210,9 @@ class ManifestVerifier:
         Raises ValueError with a sentence for a search that cannot be run, and for an invalid list
         of documents.
         """
-        search, then = manifest.search, manifest.rows
+        search, n_exported = manifest.search, manifest.rows
         if search is None:
-            return VerificationResult(file, file_is_whole, None, then, None)
+            return VerificationResult(file, file_is_whole, None, n_exported, None)
         generation = get_generation(self.stores.index)
         remaining = {
             member.id: member
@@ -236,8 +236,9 @@ class ManifestVerifier:
             self._classify_missing(chunk_missing, walk.last, comparison)
         is_same = walk.contents.sha256hex == manifest.documents_sha256
         return VerificationResult(
-            file, file_is_whole, None if walk.is_broken_off and walk.contents.count <= then else is_same,
-            then, walk.contents.count, walk.is_broken_off, comparison if has_documents else None,
+            file, file_is_whole,
+            None if walk.is_incomplete and walk.contents.count <= n_exported else is_same,
+            n_exported, walk.contents.count, walk.is_incomplete, comparison if has_documents else None,
             manifest.generation, confirm_generation(self.stores.index, generation),
         )  # fmt: skip
 
@@ -245,7 +246,7 @@ class ManifestVerifier:
         self,
         documents: Sequence[IndexDocument],
         remaining: dict[str, ManifestMember],
-        became: ResultComparison,
+        comparison: ResultComparison,
     ) -> None:
         listed_documents = [document for document in documents if document.id in remaining]
         current_members = build_members(self.stores.records, listed_documents)
@@ -255,20 +256,20 @@ class ManifestVerifier:
                 document.article_title or document.url,
             )
             if member is None:
-                became.count_document(
+                comparison.count_document(
                     ChangedDocument("added", document.id, document.sha1hex, title, "")
                 )
             elif member.sha1hex != document.sha1hex:
-                why = f"then the file {member.sha1hex}"
-                became.count_document(
-                    ChangedDocument("other_version", document.id, document.sha1hex, title, why)
+                reason = f"then the file {member.sha1hex}"
+                comparison.count_document(
+                    ChangedDocument("other_version", document.id, document.sha1hex, title, reason)
                 )
-            elif why := _describe_rereading(member, current_members[document.id]):
-                became.count_document(
-                    ChangedDocument("read_again", document.id, document.sha1hex, title, why)
+            elif reason := _describe_rereading(member, current_members[document.id]):
+                comparison.count_document(
+                    ChangedDocument("read_again", document.id, document.sha1hex, title, reason)
                 )
             else:
-                became.unchanged += 1
+                comparison.unchanged += 1
 
     def _classify_missing(
         self, remaining: Sequence[ManifestMember], last: int, became: ResultComparison
@@ -283,19 +284,19 @@ class ManifestVerifier:
         )
         stored = {row.sha1hex for row in records.get(FileMetaRow, keys)}
         for member in compared:
-            outcome, why = "gone", ""
+            outcome, reason = "gone", ""
             if member.sha1hex in takedowns:
                 row = takedowns[member.sha1hex]
-                outcome, why = "taken_down", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
+                outcome, reason = "taken_down", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
             elif member.sha1hex in embargoes:
                 until = embargoes[member.sha1hex]
-                outcome, why = (
+                outcome, reason = (
                     "under_embargo",
                     f"{until.reason_class}, until {until.until:%Y-%m-%d}",
                 )
             elif member.sha1hex in stored:
                 outcome = "unfound"
-            became.count_document(ChangedDocument(outcome, member.id, member.sha1hex, "", why))
+            became.count_document(ChangedDocument(outcome, member.id, member.sha1hex, "", reason))
 
 
 @dataclass(slots=True)
@@ -311,7 +312,7 @@ class ResultWalk:
     limit: int | None
     documents_max: int
     last: int
-    is_broken_off: bool = False
+    is_incomplete: bool = False
     contents: ResultContents = field(default_factory=ResultContents)
 
     def iter_documents(self) -> Iterator[IndexDocument]:
@@ -324,17 +325,17 @@ class ResultWalk:
         position = 0
         for number, document in enumerate(self.contents.collect(documents_before_last), 1):
             position = compute_order_key(document.id)
-            if number % PROGRESS == 0:
+            if number % PROGRESS_DOCUMENTS == 0:
                 self.verifier.progress(number)
             yield document
-        self.is_broken_off = self.contents.count == self.documents_max != self.limit
-        if self.is_broken_off:
+        self.is_incomplete = self.contents.count == self.documents_max != self.limit
+        if self.is_incomplete:
             self.last = position
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
     """Return the position of the last exported document if the export was limited, otherwise
-    `LAST`.
+    `ORDER_KEY_END`.
     """
     search = manifest.search
     is_cut = (
@@ -342,7 +343,9 @@ def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMemb
         and search.limit is not None
         and search.limit <= manifest.rows < search.total
     )
-    return max(map(compute_order_key, remaining), default=LAST) if is_cut else LAST
+    return (
+        max(map(compute_order_key, remaining), default=ORDER_KEY_END) if is_cut else ORDER_KEY_END
+    )
 
 
 def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int) -> int:

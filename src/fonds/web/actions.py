@@ -26,7 +26,7 @@ from fonds.web.serving.json_requests import SentJson, decode_body, takes
 from fonds.web.serving.problems import RefusedError
 
 FORM_MAX_BYTES = 32_768
-FOREIGN_FORM_MESSAGE = "This form was not sent by one of these pages."
+CROSS_SITE_FORM_MESSAGE = "This form was not sent by one of these pages."
 EXCERPT_CHARS = 40
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -127,7 +127,7 @@ class FormBody:
         async for piece in request.stream():
             body += piece
             if len(body) > self.max_bytes:
-                raise RefusedError(413, FOREIGN_FORM_MESSAGE)
+                raise RefusedError(413, CROSS_SITE_FORM_MESSAGE)
         return parse_form(bytes(body), self.kind)
 
 
@@ -296,11 +296,11 @@ def parse_form(body: bytes, kind: type[P]) -> P:
     values: dict[str, Any] = {}
     for name, text in _split_form(body, len(fields)):
         if name not in fields:
-            raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+            raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
         types = fields[name]
         is_list = any(isinstance(field_type, msgspec.inspect.ListType) for field_type in types)
         if name in values and not is_list:
-            raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+            raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
         if any(isinstance(field_type, msgspec.inspect.StrType) for field_type in types):
             values[name] = text
         elif not text.strip():
@@ -330,7 +330,7 @@ def _split_form(body: bytes, n_fields: int) -> list[tuple[str, str]]:
         text = body.decode("ascii")
         return parse_qsl(text, max_num_fields=max(n_fields, 1), keep_blank_values=True)
     except ValueError:
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE) from None
+        raise RefusedError(400, CROSS_SITE_FORM_MESSAGE) from None
 
 
 def _explain_fault(

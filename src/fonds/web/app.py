@@ -146,7 +146,7 @@ def create_app(
     describe(app)
     app.add_exception_handler(RequestValidationError, handle_invalid)
     app.add_exception_handler(HTTPException, handle_refused)
-    app.add_exception_handler(UnknownNameError, unknown)
+    app.add_exception_handler(UnknownNameError, handle_unknown)
     app.add_exception_handler(FondsError, handle_trouble)
     app.add_exception_handler(Exception, handle_crash)
     return app
@@ -232,7 +232,7 @@ async def handle_invalid(request: Request, error: Any) -> Response:
     """Answer 400 for an invalid parameter, with its name, its value and what is wrong."""
     fault = build_value_error(error.errors()[0])
     if request.url.path == "/search":
-        return search.search_refused(request, str(fault))
+        return search.render_refusal(request, str(fault))
     members = {"parameter": fault.parameter} | ({"nearest": fault.nearest} if fault.nearest else {})
     return _render_problem(request, 400, str(fault), {}, members)
 
@@ -246,7 +246,7 @@ async def handle_refused(request: Request, error: Any) -> Response:
     return _render_problem(request, error.status_code, message, dict(error.headers or {}), members)
 
 
-async def unknown(request: Request, error: Any) -> Response:
+async def handle_unknown(request: Request, error: Any) -> Response:
     """Answer 404 for a name that no collection or configuration has, with the nearest known one."""
     members = {"parameter": error.field} | ({"nearest": error.nearest} if error.nearest else {})
     message = str(error)

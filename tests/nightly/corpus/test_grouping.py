@@ -16,7 +16,7 @@ from fonds.grouping.algorithms.clustering import (
     Clustering,
     Options,
 )
-from fonds.grouping.algorithms.function_words import load_function_words
+from fonds.grouping.algorithms.stop_words import load_stop_words
 
 SETS = Path(__file__).parents[3].parent / "shared" / "corpus" / "gold" / "text"
 pytestmark = [
@@ -48,7 +48,7 @@ def test_topics_are_those_people_gave_the_texts(name: str, least: float) -> None
         for part in (cluster.label, *(term for term, _ in cluster.terms))
         for word in part.lower().replace(",", "").split()
     }
-    assert shown & load_function_words("en") == set()
+    assert shown & load_stop_words("en") == set()
 
 
 def test_stories_are_those_people_gave_the_texts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fonds.grouping.clustering_model import read_middles
+from fonds.grouping.clustering_model import read_centroids
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.views import similar_clusters
@@ -15,7 +15,7 @@ from fonds.grouping.views.similar_clusters import (
     SHARED_TERMS_MIN,
     SimilarPairs,
     SimilarPairsCache,
-    similar_pairs,
+    find_similar_pairs,
 )
 from kept_collections import NEWS, Kept, themed
 
@@ -31,9 +31,9 @@ def _grouped(kept: Kept, count: int) -> LevelView:
 def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(300))
     level = _grouped(kept, 15)
-    found = similar_pairs(kept.tables, level)
+    found = find_similar_pairs(kept.tables, level)
     assert len(found.nearest) == found.total > 0
-    middles = read_middles(kept.tables, NEWS, "DEFAULT", level.timestamp)
+    middles = read_centroids(kept.tables, NEWS, "DEFAULT", level.timestamp)
     assert middles is not None
     by_label = dict(zip(middles.labels, middles.centroids, strict=True))
     expected = {}
@@ -56,9 +56,9 @@ def test_pairs_share_at_least_the_required_number_of_terms(
     kept.changes.put(NEWS, themed(300))
     level = _grouped(kept, 15)
     monkeypatch.setattr(similar_clusters, "SHARED_TERMS_MIN", 1)
-    every = similar_pairs(kept.tables, level).nearest
+    every = find_similar_pairs(kept.tables, level).nearest
     monkeypatch.setattr(similar_clusters, "SHARED_TERMS_MIN", terms_min)
-    found = similar_pairs(kept.tables, level).nearest
+    found = find_similar_pairs(kept.tables, level).nearest
     assert found == tuple(pair for pair in every if len(pair.shared_terms) >= terms_min)
 
 
@@ -67,18 +67,18 @@ def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
 ) -> None:
     kept.changes.put(NEWS, themed(300))
     level = _grouped(kept, 15)
-    every = similar_pairs(kept.tables, level)
+    every = find_similar_pairs(kept.tables, level)
     monkeypatch.setattr(similar_clusters, "_BLOCK_ROWS", 4)
-    by_block = similar_pairs(kept.tables, level)
+    by_block = find_similar_pairs(kept.tables, level)
     assert {(p.first, p.second) for p in by_block.nearest} == {
         (p.first, p.second) for p in every.nearest
     }
     monkeypatch.setattr(similar_clusters, "PAIRS_MAX", 2)
-    assert similar_pairs(kept.tables, level) == SimilarPairs(by_block.nearest[:2], every.total)
+    assert find_similar_pairs(kept.tables, level) == SimilarPairs(by_block.nearest[:2], every.total)
     monkeypatch.setattr(similar_clusters, "CLUSTERS_MAX", 9)
     largest = {cluster.id for cluster in level.clusters[:9]}
     among_largest = [p for p in every.nearest if {p.first, p.second} <= largest]
-    assert 0 < similar_pairs(kept.tables, level).total == len(among_largest) < every.total
+    assert 0 < find_similar_pairs(kept.tables, level).total == len(among_largest) < every.total
 
 
 def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
@@ -89,9 +89,9 @@ def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
     levels = [_grouped(kept, 15), _grouped(kept, 5)]
     cache = SimilarPairsCache()
     first = cache.get(kept.tables, levels[0])
-    assert first == similar_pairs(kept.tables, levels[0])
+    assert first == find_similar_pairs(kept.tables, levels[0])
     assert cache.get(kept.tables, levels[0]) is first
-    assert cache.get(kept.tables, levels[1]) == similar_pairs(kept.tables, levels[1])
+    assert cache.get(kept.tables, levels[1]) == find_similar_pairs(kept.tables, levels[1])
     again = cache.get(kept.tables, levels[0])
     assert again == first
     assert again is not first
@@ -99,4 +99,4 @@ def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
 
 def test_themes_without_shared_terms_are_no_pair(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(300))
-    assert similar_pairs(kept.tables, _grouped(kept, 5)) == SimilarPairs((), 0)
+    assert find_similar_pairs(kept.tables, _grouped(kept, 5)) == SimilarPairs((), 0)

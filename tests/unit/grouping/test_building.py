@@ -16,8 +16,8 @@ from fonds.grouping.algorithms.clustering import (
     Options,
     UnclusteredReason,
 )
-from fonds.grouping.algorithms.function_words import load_function_words
 from fonds.grouping.algorithms.lineage import LineageChange
+from fonds.grouping.algorithms.stop_words import load_stop_words
 from themed_texts import THEMES, themed_texts
 
 TEXTS, TRUTH = themed_texts(300)
@@ -42,7 +42,7 @@ def test_no_label_is_a_function_word_and_none_is_given_twice(made: Clustering) -
     assert len(set(labels)) == len(labels)
     shown = {word.lower() for label in labels for word in label.replace(",", "").split()}
     shown |= {term.lower() for one in made.levels[0].clusters for term, _ in one.terms}
-    assert shown & load_function_words("en") == set()
+    assert shown & load_stop_words("en") == set()
 
 
 def test_sizes_scores_and_representatives_are_those_of_the_documents(made: Clustering) -> None:

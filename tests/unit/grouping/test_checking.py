@@ -30,7 +30,7 @@ from fonds.grouping.tables import (
     decode_text,
     encode_json,
 )
-from fonds.grouping.views.curation import FROM, Exclusion
+from fonds.grouping.views.curation import EXCLUDED_FROM, Exclusion
 from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, Kept, faults, themed
 
@@ -92,7 +92,7 @@ def in_what_it_is_out_of(kept: Kept, timestamp: int) -> None:
         CLUSTERS, [build_cluster_row("news", "2026-11", "DEFAULT", timestamp, _label(kept, "d5"))]
     ).values()
     json = encode_json(Exclusion(1, "x", timestamp, 1, ()))
-    told = {"main:id": b"d5", f"{FROM}DEFAULT:{cells['main:id'].decode()}": json}
+    told = {"main:id": b"d5", f"{EXCLUDED_FROM}DEFAULT:{cells['main:id'].decode()}": json}
     kept.tables.put(EXCLUSIONS, [(NEWS.build_document_row("d5"), told)])
 
 

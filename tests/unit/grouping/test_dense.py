@@ -18,7 +18,7 @@ def encoder() -> dense.Encoder:
 def test_texts_of_one_meaning_lie_nearer_than_others(encoder: dense.Encoder) -> None:
     texts = ["A physician treats the sick", "The doctor heals patients", "Shares fell in Tokyo"]
     vectors = encoder.encode(texts)
-    assert vectors.shape == (3, dense.NUMBERS)
+    assert vectors.shape == (3, dense.DIMENSIONS)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
 
@@ -27,7 +27,7 @@ def test_long_and_empty_texts_have_vectors_too(encoder: dense.Encoder) -> None:
     vectors = encoder.encode(["", "  ", "word " * 100_000, "\ufffd\x00", "word"])
     assert not vectors[:2].any()
     assert np.isfinite(vectors).all()
-    assert encoder.encode([]).shape == (0, dense.NUMBERS)
+    assert encoder.encode([]).shape == (0, dense.DIMENSIONS)
 
 
 def test_without_the_extra_a_person_is_told_what_to_install(

@@ -66,7 +66,7 @@ def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: Kept) 
     assert served is not None
     model = read_model(asked.tables, NEWS, CONF, made.timestamp)
     assert model is not None
-    assert model.model.space.dense == dense.NUMBERS
+    assert model.model.space.dense == dense.DIMENSIONS
     asked.changes.put(NEWS, [Document("later", themed(40, themes=3)[0].text + " today")])
     assert (
         list_placements(asked.tables, NEWS, "later")[0].label
@@ -159,7 +159,7 @@ def test_what_was_encoded_goes_with_its_text_and_its_document(
 ) -> None:
     save_configuration(asked.tables, "news", "without", build_configuration({"clusters": 3}))
     rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert decode_text_vector(cell_of(asked, "d1")).numbers.shape == (dense.NUMBERS,)
+    assert decode_text_vector(cell_of(asked, "d1")).numbers.shape == (dense.DIMENSIONS,)
     remove(asked.tables, "news", CONF)
     asked.tables.delete_prefix(CLUSTERINGS, NEWS.row)
     asked.changes.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])

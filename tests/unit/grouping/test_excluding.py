@@ -16,8 +16,8 @@ from fonds.grouping.tables import DOCUMENTS, FAMILIES, decode_text
 from fonds.grouping.views.clusters import (
     ClusterView,
     list_members,
+    list_unclustered_members,
     load_clusters,
-    unclustered_members,
 )
 from fonds.grouping.views.curation import load_exclusions
 from fonds.grouping.views.documents import DocumentPlacement, list_placements
@@ -43,7 +43,7 @@ def _theme(kept: Kept, id_: str) -> ClusterView:
 def _sizes(kept: Kept) -> dict[str, int]:
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    return {cluster.id: cluster.size for cluster in served.clusters} | served.apart
+    return {cluster.id: cluster.size for cluster in served.clusters} | served.unclustered
 
 
 def _filled(kept: Kept) -> ClusterView:
@@ -61,8 +61,8 @@ def test_what_a_rebuild_tells_is_what_it_serves(kept: Kept) -> None:
     made = rebuild(kept.changes, NEWS)
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    assert served.apart[EXCLUDED] > 0
-    assert made.unclustered == sum(served.apart.values())
+    assert served.unclustered[EXCLUDED] > 0
+    assert made.unclustered == sum(served.unclustered.values())
     assert (
         made.documents == sum(cluster.size for cluster in served.clusters) == 200 - made.unclustered
     )
@@ -101,7 +101,7 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
     first = _theme(kept, "d0")
     exclude(kept.changes, NEWS, DEFAULT, first.id, ["d0"])
     assert _place(kept, "d0").apart == EXCLUDED
-    listed = unclustered_members(kept.tables, NEWS, reason=EXCLUDED)
+    listed = list_unclustered_members(kept.tables, NEWS, reason=EXCLUDED)
     assert listed is not None
     assert [member.id for member in listed.members] == ["d0"]
     seen = []

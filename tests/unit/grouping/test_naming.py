@@ -64,7 +64,7 @@ def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(kept: Ke
         assert set(list_theme_documents(kept.tables, asked)) == ids
     one = page.members[0].id
     assert [placement.name for placement in list_placements(kept.tables, NEWS, one)] == [CALLED]
-    assert [tag.called for tag in find_tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
+    assert [tag.given_name for tag in find_tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
 
 
 def test_one_name_for_two_themes_finds_the_documents_of_both(kept: Kept) -> None:

@@ -46,7 +46,10 @@ def test_what_a_rebuild_tells_adds_up_to_all_documents_and_its_progress_ends_the
     made = rebuild(kept.changes, NEWS, progress=lambda *how: told.append(how))
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    grouped, apart = sum(cluster.size for cluster in served.clusters), sum(served.apart.values())
+    grouped, apart = (
+        sum(cluster.size for cluster in served.clusters),
+        sum(served.unclustered.values()),
+    )
     assert (made.documents, made.unclustered) == (grouped, apart) == (200, 3)
     assert [(done, of) for stage, done, of in told if stage == "write"] == [(203, 203)]
 
@@ -187,7 +190,7 @@ def test_hardly_any_documents_are_grouped_all_the_same(kept: Kept, count: int) -
     assert faults(kept.tables, NEWS) == []
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    assert served.apart["short"] == 1
+    assert served.unclustered["short"] == 1
     kept.changes.put(NEWS, themed(6, seed=3))
     assert faults(kept.tables, NEWS) == []
 

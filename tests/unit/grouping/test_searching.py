@@ -102,7 +102,7 @@ def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(
 def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
     kept: Kept, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_results, "PAGE", 3)
+    monkeypatch.setattr(whole_results, "PAGE_DOCUMENTS", 3)
     label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
     query = SearchQuery(f'theme:"{label}"')
     found = count_matches(index, query)

@@ -1,4 +1,4 @@
-"""Terms of texts: folded as search folds, without function words, in pairs where no spaces are."""
+"""Terms of texts: folded as search folds, without stop words, in pairs where no spaces are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.grouping.algorithms.function_words import load_function_words
+from fonds.grouping.algorithms.stop_words import load_stop_words
 from fonds.grouping.algorithms.term_counts import build_frequencies, read_rows, resolve_languages
 from fonds.grouping.algorithms.terms import BREAK, guess_language, split_terms
 from fonds.text.stop_words import list_languages
@@ -50,17 +50,17 @@ def test_words_on_either_side_of_an_address_are_no_neighbours() -> None:
 )
 def test_terms_are_what_names_something(text: str, language: str, expected: list[str]) -> None:
     if language == "ar":
-        expected = [word for word in split_words(text) if word not in load_function_words("ar")]
+        expected = [word for word in split_words(text) if word not in load_stop_words("ar")]
         assert len(expected) == 2
     assert found(text, language) == expected
 
 
-def test_function_words_are_those_of_the_texts_own_language() -> None:
+def test_stop_words_are_those_of_the_texts_own_language() -> None:
     assert found("war will also", "de") == []
     assert found("war man", "en") == ["war", "man"]
 
 
-def test_a_row_breaks_at_function_words_and_at_ends_of_sentences() -> None:
+def test_a_row_breaks_at_stop_words_and_at_ends_of_sentences() -> None:
     assert split_terms("harbour of ships", "en")[:3] == ["harbour", "", "ship"]
     rows = read_rows(["Big harbour. Small ship"], ["en"])
     assert [rows.terms[n] if n != BREAK else "|" for n in rows.numbers] == [
@@ -70,11 +70,11 @@ def test_a_row_breaks_at_function_words_and_at_ends_of_sentences() -> None:
 
 def test_every_listed_function_word_is_written_as_search_folds_it() -> None:
     for language in list_languages():
-        for word in load_function_words(language):
+        for word in load_stop_words(language):
             assert split_words(word) == [word]
 
 
-def test_a_language_is_guessed_from_function_words_and_not_where_there_are_none() -> None:
+def test_a_language_is_guessed_from_stop_words_and_not_where_there_are_none() -> None:
     assert guess_language(["Der Hafen und die Stadt sind nicht weit von hier"]) == "de"
     assert guess_language(["the harbour was not far from the city"]) == "en"
     assert guess_language(["harbour vessel cargo"]) == ""

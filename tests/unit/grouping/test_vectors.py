@@ -73,7 +73,7 @@ def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept
     assert np.mean(agreeing) > 0.9
     served = load_clusters(kept.tables, NEWS, "dense")
     assert served is not None
-    assert served.apart["vector"] == 1
+    assert served.unclustered["vector"] == 1
 
     later = [
         Document(f"1-{n}", f"word{n}s0 fresh{n}", vector=one.vector)

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from filled_home import Filled, fill_home, opened
 from fonds.model.search import SearchQuery
 from fonds.ports import Stores
-from fonds.search.direct_hits import DIRECT_HITS_MAX, Identifier, find_direct_hits, interpretations
+from fonds.search.direct_hits import (
+    DIRECT_HITS_MAX,
+    Identifier,
+    find_direct_hits,
+    list_interpretations,
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +51,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Fil
     ],
 )
 def test_what_a_text_may_be_the_name_of(text: str, named: list[Identifier]) -> None:
-    assert interpretations(text) == named
+    assert list_interpretations(text) == named
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_read(text: str) -> None:
-    assert len(interpretations(text)) <= 3
+    assert len(list_interpretations(text)) <= 3
 
 
 def test_a_sha1_and_its_beginning_lead_to_the_file(home: tuple[Stores, Filled]) -> None:

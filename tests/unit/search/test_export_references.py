@@ -10,7 +10,7 @@ from contract.index_backends import document
 from filled_home import opened
 from fonds.model.file import Kind
 from fonds.papers.bibliography.bibtex_csl import build_csl, format_bibtex
-from fonds.search.export_formats import FORMS
+from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.export_warcs import MissingDocuments
 
 PAPER = document(
@@ -136,7 +136,7 @@ def test_keys_of_two_documents_differ():
 
 
 def test_csl_json_is_a_list_also_of_none_and_one(tmp_path: Path):
-    write = FORMS["csl"].documents
+    write = EXPORT_FORMATS["csl"].documents
     for some in ([], [PAPER], [PAPER, STORY]):
         with opened(tmp_path) as stores:
             told = msgspec.json.decode(b"".join(write(stores, iter(some), MissingDocuments())))

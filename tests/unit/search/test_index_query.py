@@ -19,7 +19,7 @@ from fonds.search.query.tree import (
     NumberRange,
     OrNode,
     Term,
-    list_wanted_terms,
+    list_highlighted_terms,
 )
 from fonds.text.words import split_words
 
@@ -305,7 +305,7 @@ def test_words_side_by_side_are_all_wanted_in_their_order(plain: list[str]):
 
 def test_only_what_a_text_may_contain_is_marked():
     tree = parse('river "deep water" -cup title:flood text:boat kind:pdf (rain OR -snow)')
-    assert [term.text for term in list_wanted_terms(tree)] == [
+    assert [term.text for term in list_highlighted_terms(tree)] == [
         "river",
         "deep water",
         "boat",

@@ -15,7 +15,12 @@ from fonds.search.fields import (
     TEXT_FIELDS,
     get_field,
 )
-from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
+from fonds.search.query.completion import (
+    find_typed_text,
+    format_value,
+    insert_completion,
+    list_fields,
+)
 from fonds.search.query.parser import parse
 from fonds.search.query.tokens import tokenize, tokenize_unfinished
 from fonds.search.query.tree import ExactValue, IdSet, Node
@@ -27,7 +32,7 @@ VALUE, FIELD = TypingKind.VALUE, TypingKind.FIELD
 def at_cursor(marked: str) -> tuple[str, TypedText]:
     """The text without its mark, and what is typed there."""
     before, _, behind = marked.partition(CURSOR)
-    return before + behind, find_typed(before + behind, len(before))
+    return before + behind, find_typed_text(before + behind, len(before))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,7 @@ def test_nothing_is_being_typed_that_could_be_completed(marked: str):
 def test_a_place_outside_of_the_text_is_refused():
     for at in (-1, 5):
         with pytest.raises(ValueError, match="no place"):
-            find_typed("site", at)
+            find_typed_text("site", at)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +190,7 @@ def test_whatever_is_put_in_place_is_understood_and_the_rest_is_left(
     text: str, at: int, value: str
 ):
     at = min(at, len(text))
-    one = find_typed(text, at)
+    one = find_typed_text(text, at)
     if one.kind is TypingKind.NOTHING:
         assert (one.start, one.end) == (at, at)
         return
@@ -226,7 +231,7 @@ def test_a_query_that_was_understood_is_understood_with_a_completion_in_it(
 ):
     first = " ".join([*before, opened])
     text = " ".join([first, *behind])
-    one = find_typed(text, len(first))
+    one = find_typed_text(text, len(first))
     assert (one.kind, one.field) == (VALUE, "site")
     put = format_value("site", "news.example")
     assert put is not None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.search.index.suggestions import (
-    ALIKE_MAX,
+    SIMILAR_WORDS_MAX,
     count_edits,
     get_max_edits,
     rank_similar,
@@ -53,4 +53,7 @@ def test_short_words_are_like_none():
 
 
 def test_no_more_than_five_are_told():
-    assert len(rank_similar("flood", [(f"floo{letter}", 1) for letter in "abcefgh"])) == ALIKE_MAX
+    assert (
+        len(rank_similar("flood", [(f"floo{letter}", 1) for letter in "abcefgh"]))
+        == SIMILAR_WORDS_MAX
+    )

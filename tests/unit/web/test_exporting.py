@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from filled_home import Filled
 from fonds.ports import Stores
-from fonds.search.export_formats import FORMS
+from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.export_rows import FIELDS
 from fonds.search.manifest import SUFFIX, read_manifest
 from fonds.search.verification import ManifestVerifier, is_file_intact
@@ -79,7 +79,7 @@ def test_csv_has_the_authors_in_one_cell(client: TestClient) -> None:
     assert cells == {key: "; ".join(names) for key, names in named.items()}
 
 
-@pytest.mark.parametrize("name", list(FORMS))
+@pytest.mark.parametrize("name", list(EXPORT_FORMATS))
 def test_the_packed_form_has_a_manifest_that_is_taken_back(
     client: TestClient, stores: Stores, tmp_path: Path, name: str
 ) -> None:
@@ -106,7 +106,7 @@ def test_the_page_says_how_many_before_it_is_asked(client: TestClient) -> None:
     page = read(client, "/search?q=flood&kind=story&sort=newest")
     links = page.links("//details[@class='exports']")
     assert "/search/export/bibtex?q=flood&kind=story" in links
-    assert len(links) == 2 * len(FORMS) + len({"/verify"})
+    assert len(links) == 2 * len(EXPORT_FORMATS) + len({"/verify"})
     total = client.get("/api/search?q=flood&kind=story").json()["total"]
     assert page.words("//details[@class='exports']/summary") == f"Export all {total}"
 

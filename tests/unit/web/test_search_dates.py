@@ -12,7 +12,7 @@ from fonds.model.document import DateOf
 from fonds.ports import Stores
 from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.search.request import SearchRequest
-from fonds.web.pages.search import DAYS, recent_additions
+from fonds.web.pages.search import DAYS, count_recent_additions
 from home_rows import NOW
 from page_reading import read
 
@@ -61,7 +61,7 @@ def test_within_few_days_the_chart_is_of_days_and_each_opens_its_documents(
 
 def test_what_came_lately_is_counted_and_listed(client: TestClient, stores: Stores) -> None:
     form = SearchRequest.model_validate({"q": "flood OR river", "kind": ["story"]})
-    found = recent_additions(stores, form, TODAY)
+    found = count_recent_additions(stores, form, TODAY)
     assert found
     listed = client.get(found.href.replace("/search", "/api/search", 1)).json()
     assert found.count == listed["total"] > 2
@@ -72,7 +72,9 @@ def test_what_came_lately_is_counted_and_listed(client: TestClient, stores: Stor
 @pytest.mark.usefixtures("filled")
 def test_what_is_older_is_not_counted_as_new(stores: Stores) -> None:
     later = TODAY + timedelta(days=DAYS)
-    found = [recent_additions(stores, SearchRequest(q="flood"), day) for day in (TODAY, later)]
+    found = [
+        count_recent_additions(stores, SearchRequest(q="flood"), day) for day in (TODAY, later)
+    ]
     assert [one and one.count > 0 for one in found] == [True, False]
     assert [one and one.since for one in found] == [
         day - timedelta(days=DAYS - 1) for day in (TODAY, later)
@@ -83,5 +85,5 @@ def test_what_is_older_is_not_counted_as_new(stores: Stores) -> None:
 def test_where_the_words_leave_no_room_nothing_is_counted(
     client: TestClient, stores: Stores, q: str
 ) -> None:
-    assert recent_additions(stores, SearchRequest(q=q), TODAY) is None
+    assert count_recent_additions(stores, SearchRequest(q=q), TODAY) is None
     assert client.get("/search", params={"q": q}).status_code == 200

@@ -16,9 +16,9 @@ from fonds.web.pages.theme_map import (
     HEIGHT,
     WIDTH,
     MapSpot,
+    draw_theme_map,
     fit_label,
-    placed_circles,
-    theme_map,
+    place_circles,
 )
 
 PLACES = st.floats(-1, 1, width=32)
@@ -45,18 +45,18 @@ def _spots(count: int) -> list[MapSpot]:
 @settings(max_examples=examples(12), deadline=None)
 @given(SPOTS)
 def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[MapSpot]) -> None:
-    circles = placed_circles(spots)
+    circles = place_circles(spots)
     assert len(circles) == len(spots)
     for one in circles:
         assert one.radius - 0.01 <= one.x <= WIDTH - one.radius + 0.01
         assert one.radius - 0.01 <= one.y <= HEIGHT - one.radius + 0.01
-    tree = ElementTree.fromstring(str(theme_map(spots, "<title> & more")))
+    tree = ElementTree.fromstring(str(draw_theme_map(spots, "<title> & more")))
     assert len(tree.findall(".//circle")) == len(circles)
     assert {one.get("href") for one in tree.iter("a")} == {c.spot.href for c in circles}
 
 
 def test_circles_do_not_overlap_even_at_one_place() -> None:
-    circles = placed_circles(
+    circles = place_circles(
         [MapSpot(str(at), 5, (0.0, 0.0), f"/t/{at}") for at in range(CIRCLES_MAX)]
     )
     for number, one in enumerate(circles):
@@ -66,7 +66,7 @@ def test_circles_do_not_overlap_even_at_one_place() -> None:
 
 
 def test_the_largest_are_drawn_and_their_areas_are_as_their_sizes() -> None:
-    circles = placed_circles(_spots(70))
+    circles = place_circles(_spots(70))
     assert {c.spot.size for c in circles} == {10 + 7 * at for at in range(10, 70)}
     first, last = circles[0], circles[-1]
     ratio = (first.radius / last.radius) ** 2
@@ -75,8 +75,8 @@ def test_the_largest_are_drawn_and_their_areas_are_as_their_sizes() -> None:
 
 def test_the_same_themes_are_drawn_at_the_same_places_in_any_order() -> None:
     spots = _spots(40)
-    there = {c.spot.href: (c.x, c.y) for c in placed_circles(spots)}
-    assert {c.spot.href: (c.x, c.y) for c in placed_circles(spots[::-1])} == there
+    there = {c.spot.href: (c.x, c.y) for c in place_circles(spots)}
+    assert {c.spot.href: (c.x, c.y) for c in place_circles(spots[::-1])} == there
 
 
 def test_a_label_stays_within_its_circle_or_is_left_out() -> None:

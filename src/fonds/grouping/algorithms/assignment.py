@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fonds.grouping.algorithms.clustering import FinerLevel, PlacementModel, UnclusteredReason
-from fonds.grouping.algorithms.methods import NONE, assign_by_evidence
+from fonds.grouping.algorithms.methods import NO_CLUSTER, assign_by_evidence
 from fonds.grouping.algorithms.space import project
 from fonds.grouping.algorithms.term_counts import (
     Floats,
@@ -72,7 +72,7 @@ def assign(
     weighted = compute_tfidf(frequencies, model.weights)
     vectors = project(model.space, weighted, dense)
     has_features = np.diff(frequencies.indptr) > 0
-    members = np.full(len(texts), NONE, dtype=np.int64)
+    members = np.full(len(texts), NO_CLUSTER, dtype=np.int64)
     scores = np.zeros(len(texts), np.float32)
     if len(model.centroids) and len(texts):
         similarities = vectors @ model.centroids.T
@@ -84,14 +84,16 @@ def assign(
         scores = np.where(has_features, similarities[np.arange(len(best)), best], 0).astype(
             np.float32
         )
-        members = np.where(has_features & (scores >= model.reach[best]), best, NONE)
+        members = np.where(has_features & (scores >= model.score_minimums[best]), best, NO_CLUSTER)
         for place, clusters in (excluded or {}).items():
-            if has_features[place] and members[place] in (NONE, *clusters):
-                members[place] = _find_nearest_allowed(similarities[place], model.reach, clusters)
+            if has_features[place] and members[place] in (NO_CLUSTER, *clusters):
+                members[place] = _find_nearest_allowed(
+                    similarities[place], model.score_minimums, clusters
+                )
                 scores[place] = (
                     max(float(similarities[place, members[place]]), 0) if members[place] >= 0 else 0
                 )
-    outliers = int((has_features & (members == NONE)).sum())
+    outliers = int((has_features & (members == NO_CLUSTER)).sum())
     counts = {
         UnclusteredReason.EMPTY: int((~has_features).sum()),
         UnclusteredReason.OUTLIER: outliers,
@@ -100,22 +102,24 @@ def assign(
     return Assignments(members.astype(np.int64), scores, counts, frequencies, weighted, finer)
 
 
-def _find_nearest_allowed(near: Floats, reach: Floats, excluded: Collection[int]) -> int:
+def _find_nearest_allowed(
+    similarities: Floats, score_minimums: Floats, excluded: Collection[int]
+) -> int:
     """Return the nearest allowed cluster within reach; NONE if there is none."""
-    open_to = near >= reach
-    open_to[list(excluded)] = False
-    return int(np.where(open_to, near, -np.inf).argmax()) if open_to.any() else NONE
+    allowed = similarities >= score_minimums
+    allowed[list(excluded)] = False
+    return int(np.where(allowed, similarities, -np.inf).argmax()) if allowed.any() else NO_CLUSTER
 
 
 def _assign_finer(vectors: Floats, members: Ints, finer: FinerLevel) -> Ints:
     """Return the nearest finer cluster within each document's own cluster; NONE if there is none."""
     similarities = np.where(
-        members[:, None] == finer.above[None, :], vectors @ finer.centroids.T, -np.inf
+        members[:, None] == finer.coarser_clusters[None, :], vectors @ finer.centroids.T, -np.inf
     )
     if not similarities.shape[1]:
-        return np.full(len(members), NONE, dtype=np.int64)
+        return np.full(len(members), NO_CLUSTER, dtype=np.int64)
     best = similarities.argmax(axis=1)
-    return np.where(np.isfinite(similarities[np.arange(len(best)), best]), best, NONE).astype(
+    return np.where(np.isfinite(similarities[np.arange(len(best)), best]), best, NO_CLUSTER).astype(
         np.int64
     )
 

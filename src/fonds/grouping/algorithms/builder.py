@@ -40,7 +40,7 @@ from fonds.grouping.algorithms.labels import (
 )
 from fonds.grouping.algorithms.lineage import LineageEvent, carry_ids, create_ids, find_parents
 from fonds.grouping.algorithms.methods import (
-    NONE,
+    NO_CLUSTER,
     Family,
     Partition,
     PreparedDocuments,
@@ -68,7 +68,7 @@ FAMILIES: dict[Algorithm, Family] = {
     Algorithm.DENSITY: partition_by_density,
 }
 REPRESENTATIVES_MAX = 10
-REACH_PERCENTILE = 5
+SCORE_MIN_PERCENTILE = 5
 
 Progress = Callable[[str], None]
 
@@ -149,7 +149,9 @@ def build(
     prepared = PreparedDocuments(vectors, vectors.weighted, times, previous_members)
     partition = _partition_documents(prepared, options)
     progress("label")
-    unnamed_levels, centroids, reach = _build_levels(counted, collection, prepared, partition)
+    unnamed_levels, centroids, score_minimums = _build_levels(
+        counted, collection, prepared, partition
+    )
     levels, events = _assign_ids(unnamed_levels, version, previous)
     usual_language = max(set(collection.languages), key=collection.languages.count, default="")
     weights = compute_idf(collection.dictionary.documents, collection.dictionary.document_counts)
@@ -163,7 +165,7 @@ def build(
             weights,
             vectors.space,
             centroids[0],
-            reach,
+            score_minimums,
             partition.evidence,
             usual_language,
             _build_finer_levels(partition.levels, centroids),
@@ -189,7 +191,7 @@ def count_unclustered(
     """Count the documents in no cluster, by reason."""
     return {
         UnclusteredReason.EMPTY: int((~has_features).sum()),
-        UnclusteredReason.OUTLIER: int(((members == NONE) & has_features).sum()),
+        UnclusteredReason.OUTLIER: int(((members == NO_CLUSTER) & has_features).sum()),
     }
 
 
@@ -213,26 +215,26 @@ def _build_levels(
     """Return the levels without ids, their centroids, and the reach of first-level clusters."""
     levels: list[Level] = []
     all_centroids: list[Floats] = []
-    reach = np.zeros(0, np.float32)
+    score_minimums = np.zeros(0, np.float32)
     for members in partition.levels:
-        clusters = int(members.max(initial=NONE)) + 1
+        clusters = int(members.max(initial=NO_CLUSTER)) + 1
         centroids = compute_centroids(prepared.vectors, members, clusters)
         scores = compute_cosines(prepared.vectors, members, centroids)
         if not levels:
-            reach = _compute_reach(members, scores, clusters)
+            score_minimums = _compute_score_minimums(members, scores, clusters)
         levels.append(_build_level(documents, collection, prepared.weighted, members, scores))
         all_centroids.append(centroids)
-    return levels, all_centroids, reach
+    return levels, all_centroids, score_minimums
 
 
 def _build_finer_levels(
-    levels: Sequence[Ints], middles: Sequence[Floats]
+    levels: Sequence[Ints], centroids: Sequence[Floats]
 ) -> tuple[FinerLevel, ...]:
     """Return the levels finer than the first, from the members of distinct documents."""
     return tuple(
-        FinerLevel(number, middles[number], find_parents(members, levels[0]))
+        FinerLevel(number, centroids[number], find_parents(members, levels[0]))
         for number, members in enumerate(levels)
-        if number and len(middles[number]) >= len(middles[0])
+        if number and len(centroids[number]) >= len(centroids[0])
     )
 
 
@@ -243,7 +245,7 @@ def _build_level(
     members: Ints,
     scores: Floats,
 ) -> Level:
-    clusters = int(members.max(initial=NONE)) + 1
+    clusters = int(members.max(initial=NO_CLUSTER)) + 1
     all_members = collection.spread_values(members)
     places = collection.spread_values(np.arange(len(members)))
     all_scores = np.zeros(len(all_members), np.float32)
@@ -284,11 +286,11 @@ def _rank_members(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
     return [order[bounds[cluster] : bounds[cluster + 1]] for cluster in range(clusters)]
 
 
-def _compute_reach(members: Ints, scores: Floats, clusters: int) -> Floats:
+def _compute_score_minimums(members: Ints, scores: Floats, clusters: int) -> Floats:
     """Return the 5th percentile of the cosines of each cluster's documents."""
     return np.array(
         [
-            np.percentile(scores[ranked], REACH_PERCENTILE) if len(ranked) else 1.0
+            np.percentile(scores[ranked], SCORE_MIN_PERCENTILE) if len(ranked) else 1.0
             for ranked in _rank_members(members, scores, clusters)
         ],
         dtype=np.float32,
@@ -301,12 +303,12 @@ def _assign_ids(
     """Return the levels with ids and parents, and the lineage events of the first level."""
     events: tuple[LineageEvent, ...] = ()
     coarser = {
-        len(level.clusters): level for level in sorted(levels, key=lambda one: len(one.clusters))
+        len(level.clusters): level for level in sorted(levels, key=lambda item: len(item.clusters))
     }
     identified = []
     for number, level in enumerate(levels):
         clusters = len(level.clusters)
-        ids = tuple(f"{one}.{number}" if number else one for one in create_ids(clusters, version))
+        ids = tuple(f"{id_}.{number}" if number else id_ for id_ in create_ids(clusters, version))
         if number == 0 and previous is not None:
             lineage = carry_ids(previous.members, previous.ids, level.members, clusters, version)
             ids, events = lineage.ids, lineage.events
@@ -318,15 +320,15 @@ def _assign_ids(
         )
         described = tuple(
             Cluster(
-                ids[one],
+                ids[position],
                 cluster.label,
                 cluster.size,
                 cluster.distinct,
                 cluster.terms,
                 cluster.representatives,
-                None if parents is None else int(parents[one]),
+                None if parents is None else int(parents[position]),
             )
-            for one, cluster in enumerate(level.clusters)
+            for position, cluster in enumerate(level.clusters)
         )
         identified.append(Level(level.members, level.scores, described))
     return tuple(identified), events

@@ -24,12 +24,12 @@ class FinerLevel:
 
     `level`: its number.
     `centroids`: centroids of its clusters.
-    `above`: the first-level cluster that has most of each cluster's documents.
+    `coarser_clusters`: the first-level cluster that has most of each cluster's documents.
     """
 
     level: int
     centroids: Floats = field(repr=False)
-    above: Ints = field(repr=False)
+    coarser_clusters: Ints = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class PlacementModel:
 
     `weights`: idf of each feature.
     `centroids`: clusters x latent dimensions, float32, length 1.
-    `reach`: minimum cosine for each cluster to accept a document.
+    `score_minimums`: minimum cosine for each cluster to accept a document.
     `evidence`: features x clusters; None if the nearest centroid decides.
     `language`: language for texts that state none.
     `finer`: the levels finer than the first.
@@ -48,7 +48,7 @@ class PlacementModel:
     weights: Floats = field(repr=False)
     space: VectorSpace = field(repr=False)
     centroids: Floats = field(repr=False)
-    reach: Floats = field(repr=False)
+    score_minimums: Floats = field(repr=False)
     evidence: Floats | None = field(repr=False)
     language: str
     finer: tuple[FinerLevel, ...] = ()

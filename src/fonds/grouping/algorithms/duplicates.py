@@ -27,11 +27,11 @@ from fonds.text.similarity import TERMS_RESEMBLANCE_MIN, compute_resemblance
 Hashes = NDArray[np.uint64]
 
 BANDS = 5
-ROWS_A_BAND = 3
+ROWS_PER_BAND = 3
 EMPTY = -1
 _PAIR_BATCH = 50_000
-_MIXED = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_HALF_BITS = np.uint64(32)
 
 
 def hash_documents(counts: Matrix, term_hashes: Hashes) -> Hashes:
@@ -53,10 +53,10 @@ def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
     0 for an empty document.
     """
     joined = np.zeros((counts.shape[0], BANDS), dtype=np.uint64)
-    for number in range(BANDS * ROWS_A_BAND):
-        hashes = (term_hashes * FACTORS[number] + ADDENDS[number]) >> _HALF
-        band = number // ROWS_A_BAND
-        joined[:, band] = joined[:, band] * _MIXED + _reduce_rows(counts, np.minimum, hashes)
+    for number in range(BANDS * ROWS_PER_BAND):
+        hashes = (term_hashes * FACTORS[number] + ADDENDS[number]) >> _HALF_BITS
+        band = number // ROWS_PER_BAND
+        joined[:, band] = joined[:, band] * _HASH_FACTOR + _reduce_rows(counts, np.minimum, hashes)
     return joined
 
 
@@ -146,7 +146,7 @@ def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray
 POSTINGS_MAX = 20_000
 FURTHER_TERMS, FURTHER_POSTINGS = 8, 3_000
 CANDIDATES_MAX = 16
-_LACKED = 5
+_TERMS_PER_MISSING_TERM = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,21 +203,21 @@ class InvertedTerms:
         rows, features, counts = rows[order], features[order], counts[order]
         first = np.searchsorted(rows, np.arange(len(sets)))
         rank = np.arange(len(rows)) - first[rows]
-        summed = np.cumsum(counts)
-        summed -= (summed - counts)[first[rows]] if len(rows) else 0
-        lacked = lengths // _LACKED
-        needed = (rank <= lacked[rows]) & (summed <= POSTINGS_MAX)
-        is_extra = (rank <= lacked[rows] + FURTHER_TERMS) & (summed <= FURTHER_POSTINGS)
-        is_used = needed | is_extra
-        shared = np.maximum(np.bincount(rows[is_used], minlength=len(sets)) - lacked, 1)
+        total_counts = np.cumsum(counts)
+        total_counts -= (total_counts - counts)[first[rows]] if len(rows) else 0
+        missing_max = lengths // _TERMS_PER_MISSING_TERM
+        is_needed = (rank <= missing_max[rows]) & (total_counts <= POSTINGS_MAX)
+        is_extra = (rank <= missing_max[rows] + FURTHER_TERMS) & (total_counts <= FURTHER_POSTINGS)
+        is_used = is_needed | is_extra
+        shared_min = np.maximum(np.bincount(rows[is_used], minlength=len(sets)) - missing_max, 1)
         has_postings = is_used & (counts > 0)
-        return self._find_sharing(rows[has_postings], features[has_postings], shared)
+        return self._find_sharing(rows[has_postings], features[has_postings], shared_min)
 
     def _look_up(self, hashes: Hashes) -> tuple[NDArray[np.bool_], Ints, Ints]:
         """Return for each term whether it is indexed, its row, and its document frequency."""
         if not len(self.hashes):
-            none = np.zeros(len(hashes), np.int64)
-            return np.zeros(len(hashes), bool), none, none
+            zeros = np.zeros(len(hashes), np.int64)
+            return np.zeros(len(hashes), bool), zeros, zeros
         places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         is_indexed = self.hashes[places] == hashes
         features = self.features[places]
@@ -225,16 +225,16 @@ class InvertedTerms:
         counts = np.where(is_indexed, starts[features + 1] - starts[features], 0).astype(np.int64)
         return is_indexed, features, counts
 
-    def _find_sharing(self, rows: Ints, features: Ints, shared: Ints) -> tuple[Ints, Ints]:
-        """Return the documents that have at least `shared` of the terms of each row, most first."""
-        starts = np.searchsorted(rows, np.arange(len(shared) + 1))
+    def _find_sharing(self, rows: Ints, features: Ints, shared_min: Ints) -> tuple[Ints, Ints]:
+        """Return the documents that have at least `shared_min` of the terms of each row, most first."""
+        starts = np.searchsorted(rows, np.arange(len(shared_min) + 1))
         ones = np.ones(len(features), np.int16)
         queries = sp.csr_matrix(
-            (ones, features, starts), shape=(len(shared), self.postings.shape[0])
+            (ones, features, starts), shape=(len(shared_min), self.postings.shape[0])
         )
         shared_counts = queries @ self.postings
-        rows_found = np.repeat(np.arange(len(shared)), np.diff(shared_counts.indptr))
-        has_enough = shared_counts.data >= shared[rows_found]
+        rows_found = np.repeat(np.arange(len(shared_min)), np.diff(shared_counts.indptr))
+        has_enough = shared_counts.data >= shared_min[rows_found]
         rows_found, documents, counts = (
             rows_found[has_enough],
             shared_counts.indices[has_enough],

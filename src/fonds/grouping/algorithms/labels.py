@@ -193,7 +193,7 @@ def _compute_entropy(observed: Doubles, expected: Doubles) -> Doubles:
 
 DOCUMENTS_MAX = 40
 MAX_CHARS = 20_000
-_WRITTEN = re.compile(r"\w[\w\u0300-\u036f]*", re.UNICODE)
+_WRITTEN_WORD = re.compile(r"\w[\w\u0300-\u036f]*", re.UNICODE)
 _WHITESPACE = re.compile(r"\s+")
 
 Phrase = tuple[str, ...]
@@ -224,7 +224,7 @@ def join_phrase(phrase: Phrase) -> str:
 def _count_spelling(
     text: str, language: str, phrases: set[Phrase], spellings: dict[Phrase, Counter[str]]
 ) -> None:
-    words = list(_WRITTEN.finditer(text))
+    words = list(_WRITTEN_WORD.finditer(text))
     terms_read = [_find_single_term(word.group(), language) for word in words]
     for place in range(len(terms_read)):
         for length in (1, 2, 3):
@@ -374,12 +374,12 @@ def _choose_parts(
     for feature, _ in single:
         if any(feature in phrase for phrase in label_parts):
             continue
-        within = [
+        phrases = [
             (len(phrase), score, phrase)
             for phrase, score, documents in several
             if feature in phrase and documents >= _PHRASE_SHARE * counts.get(feature, 0)
         ]
-        best = max(within, default=(1, 0.0, (feature,)))[2]
+        best = max(phrases, default=(1, 0.0, (feature,)))[2]
         if not any(set(best) & set(phrase) for phrase in label_parts):
             label_parts.append(best)
         if len(label_parts) == LABEL_PARTS_MAX:
@@ -387,11 +387,11 @@ def _choose_parts(
     return label_parts
 
 
-def _make_distinct(called: Sequence[Label]) -> list[Label]:
+def _make_distinct(cluster_labels: Sequence[Label]) -> list[Label]:
     """Make labels unique: a repeated label gets its next term appended, or else a number."""
     used_texts: set[str] = set()
     labels = []
-    for label in called:
+    for label in cluster_labels:
         text = label.text
         for term, _ in label.terms:
             if text not in used_texts:

@@ -18,7 +18,7 @@ from fonds.grouping.algorithms.clustering import Options
 from fonds.grouping.algorithms.space import ProjectedVectors
 from fonds.grouping.algorithms.term_counts import Floats, Ints, Matrix, sample_evenly
 
-NONE = -1
+NO_CLUSTER = -1
 """Cluster number of a document in no cluster."""
 
 
@@ -64,11 +64,11 @@ def renumber_clusters(members: Ints) -> Ints:
     old_numbers, first, inverse, sizes = np.unique(
         members, return_index=True, return_inverse=True, return_counts=True
     )
-    is_none = old_numbers == NONE
+    is_none = old_numbers == NO_CLUSTER
     order = np.lexsort((first, -sizes, is_none))
     number = np.empty(len(old_numbers), dtype=np.int64)
     number[order] = np.arange(len(old_numbers))
-    number[is_none] = NONE
+    number[is_none] = NO_CLUSTER
     return number[inverse]
 
 
@@ -117,7 +117,7 @@ def find_nearest_centroids(vectors: ProjectedVectors, centres: Floats) -> Ints:
 
 
 SAMPLE_DOCUMENTS = 20_000
-_SMALLEST = 5
+_CLUSTER_DOCUMENTS_MIN = 5
 _REACH_PERCENTILE = 5
 
 
@@ -125,18 +125,22 @@ def partition_by_density(prepared: PreparedDocuments, options: Options) -> Parti
     """Find dense groups of at least `size_min` documents, and at least five."""
     vectors = prepared.vectors
     places = sample_evenly(len(vectors), SAMPLE_DOCUMENTS)
-    members = np.full(len(vectors), NONE, dtype=np.int64)
-    if len(places) > _SMALLEST:
-        model = HDBSCAN(max(options.size_min, _SMALLEST), min_samples=_SMALLEST, copy=True)
+    members = np.full(len(vectors), NO_CLUSTER, dtype=np.int64)
+    if len(places) > _CLUSTER_DOCUMENTS_MIN:
+        model = HDBSCAN(
+            max(options.size_min, _CLUSTER_DOCUMENTS_MIN),
+            min_samples=_CLUSTER_DOCUMENTS_MIN,
+            copy=True,
+        )
         members[places] = model.fit_predict(vectors.select(places))
-    if members.max(initial=NONE) >= 0 and len(places) < len(vectors):
+    if members.max(initial=NO_CLUSTER) >= 0 and len(places) < len(vectors):
         centroids = compute_centroids(vectors, members, int(members.max()) + 1)
         scores = compute_cosines(vectors, members, centroids)
         reach = np.percentile(scores[members >= 0], _REACH_PERCENTILE)
-        others = np.setdiff1d(np.arange(len(vectors)), places)
+        unsampled = np.setdiff1d(np.arange(len(vectors)), places)
         nearest = find_nearest_centroids(vectors, centroids)
         is_in_reach = compute_cosines(vectors, nearest, centroids) >= reach
-        members[others] = np.where(is_in_reach[others], nearest[others], NONE)
+        members[unsampled] = np.where(is_in_reach[unsampled], nearest[unsampled], NO_CLUSTER)
     return Partition((renumber_clusters(members),))
 
 
@@ -152,7 +156,7 @@ def partition_by_density(prepared: PreparedDocuments, options: Options) -> Parti
 
 ROUNDS_MAX = 5
 SMOOTHING = 0.1
-_SETTLED = 0.999
+_UNCHANGED_SHARE_MIN = 0.999
 _DOCUMENT_BATCH = 50_000
 
 
@@ -160,13 +164,13 @@ def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[In
     """Refine the clusters of all documents by their terms; return them with the evidence."""
     evidence = compute_evidence(weighted, members, clusters)
     for _ in range(ROUNDS_MAX):
-        moved = assign_by_evidence(weighted, evidence)
-        if len(np.unique(moved)) < clusters:
+        new_members = assign_by_evidence(weighted, evidence)
+        if len(np.unique(new_members)) < clusters:
             break
-        same = float(np.mean(moved == members))
-        members = moved
+        unchanged_share = float(np.mean(new_members == members))
+        members = new_members
         evidence = compute_evidence(weighted, members, clusters)
-        if same >= _SETTLED:
+        if unchanged_share >= _UNCHANGED_SHARE_MIN:
             break
     return members, evidence
 
@@ -238,7 +242,7 @@ def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Parti
 # Limits: two passes, and 20,000 open stories; the longest inactive ones are closed first.
 
 
-OPEN_MAX = 20_000
+OPEN_STORIES_MAX = 20_000
 _BATCH_SIZE = 512
 
 
@@ -247,7 +251,7 @@ def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Par
     times = prepared.times_s
     order = np.arange(len(prepared.vectors)) if times is None else np.argsort(times, kind="stable")
     open_stories = _OpenStories(prepared.vectors.width)
-    members = np.full(len(order), NONE, dtype=np.int64)
+    members = np.full(len(order), NO_CLUSTER, dtype=np.int64)
     for start in range(0, len(order), _BATCH_SIZE):
         batch = order[start : start + _BATCH_SIZE]
         members[batch] = open_stories.join(
@@ -257,7 +261,7 @@ def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Par
         members = _reassign(prepared.vectors, members, options.threshold)
     sizes = np.bincount(members[members >= 0], minlength=1)
     is_small = (members >= 0) & (sizes[np.maximum(members, 0)] < options.size_min)
-    members[is_small] = NONE
+    members[is_small] = NO_CLUSTER
     return Partition((renumber_clusters(members),))
 
 
@@ -305,8 +309,10 @@ class _OpenStories:
         self._count += story_count
         self._clock += len(vectors)
         numbers = self._numbers[assigned]
-        if len(self._numbers) > OPEN_MAX:
-            open_stories = np.sort(np.argsort(-self._last_added_s, kind="stable")[:OPEN_MAX])
+        if len(self._numbers) > OPEN_STORIES_MAX:
+            open_stories = np.sort(
+                np.argsort(-self._last_added_s, kind="stable")[:OPEN_STORIES_MAX]
+            )
             self._numbers, self._sums = self._numbers[open_stories], self._sums[open_stories]
             self._last_added_s = self._last_added_s[open_stories]
         return numbers

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from fonds.grouping.algorithms.function_words import (
-    is_function_pair,
-    load_function_words,
+from fonds.grouping.algorithms.stop_words import (
+    is_stop_word_pair,
+    load_stop_words,
 )
 from fonds.text.stop_words import list_languages
 from fonds.text.words import fold_text, is_spaceless
@@ -30,9 +30,9 @@ TERMS_MAX = 5_000_000
 TERM_CACHE_SIZE = 100_000
 """Words cached with their terms: at most 40 MB, since no word is longer than a term."""
 BREAK = -1
-GUESSED_FROM = 1000
+GUESS_TEXTS_MAX = 1000
 """Number of texts to guess a collection's language from."""
-GUESSED_CHARACTERS = 2000
+GUESS_CHARACTERS = 2000
 
 _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
@@ -109,10 +109,7 @@ def normalize_term(word: str, language: str) -> str | None:
 
 @lru_cache(maxsize=TERM_CACHE_SIZE)
 def _normalize_cached_term(word: str, language: str) -> str | None:
-    if (
-        word in load_function_words(language)
-        or len(word.encode("utf-8", "ignore")) > TERM_MAX_BYTES
-    ):
+    if word in load_stop_words(language) or len(word.encode("utf-8", "ignore")) > TERM_MAX_BYTES:
         return None
     if len(word) < 2 and not (word and is_spaceless(word)):
         return None
@@ -140,13 +137,13 @@ def guess_language(texts: Sequence[str]) -> str:
 
     Looks at about 1,000 evenly sampled texts.
     """
-    step = max(1, len(texts) // GUESSED_FROM)
+    step = max(1, len(texts) // GUESS_TEXTS_MAX)
     counts = Counter(
-        word for text in texts[::step] for word in fold_text(text[:GUESSED_CHARACTERS]).split()
+        word for text in texts[::step] for word in fold_text(text[:GUESS_CHARACTERS]).split()
     )
     total = sum(counts.values())
     shares = {
-        language: sum(counts[word] for word in load_function_words(language)) / max(total, 1)
+        language: sum(counts[word] for word in load_stop_words(language)) / max(total, 1)
         for language in list_languages()
     }
     best = max(shares, key=lambda language: (shares[language], language))
@@ -176,9 +173,9 @@ def _iter_words(folded: str, language: str) -> Iterator[str]:
 
 def _iter_character_pairs(run: Sequence[str], language: str) -> Iterator[str]:
     if len(run) == 1:
-        yield run[0] if run[0] not in load_function_words(language) else ""
+        yield run[0] if run[0] not in load_stop_words(language) else ""
     for first, second in pairwise(run):
-        yield "" if is_function_pair(first, second, language) else first + second
+        yield "" if is_stop_word_pair(first, second, language) else first + second
 
 
 @lru_cache(maxsize=100_000)

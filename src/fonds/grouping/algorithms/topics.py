@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from fonds.grouping.algorithms.clustering import Options
 from fonds.grouping.algorithms.methods import (
-    NONE,
+    NO_CLUSTER,
     Partition,
     PreparedDocuments,
     compute_centroids,
@@ -76,15 +76,15 @@ def cut_tree(pairs: Sequence[tuple[int, int]], clusters: int) -> Ints:
     return np.unique(clusters_by_centroid, return_inverse=True)[1].astype(np.int64)
 
 
-def choose(costs: Sequence[float], clusters_max: int) -> int:
+def choose_cluster_count(costs: Sequence[float], clusters_max: int) -> int:
     """Choose the number of clusters at which the cost of the next merge rises most.
 
     `costs`: costs of the merges in order. Return 1 for a single centroid.
     """
-    falling = np.maximum(np.array(costs[::-1][:clusters_max], dtype=np.float64), 1e-12)
-    if len(falling) < 2:
-        return len(falling) + 1
-    return int(np.argmax(falling[:-1] / falling[1:])) + 2
+    merge_costs = np.maximum(np.array(costs[::-1][:clusters_max], dtype=np.float64), 1e-12)
+    if len(merge_costs) < 2:
+        return len(merge_costs) + 1
+    return int(np.argmax(merge_costs[:-1] / merge_costs[1:])) + 2
 
 
 def _compute_squares(first_points: Doubles, points: Doubles) -> Doubles:
@@ -97,10 +97,10 @@ def _compute_squares(first_points: Doubles, points: Doubles) -> Doubles:
 
 
 def _compute_costs(
-    first_points: Doubles, current_costs: Doubles, points: Doubles, their: Doubles
+    first_points: Doubles, first_masses: Doubles, points: Doubles, masses: Doubles
 ) -> Doubles:
     costs: Doubles = _compute_squares(first_points, points) * (
-        current_costs[:, None] * their / (current_costs[:, None] + their)
+        first_masses[:, None] * masses / (first_masses[:, None] + masses)
     )
     return costs
 
@@ -108,7 +108,7 @@ def _compute_costs(
 SAMPLE_DOCUMENTS = 20_000
 MEANS_DOCUMENTS = 100_000
 ROUNDS_MAX = 30
-_DOCUMENTS_A_MICRO = 5
+_DOCUMENTS_PER_MICRO_CLUSTER = 5
 EVIDENCE_CLUSTERS_MAX = 500
 """From this number of clusters on, evidence would need too much memory for its benefit."""
 
@@ -127,7 +127,7 @@ def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Part
         micro, weights = _cluster_sample(sample, options)
         pairs, costs = compute_merges(micro, weights)
         if initial_members is None:
-            best = options.clusters or choose(costs, options.clusters_max)
+            best = options.clusters or choose_cluster_count(costs, options.clusters_max)
             granularities.insert(0, best)
         for clusters in granularities:
             centroids = _compute_means(micro, weights, cut_tree(pairs, min(clusters, len(micro))))
@@ -151,13 +151,15 @@ def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints 
     near = find_nearest_centroids(
         prepared.vectors, compute_centroids(prepared.vectors, members, clusters)
     )
-    return np.where(members == NONE, near, members)
+    return np.where(members == NO_CLUSTER, near, members)
 
 
 def _cluster_sample(sample: Floats, options: Options) -> tuple[np.ndarray, np.ndarray]:
     """Return the centroids of micro-clusters and the number of documents in each, float64."""
     count_min = max((options.clusters or 0) * 3, *(3 * count for count in options.granularities), 2)
-    count = min(max(min(CENTROIDS_MAX, len(sample) // _DOCUMENTS_A_MICRO), count_min), len(sample))
+    count = min(
+        max(min(CENTROIDS_MAX, len(sample) // _DOCUMENTS_PER_MICRO_CLUSTER), count_min), len(sample)
+    )
     count = min(count, max(CENTROIDS_MAX, options.clusters or 0, *options.granularities, 0))
     model = MiniBatchKMeans(
         count, random_state=options.seed, n_init=1, batch_size=4096, max_iter=20
@@ -202,5 +204,5 @@ def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Fl
         return renumber_clusters(members), None
     members, evidence = refine_partition(prepared.weighted, members, clusters)
     numbered = renumber_clusters(members)
-    _, first = np.unique(numbered[numbered != NONE], return_index=True)
+    _, first = np.unique(numbered[numbered != NO_CLUSTER], return_index=True)
     return numbered, np.ascontiguousarray(evidence[:, members[first]])

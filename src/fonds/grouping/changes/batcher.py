@@ -70,35 +70,39 @@ class PutBatcher:
         put_batch: PutBatch,
     ) -> dict[str, PutOutcome]:
         """Put documents that fit into one change; return the outcome of each by id."""
-        mine = _PutRequest(documents, size_bytes)
+        request = _PutRequest(documents, size_bytes)
         with self._guard:
-            waiting = self._waiting.setdefault(name, _PutQueue())
-            waiting.requests.append(mine)
-            leads, waiting.is_led = not waiting.is_led, True
+            queue = self._waiting.setdefault(name, _PutQueue())
+            queue.requests.append(request)
+            leads, queue.is_led = not queue.is_led, True
         if not leads:
-            mine.ready.wait()
-            if mine.outcomes is not None:
-                return mine.outcomes
+            request.ready.wait()
+            if request.outcomes is not None:
+                return request.outcomes
         try:
-            return self._run_batch(name, waiting, mine, put_batch)
+            return self._run_batch(name, queue, request, put_batch)
         finally:
-            self._wake_next(name, waiting)
+            self._wake_next(name, queue)
 
     def _run_batch(
         self, name: CollectionName, queue: _PutQueue, own_request: _PutRequest, put_batch: PutBatch
     ) -> dict[str, PutOutcome]:
         """Put the thread's own documents together with waiting ones."""
-        taken = self._take_batch(queue, own_request)
-        whole = [document for asked in taken for document in asked.documents]
+        requests = self._take_batch(queue, own_request)
+        documents = [document for request in requests for document in request.documents]
         try:
-            outcomes = put_batch(name, whole)
+            outcomes = put_batch(name, documents)
         except BaseException:
             with self._guard:
-                queue.requests.extendleft(one for one in reversed(taken) if one is not own_request)
+                queue.requests.extendleft(
+                    request for request in reversed(requests) if request is not own_request
+                )
             raise
-        for asked in taken:
-            asked.outcomes = {document.id: outcomes[document.id] for document in asked.documents}
-            asked.ready.set()
+        for request in requests:
+            request.outcomes = {
+                document.id: outcomes[document.id] for document in request.documents
+            }
+            request.ready.set()
         return own_request.outcomes or {}
 
     def _wake_next(self, name: CollectionName, queue: _PutQueue) -> None:
@@ -113,16 +117,16 @@ class PutBatcher:
         """Take the own request and as many others as fit into one change, without repeated ids."""
         with self._guard:
             queue.requests.remove(own_request)
-            taken = [own_request]
+            batch = [own_request]
             count, size = len(own_request.documents), own_request.bytes
             ids = {document.id for document in own_request.documents}
             while queue.requests:
-                following = queue.requests[0]
-                own = {document.id for document in following.documents}
-                count += len(own)
-                size += following.bytes
-                if count > self._documents_max or size > self._max_bytes or own & ids:
+                next_request = queue.requests[0]
+                next_ids = {document.id for document in next_request.documents}
+                count += len(next_ids)
+                size += next_request.bytes
+                if count > self._documents_max or size > self._max_bytes or next_ids & ids:
                     break
-                ids |= own
-                taken.append(queue.requests.popleft())
-            return taken
+                ids |= next_ids
+                batch.append(queue.requests.popleft())
+            return batch

@@ -42,7 +42,7 @@ def load_placements(
 
     Others are absent.
     """
-    found: dict[str, list[Placement]] = {}
+    placements: dict[str, list[Placement]] = {}
     for conf in clustering.iter_level_confs():
         rows = {
             build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_
@@ -55,8 +55,8 @@ def load_placements(
             placement = Placement(
                 conf, decode_text(cells, _LABEL), cells.get(_SCORE, b"0"), original
             )
-            found.setdefault(rows[row], []).append(placement)
-    return found
+            placements.setdefault(rows[row], []).append(placement)
+    return placements
 
 
 def add_moves(
@@ -74,21 +74,23 @@ def add_moves(
     sizes: Counter[tuple[str, str]] = Counter()
     distinct: Counter[tuple[str, str]] = Counter()
     for id_ in {**previous, **after}:
-        left, joined = set(previous.get(id_, ())), set(after.get(id_, ()))
-        for placement in left - joined:
+        removed, added = set(previous.get(id_, ())), set(after.get(id_, ()))
+        for placement in removed - added:
             _remove_from_cluster(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] -= 1
             distinct[placement.conf, placement.label] -= not placement.original
-        for placement in joined - left:
+        for placement in added - removed:
             _join(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] += 1
             distinct[placement.conf, placement.label] += not placement.original
-        _remove_assignments(clustering, id_, left, joined, writes)
-    apart = build_unclustered_conf(clustering.conf)
+        _remove_assignments(clustering, id_, removed, added, writes)
+    unclustered_conf = build_unclustered_conf(clustering.conf)
     _update_size(tables, clustering, SIZE, sizes, writes)
-    grouped = Counter({key: count for key, count in distinct.items() if key[0] != apart})
+    grouped = Counter({key: count for key, count in distinct.items() if key[0] != unclustered_conf})
     _update_size(tables, clustering, DISTINCT, grouped, writes)
-    return Counter({label: count for (conf, label), count in sizes.items() if conf == apart})
+    return Counter(
+        {label: count for (conf, label), count in sizes.items() if conf == unclustered_conf}
+    )
 
 
 def join_cells(

@@ -47,7 +47,7 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.curation import (
     CURATED_MAX,
-    FROM,
+    EXCLUDED_FROM,
     CuratedTheme,
     Exclusion,
     find_labels_by_id,
@@ -81,39 +81,43 @@ def rename(
     Raises ValueError for an unknown theme, a name over 200 characters or without visible ones, and
     if 1,000 themes are named or pinned.
     """
-    said = validate_name(new_name)
-    with changes.lease(name) as held:
-        now, one = changes.clock(), _find_curation(changes, held, conf, theme)
-        named = now if said else None
-        if said == one.name:
-            return one
-        return _write_curation(changes, held, conf, replace(one, name=said, named=named))
+    valid_name = validate_name(new_name)
+    with changes.lease(name) as collection:
+        now, curation = changes.clock(), _find_curation(changes, collection, conf, theme)
+        named_at = now if valid_name else None
+        if valid_name == curation.name:
+            return curation
+        return _write_curation(
+            changes, collection, conf, replace(curation, name=valid_name, named=named_at)
+        )
 
 
 def pin(
     changes: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
 ) -> CuratedTheme:
     """Pin a theme before the others, or unpin it. Idempotent. Raises ValueError as `rename` does."""
-    with changes.lease(name) as held:
-        curation = _find_curation(changes, held, conf, theme)
+    with changes.lease(name) as collection:
+        curation = _find_curation(changes, collection, conf, theme)
         if pinned is (curation.pinned is not None):
             return curation
         return _write_curation(
-            changes, held, conf, replace(curation, pinned=changes.clock() if pinned else None)
+            changes, collection, conf, replace(curation, pinned=changes.clock() if pinned else None)
         )
 
 
 def validate_name(new_name: str) -> str:
     """Return a name on one line, stripped. Raises ValueError."""
-    said = " ".join(new_name.split())
-    if len(said) > NAME_MAX_CHARS:
+    name = " ".join(new_name.split())
+    if len(name) > NAME_MAX_CHARS:
         raise ValueError(f"a theme's name can have at most {NAME_MAX_CHARS} characters")
-    unseen = [one for one in said if unicodedata.category(one) in ("Cc", "Cs")]
-    if unseen or (said and not any(one.isalnum() for one in said)):
+    control_characters = [
+        character for character in name if unicodedata.category(character) in ("Cc", "Cs")
+    ]
+    if control_characters or (name and not any(character.isalnum() for character in name)):
         raise ValueError(
             "a theme's name needs a letter or digit and cannot contain control characters"
         )
-    return said
+    return name
 
 
 def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme: str) -> ThemeRef:
@@ -122,27 +126,31 @@ def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme
     A theme that is gone but was curated is found by id. Raises ValueError with the nearest name.
     """
     served = load_clusters(changes.tables, name, conf, top=0)
-    there = served.clusters if served else ()
-    for said in ("id", "label", "name"):
-        found = [one for one in there if theme and getattr(one, said) == theme]
-        if len(found) > 1:
-            raise ValueError(f"{len(found)} themes are named {theme!r}. Give the theme's id")
-        if found:
-            return ThemeRef(found[0].id, found[0].label)
-    gone = list_curated_themes(changes.tables, name, conf).get(theme)
-    if gone is None:
-        raise ValueError(format_unknown_name("theme", theme[:200], [one.label for one in there]))
-    return ThemeRef(gone.id, gone.label)
+    clusters = served.clusters if served else ()
+    for attribute in ("id", "label", "name"):
+        matches = [
+            cluster for cluster in clusters if theme and getattr(cluster, attribute) == theme
+        ]
+        if len(matches) > 1:
+            raise ValueError(f"{len(matches)} themes are named {theme!r}. Give the theme's id")
+        if matches:
+            return ThemeRef(matches[0].id, matches[0].label)
+    removed_theme = list_curated_themes(changes.tables, name, conf).get(theme)
+    if removed_theme is None:
+        raise ValueError(
+            format_unknown_name("theme", theme[:200], [cluster.label for cluster in clusters])
+        )
+    return ThemeRef(removed_theme.id, removed_theme.label)
 
 
 def _find_curation(
     changes: CollectionWriter, collection: LeasedCollection, conf: str, theme: str
 ) -> CuratedTheme:
-    found = find_theme(changes, collection.name, conf, theme)
-    known = list_curated_themes(changes.tables, collection.name, conf).get(found.id)
-    if known is None:
-        return CuratedTheme(found.id, found.label, "", None, None)
-    return replace(known, label=found.label)
+    theme_ref = find_theme(changes, collection.name, conf, theme)
+    curation = list_curated_themes(changes.tables, collection.name, conf).get(theme_ref.id)
+    if curation is None:
+        return CuratedTheme(theme_ref.id, theme_ref.label, "", None, None)
+    return replace(curation, label=theme_ref.label)
 
 
 def _write_curation(
@@ -197,40 +205,50 @@ def exclude(
     Raises ValueError for an unknown theme or document, a document not in the theme, over 500
     documents, and over 50 themes per document.
     """
-    wanted = _validate_ids(ids)
+    distinct_ids = _validate_ids(ids)
     _read_model(changes, name, conf)
-    with changes.lease(name) as held:
-        one, rows = _find_served(changes, held, conf), _load_rows(changes, name, wanted)
-        found = find_theme(changes, name, conf, theme)
-        exclusions = load_exclusions(changes.tables, name, wanted)
-        new = [id_ for id_ in wanted if (conf, found.id) not in exclusions.get(id_, {})]
-        before = load_placements(changes.tables, one, new)
-        label = find_labels_by_id(changes.tables, one, {found.id}).get(found.id)
-        for id_ in new:
-            if label is None or label not in _list_labels(one, before.get(id_, ())):
-                raise ValueError(f"the document {id_[:200]!r} is not in the theme {found.label!r}")
+    with changes.lease(name) as collection:
+        clustering, rows = (
+            _find_served(changes, collection, conf),
+            _load_rows(changes, name, distinct_ids),
+        )
+        theme_ref = find_theme(changes, name, conf, theme)
+        exclusions = load_exclusions(changes.tables, name, distinct_ids)
+        new_ids = [
+            id_ for id_ in distinct_ids if (conf, theme_ref.id) not in exclusions.get(id_, {})
+        ]
+        before = load_placements(changes.tables, clustering, new_ids)
+        label = find_labels_by_id(changes.tables, clustering, {theme_ref.id}).get(theme_ref.id)
+        for id_ in new_ids:
+            if label is None or label not in _list_labels(clustering, before.get(id_, ())):
+                raise ValueError(
+                    f"the document {id_[:200]!r} is not in the theme {theme_ref.label!r}"
+                )
             if len(exclusions.get(id_, ())) >= THEMES_MAX:
                 raise ValueError(
                     f"the limit of {THEMES_MAX} themes from which "
                     f"{id_[:200]!r} can be excluded is reached"
                 )
-        if not new:
-            return ExclusionResult(found.id, found.label, 0)
+        if not new_ids:
+            return ExclusionResult(theme_ref.id, theme_ref.label, 0)
         writes, now = PendingWrites(), changes.clock()
-        barred = {
-            id_: _find_excluded_labels(changes, one, exclusions.get(id_, {}), {found.id})
-            for id_ in new
+        excluded_labels = {
+            id_: _find_excluded_labels(changes, clustering, exclusions.get(id_, {}), {theme_ref.id})
+            for id_ in new_ids
         }
-        for id_ in new:
-            said = Exclusion(
-                now, found.label, one.timestamp,
+        for id_ in new_ids:
+            exclusion = Exclusion(
+                now, theme_ref.label, clustering.timestamp,
                 decode_int(rows[name.build_document_row(id_)], _SEQUENCE), _list_paths(before[id_]),
             )  # fmt: skip
-            cells = {"main:id": encode_utf8(id_), f"{FROM}{conf}:{found.id}": encode_json(said)}
+            cells = {
+                "main:id": encode_utf8(id_),
+                f"{EXCLUDED_FROM}{conf}:{theme_ref.id}": encode_json(exclusion),
+            }
             writes.put(EXCLUSIONS, name.build_document_row(id_), cells)
-        move_excluded(changes, one, new, barred, writes)
-        _perform(changes, held, one, new, writes)
-    return ExclusionResult(found.id, found.label, len(new))
+        move_excluded(changes, clustering, new_ids, excluded_labels, writes)
+        _perform(changes, collection, clustering, new_ids, writes)
+    return ExclusionResult(theme_ref.id, theme_ref.label, len(new_ids))
 
 
 def include(
@@ -243,28 +261,32 @@ def include(
     `theme`: id, label or name; the id for a theme that is gone.
     Raises ValueError as `exclude` does.
     """
-    wanted = _validate_ids(ids)
+    distinct_ids = _validate_ids(ids)
     _read_model(changes, name, conf)
-    with changes.lease(name) as held:
-        served = _find_served(changes, held, conf)
-        rows = _load_rows(changes, name, wanted)
-        exclusions = load_exclusions(changes.tables, name, wanted)
+    with changes.lease(name) as collection:
+        clustering = _find_served(changes, collection, conf)
+        rows = _load_rows(changes, name, distinct_ids)
+        exclusions = load_exclusions(changes.tables, name, distinct_ids)
         theme_id = _find_excluded_themes(changes, name, conf, theme, exclusions)
-        out = [id_ for id_ in wanted if (conf, theme_id) in exclusions.get(id_, {})]
-        label = next((exclusions[id_][conf, theme_id].label for id_ in out), "")
-        if not out:
+        excluded_ids = [id_ for id_ in distinct_ids if (conf, theme_id) in exclusions.get(id_, {})]
+        label = next((exclusions[id_][conf, theme_id].label for id_ in excluded_ids), "")
+        if not excluded_ids:
             return ExclusionResult(theme_id, label, 0)
-        writes, barred, kept = PendingWrites(), {}, {}
-        for id_ in out:
-            rest = {key: said for key, said in exclusions[id_].items() if key != (conf, theme_id)}
-            _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not rest)
-            barred[id_] = _find_excluded_labels(changes, served, rest, set())
-            kept[id_] = exclusions[id_][conf, theme_id]
-        if theme_id in find_labels_by_id(changes.tables, served, {theme_id}):
-            back = _restore_placements(changes, served, rows, kept, barred)
-            move_excluded(changes, served, out, barred, writes, back)
-        _perform(changes, held, served, out, writes)
-    return ExclusionResult(theme_id, label, len(out))
+        writes, excluded_labels, revoked = PendingWrites(), {}, {}
+        for id_ in excluded_ids:
+            remaining = {
+                key: exclusion
+                for key, exclusion in exclusions[id_].items()
+                if key != (conf, theme_id)
+            }
+            _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not remaining)
+            excluded_labels[id_] = _find_excluded_labels(changes, clustering, remaining, set())
+            revoked[id_] = exclusions[id_][conf, theme_id]
+        if theme_id in find_labels_by_id(changes.tables, clustering, {theme_id}):
+            placements = _restore_placements(changes, clustering, rows, revoked, excluded_labels)
+            move_excluded(changes, clustering, excluded_ids, excluded_labels, writes, placements)
+        _perform(changes, collection, clustering, excluded_ids, writes)
+    return ExclusionResult(theme_id, label, len(excluded_ids))
 
 
 def move_excluded(
@@ -279,23 +301,27 @@ def move_excluded(
     to where the model puts them. For the holder of the collection's lease."""
     from fonds.grouping.changes.placement_rules import place_documents
 
-    tables, own = changes.tables, dict(previous or {})
-    left = [id_ for id_ in ids if id_ not in own]
-    served = changes.models.get(tables, clustering) if left else None
-    if served is not None:
+    tables, placements = changes.tables, dict(previous or {})
+    unplaced_ids = [id_ for id_ in ids if id_ not in placements]
+    model = changes.models.get(tables, clustering) if unplaced_ids else None
+    if model is not None:
         rows = tables.get_rows(
-            DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in left], COLUMNS
+            DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in unplaced_ids], COLUMNS
         )
         documents = [parse_document(cells).document for cells in rows.values()]
-        placed = place_documents(served, documents, collect_encoded_cells(rows), excluded)
-        for document, places in zip(documents, placed.placements, strict=True):
-            own[document.id] = places
-        for id_, cells in placed.encoded.items():
+        placement_batch = place_documents(model, documents, collect_encoded_cells(rows), excluded)
+        for document, places in zip(documents, placement_batch.placements, strict=True):
+            placements[document.id] = places
+        for id_, cells in placement_batch.encoded.items():
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-    before, after = relink_duplicates(tables, clustering, list(own), own, {}, excluded)
+    before, after = relink_duplicates(
+        tables, clustering, list(placements), placements, {}, excluded
+    )
     add_moves(tables, clustering, before, after, writes)
-    for id_, places in own.items():
-        label = next((at.label for at in places if at.conf == clustering.conf), "")
+    for id_, places in placements.items():
+        label = next(
+            (placement.label for placement in places if placement.conf == clustering.conf), ""
+        )
         writes.put(
             DOCUMENTS,
             clustering.name.build_document_row(id_),
@@ -329,18 +355,29 @@ def _restore_placements(
 
     Only for documents that are unchanged, in the same clustering, and allowed there.
     """
-    found: PlacementsById = {}
-    for id_, said in exclusions.items():
-        same = decode_int(rows[clustering.name.build_document_row(id_)], _SEQUENCE) == said.sequence
-        same = same and said.timestamp == clustering.timestamp
+    restored: PlacementsById = {}
+    for id_, exclusion in exclusions.items():
+        is_unchanged = (
+            decode_int(rows[clustering.name.build_document_row(id_)], _SEQUENCE)
+            == exclusion.sequence
+        )
+        is_unchanged = is_unchanged and exclusion.timestamp == clustering.timestamp
         places = [
-            Placement(conf, label, score.encode(), of) for conf, label, score, of in said.places
+            Placement(conf, label, score.encode(), original)
+            for conf, label, score, original in exclusion.places
         ]
-        if same and not set(_list_labels(clustering, places)) & set(excluded[id_]):
-            found[id_] = places
-    originals = sorted({at.original for some in found.values() for at in some if at.original})
+        if is_unchanged and not set(_list_labels(clustering, places)) & set(excluded[id_]):
+            restored[id_] = places
+    originals = sorted(
+        {
+            placement.original
+            for some in restored.values()
+            for placement in some
+            if placement.original
+        }
+    )
     placements = load_placements(changes.tables, clustering, originals)
-    return {id_: _link_duplicates(some, placements) for id_, some in found.items()}
+    return {id_: _link_duplicates(places, placements) for id_, places in restored.items()}
 
 
 def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:
@@ -349,15 +386,19 @@ def _link_duplicates(places: list[Placement], placements: PlacementsById) -> lis
     Drop the link to an original unless, on each level, the original is in the same cluster and not
     itself a near-duplicate.
     """
-    beside = {
-        (of, one.conf, one.label)
-        for of, some in placements.items()
-        for one in some
-        if not one.original
+    original_places = {
+        (original, placement.conf, placement.label)
+        for original, own_placements in placements.items()
+        for placement in own_placements
+        if not placement.original
     }
-    if all((at.original, at.conf, at.label) in beside for at in places if at.original):
+    if all(
+        (place.original, place.conf, place.label) in original_places
+        for place in places
+        if place.original
+    ):
         return places
-    return [replace(at, original="") for at in places]
+    return [replace(place, original="") for place in places]
 
 
 def _find_excluded_themes(
@@ -367,7 +408,7 @@ def _find_excluded_themes(
     theme: str,
     reference: Mapping[str, Mapping[tuple[str, str], Exclusion]],
 ) -> str:
-    if any((conf, theme) in some for some in reference.values()):
+    if any((conf, theme) in exclusions for exclusions in reference.values()):
         return theme
     return find_theme(changes, name, conf, theme).id
 
@@ -385,7 +426,7 @@ def _remove_exclusion(
     if is_last:
         writes.remove(EXCLUSIONS, row)
     else:
-        writes.remove_cell(EXCLUSIONS, row, f"{FROM}{conf}:{theme_id}")
+        writes.remove_cell(EXCLUSIONS, row, f"{EXCLUDED_FROM}{conf}:{theme_id}")
 
 
 def _find_excluded_labels(
@@ -400,18 +441,20 @@ def _find_excluded_labels(
 
 
 def _list_labels(clustering: StoredClustering, places: Sequence[Placement]) -> list[str]:
-    return [at.label for at in places if at.conf == clustering.conf]
+    return [place.label for place in places if place.conf == clustering.conf]
 
 
 def _list_paths(places: Sequence[Placement]) -> tuple[tuple[str, str, str, str], ...]:
-    return tuple((at.conf, at.label, at.score.decode(), at.original) for at in places)
+    return tuple(
+        (place.conf, place.label, place.score.decode(), place.original) for place in places
+    )
 
 
 def _validate_ids(ids: Sequence[str]) -> list[str]:
-    wanted = list(dict.fromkeys(ids))
-    if not 0 < len(wanted) <= DOCUMENT_BATCH:
-        raise ValueError(f"give 1 to {DOCUMENT_BATCH} documents at once, not {len(wanted):,}")
-    return wanted
+    distinct_ids = list(dict.fromkeys(ids))
+    if not 0 < len(distinct_ids) <= DOCUMENT_BATCH:
+        raise ValueError(f"give 1 to {DOCUMENT_BATCH} documents at once, not {len(distinct_ids):,}")
+    return distinct_ids
 
 
 def _load_rows(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fonds.grouping.algorithms.assignment import Assignments, assign, build_vector
-from fonds.grouping.algorithms.methods import NONE
+from fonds.grouping.algorithms.methods import NO_CLUSTER
 from fonds.grouping.algorithms.terms import split_terms
 from fonds.grouping.clustering import (
     EMPTY,
@@ -175,7 +175,7 @@ def _build_placements(
 ) -> list[Placement]:
     """Return the placements of a document. `default`: reason if it has terms but no cluster."""
     cluster = int(assignments.members[row])
-    if cluster == NONE:
+    if cluster == NO_CLUSTER:
         has_terms = assignments.frequencies.indptr[row + 1] > assignments.frequencies.indptr[row]
         return [
             _build_unclustered(
@@ -185,7 +185,7 @@ def _build_placements(
     score = format_score(float(assignments.scores[row]))
     level_labels = list(model.places[cluster])
     for (conf, labels), members in zip(model.finer, assignments.finer, strict=True):
-        if members[row] != NONE:
+        if members[row] != NO_CLUSTER:
             level_labels.append((conf, labels[int(members[row])]))
     return [Placement(conf, label, score) for conf, label in level_labels]
 

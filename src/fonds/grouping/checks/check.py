@@ -17,7 +17,7 @@ from fonds.grouping.clustering import (
 )
 from fonds.grouping.names import CollectionName, name_rebuild_lease
 from fonds.grouping.rebuild.assignments import settle_documents
-from fonds.grouping.rebuild.cleanup import drop, drop_leavings
+from fonds.grouping.rebuild.cleanup import drop, drop_interrupted
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.redo_log import PendingWrites, perform
 from fonds.grouping.tables import (
@@ -178,7 +178,7 @@ def _sweep(changes: CollectionWriter, name: CollectionName) -> int:
     count = 0
     for conf in sorted(confs):
         with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
-            count += drop_leavings(changes, name, conf)
+            count += drop_interrupted(changes, name, conf)
     if not any(changes.leases.get_holder(name_rebuild_lease(name, conf)) for conf in confs):
         changes.tables.delete_prefix(READINGS, name.row)
     return count

@@ -181,7 +181,7 @@ def _check_vectors(
     """Yield the documents whose vectors are missing or not of their text."""
     if not models:
         return
-    newest = max((one for one, _ in models), key=lambda one: one.timestamp)
+    newest = max((item for item, _ in models), key=lambda item: item.timestamp)
     clustering_key = (newest.conf, newest.timestamp)
     documents: list[Document] = []
     for cells in page:
@@ -190,14 +190,14 @@ def _check_vectors(
         except DamagedInputError:
             yield Remedy.SETTLE, "have a posted vector that cannot be read", *clustering_key
             return
-    expected_vectors = {one.timestamp: build_vectors(model, documents) for one, model in models}
+    expected_vectors = {item.timestamp: build_vectors(model, documents) for item, model in models}
     for position, cells in enumerate(page):
         pair = (cells.get(IDF, b""), cells.get(TFIDF, b""))
         expected = [vectors[position] for vectors in expected_vectors.values()]
         if pair == (b"", b""):
             if None not in expected:
                 yield Remedy.SETTLE, "have no term counts", *clustering_key
-        elif not any(one is not None and _is_same(pair, one) for one in expected):
+        elif not any(item is not None and _is_same(pair, item) for item in expected):
             yield Remedy.SETTLE, "have vectors that do not match their text", *clustering_key
 
 
@@ -230,7 +230,7 @@ def _check_shared(
     if not clusterings:
         return
     times = {clustering.timestamp for clustering in clusterings}
-    newest = max(clusterings, key=lambda one: one.timestamp)
+    newest = max(clusterings, key=lambda item: item.timestamp)
     clustering_key = (newest.conf, newest.timestamp)
     try:
         versions = {

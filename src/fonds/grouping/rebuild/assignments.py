@@ -59,7 +59,7 @@ ProgressCallback = Callable[[str, int, int], None]
 def build_grouped_vectors(read: Corpus, clustering: Clustering, timestamp: int) -> VectorLoader:
     """Return a loader of the vectors from which a clustering was built."""
 
-    def of(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
+    def load_vectors(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
         place_by_id = {id_: place for id_ in ids if (place := read.find_place(id_)) is not None}
         places = np.array(list(place_by_id.values()), dtype=np.int64)
         rows, weighted = clustering.frequencies[places], clustering.build_weights(places)
@@ -68,7 +68,7 @@ def build_grouped_vectors(read: Corpus, clustering: Clustering, timestamp: int) 
             for row, id_ in enumerate(place_by_id)
         }
 
-    return of
+    return load_vectors
 
 
 def settle_documents(

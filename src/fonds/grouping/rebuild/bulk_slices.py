@@ -45,15 +45,15 @@ class _PackedPage(msgspec.Struct, frozen=True, array_like=True):
     ids: list[str]
     languages: list[str]
     times: list[float]
-    apart: list[tuple[str, str]]
-    spoken: list[str]
+    unclustered: list[tuple[str, str]]
+    term_languages: list[str]
     terms: list[str]
     numbers: bytes
     starts: bytes
     contents: bytes
     bands: bytes
     dense: bytes | None
-    numbers_a_vector: int
+    dimensions: int
     encoded: EncodedCells
 
 
@@ -108,8 +108,8 @@ def encode_record(part: int, page: int, value: bytes) -> bytes:
 
 def decode_record(record: bytes) -> tuple[bytes, bytes]:
     """Return the key and the value of a record."""
-    key, _, coded = record.partition(b" ")
-    return key, b64decode(coded)
+    key, _, encoded_page = record.partition(b" ")
+    return key, b64decode(encoded_page)
 
 
 def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
@@ -121,7 +121,7 @@ def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
     if not len(packed.ids) == len(starts) - 1 == len(contents) == len(bands):
         raise ValueError("its columns have different lengths")
     terms = TermSlice(
-        tuple(packed.spoken),
+        tuple(packed.term_languages),
         numbers,
         starts,
         count_terms(numbers, starts, len(vocabulary.numbers)),
@@ -130,10 +130,10 @@ def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
     )
     dense = None
     if packed.dense is not None:
-        shape = (len(packed.ids), packed.numbers_a_vector)
+        shape = (len(packed.ids), packed.dimensions)
         dense = np.frombuffer(packed.dense, "<f2").astype(np.float16).reshape(shape)
     return CorpusPage(
-        packed.ids, packed.languages, packed.times, packed.apart, terms, dense, packed.encoded
+        packed.ids, packed.languages, packed.times, packed.unclustered, terms, dense, packed.encoded
     )
 
 
@@ -173,10 +173,10 @@ def split_key_ranges(
 
 
 def iter_rows(
-    tables: Tables, name: CollectionName, stretch: KeyRange
+    tables: Tables, name: CollectionName, key_range: KeyRange
 ) -> Iterator[list[tuple[bytes, Cells]]]:
     """Iterate over the rows of a range in pages, including documents added since the split."""
-    for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=stretch.after):
-        yield [(row, cells) for row, cells in page if row <= stretch.last]
-        if page[-1][0] >= stretch.last:
+    for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=key_range.after):
+        yield [(row, cells) for row, cells in page if row <= key_range.last]
+        if page[-1][0] >= key_range.last:
             return

@@ -27,51 +27,54 @@ from fonds.grouping.tables import (
 )
 
 
-def drop_leavings(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
+def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
     """Remove clusterings of interrupted rebuilds and return their number. Needs the lease of the rebuild."""
-    with changes.lease(name) as held:
-        serving = decode_int(held.cells, served_column(conf), -1)
-        left = [
-            one
-            for one in list_all_stored_clusterings(changes.tables, name)
-            if one.conf == conf and (one.timestamp > serving or DROPPED in one.cells)
+    with changes.lease(name) as collection:
+        served_timestamp = decode_int(collection.cells, served_column(conf), -1)
+        interrupted = [
+            clustering
+            for clustering in list_all_stored_clusterings(changes.tables, name)
+            if clustering.conf == conf
+            and (clustering.timestamp > served_timestamp or DROPPED in clustering.cells)
         ]
-        if held.cells.get(building_column(conf)):
+        if collection.cells.get(building_column(conf)):
             changes.tables.put(COLLECTIONS, [(name.row, {building_column(conf): b""})])
-        still = {column: v for column, v in held.cells.items() if column != building_column(conf)}
-        sequence = decode_int(held.cells, "main:sequence")
-        remove_changes(changes.tables, name, find_oldest_needed(still, sequence))
-        _mark_dropped(changes, left)
-    _remove(changes, left)
-    return len(left)
+        remaining_cells = {
+            column: v for column, v in collection.cells.items() if column != building_column(conf)
+        }
+        sequence = decode_int(collection.cells, "main:sequence")
+        remove_changes(changes.tables, name, find_oldest_needed(remaining_cells, sequence))
+        _mark_dropped(changes, interrupted)
+    _remove(changes, interrupted)
+    return len(interrupted)
 
 
 def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
     """Remove clusterings beyond the number that the configuration keeps; return their number."""
     try:
-        kept = get(changes.tables, clustering.name.namespace, clustering.conf).kept
+        kept_count = get(changes.tables, clustering.name.namespace, clustering.conf).kept
     except ValueError:
-        kept = 1
+        kept_count = 1
     with changes.lease(clustering.name):
-        own = [
-            one
-            for one in list_all_stored_clusterings(changes.tables, clustering.name)
-            if one.conf == clustering.conf
+        clusterings = [
+            stored
+            for stored in list_all_stored_clusterings(changes.tables, clustering.name)
+            if stored.conf == clustering.conf
         ]
         older = sorted(
-            (one for one in own if one.timestamp <= clustering.timestamp),
-            key=lambda one: -one.timestamp,
+            (stored for stored in clusterings if stored.timestamp <= clustering.timestamp),
+            key=lambda stored: -stored.timestamp,
         )
-        beyond = older[kept:]
-        _mark_dropped(changes, beyond)
-    _remove(changes, beyond)
-    return len(beyond)
+        surplus = older[kept_count:]
+        _mark_dropped(changes, surplus)
+    _remove(changes, surplus)
+    return len(surplus)
 
 
 def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
     """Remove a clustering that was served before. Return False if it is served now or not yet."""
-    with changes.lease(clustering.name) as held:
-        if clustering.timestamp >= decode_int(held.cells, served_column(clustering.conf), -1):
+    with changes.lease(clustering.name) as collection:
+        if clustering.timestamp >= decode_int(collection.cells, served_column(clustering.conf), -1):
             return False
         _mark_dropped(changes, [clustering])
     _remove(changes, [clustering])

@@ -18,7 +18,7 @@ from fonds.grouping.clustering import (
 from fonds.grouping.configuration import Configuration, get
 from fonds.grouping.names import CollectionName, name_rebuild_lease
 from fonds.grouping.rebuild.assignments import settle_documents
-from fonds.grouping.rebuild.cleanup import drop_leavings
+from fonds.grouping.rebuild.cleanup import drop_interrupted
 from fonds.grouping.rebuild.rebuild import ProgressCallback, rebuild
 from fonds.grouping.redo_log import SEQUENCE, find_oldest_needed, remove_changes
 from fonds.grouping.tables import COLLECTIONS, MODIFIED, Cells, decode_int
@@ -193,7 +193,7 @@ def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple
     Raises LeaseConflictError while it is being built.
     """
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
-        removed = drop_leavings(changes, name, conf)
+        removed = drop_interrupted(changes, name, conf)
         cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
         served_timestamp = decode_int(cells, served_column(conf), -1)
         if served_timestamp < 0 or decode_int(cells, settled_column(conf), -1) == served_timestamp:

@@ -23,8 +23,8 @@ from fonds.grouping.algorithms.clustering import (
 from fonds.grouping.algorithms.corpus import TermCounts, TermReader, TermSlice
 from fonds.grouping.algorithms.term_counts import fill_languages
 from fonds.grouping.algorithms.terms import (
-    GUESSED_CHARACTERS,
-    GUESSED_FROM,
+    GUESS_CHARACTERS,
+    GUESS_TEXTS_MAX,
     Vocabulary,
     guess_language,
 )
@@ -210,17 +210,17 @@ def detect_usual_language(tables: Tables, name: CollectionName) -> str:
     sampled_rows, has_unstated = [], False
     for row, cells in tables.iter_rows(DOCUMENTS, name.row, ["main:id", "main:language"]):
         has_unstated = has_unstated or not cells.get("main:language")
-        if crc32(cells.get("main:id", b"")) * size < GUESSED_FROM * _HASHES:
+        if crc32(cells.get("main:id", b"")) * size < GUESS_TEXTS_MAX * _HASHES:
             sampled_rows.append(row)
     if not has_unstated:
         return ""
     beginnings: list[str] = []
-    for start in range(0, min(len(sampled_rows), 2 * GUESSED_FROM), TEXT_BATCH):
+    for start in range(0, min(len(sampled_rows), 2 * GUESS_TEXTS_MAX), TEXT_BATCH):
         text_rows = tables.get_rows(
             DOCUMENTS, sampled_rows[start : start + TEXT_BATCH], ["main:text"]
         )
         beginnings += [
-            decode_text(cells, "main:text")[:GUESSED_CHARACTERS] for cells in text_rows.values()
+            decode_text(cells, "main:text")[:GUESS_CHARACTERS] for cells in text_rows.values()
         ]
     return guess_language(beginnings)
 

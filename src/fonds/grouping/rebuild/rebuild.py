@@ -40,7 +40,7 @@ from fonds.grouping.document import (
 )
 from fonds.grouping.names import DEFAULT, CollectionName, name_rebuild_lease
 from fonds.grouping.rebuild.assignments import build_grouped_vectors, settle_documents
-from fonds.grouping.rebuild.cleanup import drop_leavings
+from fonds.grouping.rebuild.cleanup import drop_interrupted
 from fonds.grouping.rebuild.reader import (
     Corpus,
     StoreEncoded,
@@ -122,7 +122,7 @@ def rebuild(
     configuration = get(changes.tables, name.namespace, conf)
     check_encoder(configuration)
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as lease:
-        drop_leavings(changes, name, conf)
+        drop_interrupted(changes, name, conf)
         run = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
         last_change = run.begin()
         corpus = run.read(last_change)
@@ -136,7 +136,7 @@ def rebuild(
         try:
             caught_up += run.publish(model)
         except LeaseConflictError:
-            drop_leavings(changes, name, conf)
+            drop_interrupted(changes, name, conf)
             raise
         settle_documents(
             changes,
@@ -150,7 +150,7 @@ def rebuild(
         raise LeaseConflictError(f"{name} was removed right after the rebuild")
     n_grouped, n_unclustered = (
         sum(cluster.size for cluster in clusters.clusters),
-        sum(clusters.apart.values()),
+        sum(clusters.unclustered.values()),
     )
     return RebuildResult(run.timestamp, n_grouped, len(clusters.clusters), n_unclustered, caught_up)
 
@@ -313,7 +313,7 @@ class _Rebuild:
         with self.changes.lease(self.name) as collection:
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
             count = self._apply_changes(
-                model, ids, lambda made: store_cells(self.tables, self.name, made)
+                model, ids, lambda new_cells: store_cells(self.tables, self.name, new_cells)
             )
             time_cell = encode_utf8(self.changes.clock())
             self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": time_cell})])

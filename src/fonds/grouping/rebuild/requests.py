@@ -218,7 +218,7 @@ class Runs:
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
 
-    def look(self) -> None:
+    def wake(self) -> None:
         """Check for requests now; start the worker thread if it is not running."""
         with self._guard:
             self._wake.set()
@@ -235,9 +235,9 @@ class Runs:
             self._thread.join()
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def run_in_background(self) -> Iterator[None]:
         """Run requests while the context lasts, including earlier ones."""
-        self.look()
+        self.wake()
         try:
             yield
         finally:

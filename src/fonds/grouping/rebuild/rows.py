@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fonds.grouping.algorithms.clustering import Cluster, Clustering, Level, UnclusteredReason
 from fonds.grouping.algorithms.duplicates import EMPTY
-from fonds.grouping.algorithms.methods import NONE
+from fonds.grouping.algorithms.methods import NO_CLUSTER
 from fonds.grouping.changes.cells import build_cluster_key, join_cells
 from fonds.grouping.clustering import REASONS, Placement, StoredClustering
 from fonds.grouping.names import build_level_conf, build_unclustered_conf
@@ -215,7 +215,7 @@ def _find_unclustered(read: Corpus, result: Clustering) -> dict[str, str]:
     """Return the reason of each unclustered document, by id."""
     reasons = dict(read.unclustered)
     for position, member in enumerate(result.levels[0].members.tolist()):
-        if member == NONE:
+        if member == NO_CLUSTER:
             is_empty = result.originals[position] == EMPTY
             reasons[read.ids[position]] = _REASONS[
                 UnclusteredReason.EMPTY if is_empty else UnclusteredReason.OUTLIER
@@ -235,7 +235,7 @@ def _iter_placements(
         conf = build_level_conf(clustering.conf, number)
         scores = level.scores.tolist()
         for position, member in enumerate(level.members.tolist()):
-            if member != NONE:
+            if member != NO_CLUSTER:
                 original = "" if originals[position] == position else read.ids[originals[position]]
                 score = format_score(scores[position])
                 yield read.ids[position], Placement(conf, labels[number][member], score, original)

@@ -138,12 +138,12 @@ def list_clusterings(
     """
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     clusterings = []
-    for one in list_stored_clusterings(tables, name):
-        served_timestamp = decode_int(cells, served_column(one.conf), -1)
-        if conf in (None, one.conf) and one.timestamp <= served_timestamp:
-            row = tables.get_row(CLUSTERINGS, one.row, ["main:"]) or {}
-            clusterings.append(_parse_clustering(row, one.timestamp == served_timestamp))
-    return sorted(clusterings, key=lambda one: (one.conf, -one.timestamp))
+    for clustering in list_stored_clusterings(tables, name):
+        served_timestamp = decode_int(cells, served_column(clustering.conf), -1)
+        if conf in (None, clustering.conf) and clustering.timestamp <= served_timestamp:
+            row = tables.get_row(CLUSTERINGS, clustering.row, ["main:"]) or {}
+            clusterings.append(_parse_clustering(row, clustering.timestamp == served_timestamp))
+    return sorted(clusterings, key=lambda clustering: (clustering.conf, -clustering.timestamp))
 
 
 def list_progress(tables: Tables, leases: Leases, name: CollectionName) -> list[RebuildProgress]:

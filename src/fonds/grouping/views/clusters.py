@@ -30,7 +30,7 @@ T = TypeVar("T")
 MEMBERS_MAX = 1000
 TOP_MAX = 100
 CLUSTERS_MAX = 20_000
-_TRIES = 3
+_ATTEMPTS = 3
 _TITLE = ("main:id", "main:title", "main:url", "main:time")
 
 
@@ -94,7 +94,9 @@ class LevelView:
     timestamp: Annotated[int, Meta(description="time of the clustering, in Unix seconds")]
     level: Annotated[int, Meta(description="level of granularity; 0 is the coarsest")]
     clusters: Annotated[tuple[ClusterView, ...], Meta(description="clusters, largest first")]
-    apart: Annotated[dict[str, int], Meta(description="number of unclustered documents, by reason")]
+    unclustered: Annotated[
+        dict[str, int], Meta(description="number of unclustered documents, by reason")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ def list_members(
     return read_consistently(tables, name, conf, timestamp, read)
 
 
-def unclustered_members(
+def list_unclustered_members(
     tables: Tables,
     name: CollectionName,
     conf: str = DEFAULT,
@@ -264,7 +266,7 @@ def read_consistently(
     if timestamp is not None:
         served_timestamp = find_served_timestamp(tables, name, conf)
         return None if served_timestamp is None or timestamp > served_timestamp else load(timestamp)
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         served_timestamp = find_served_timestamp(tables, name, conf)
         if served_timestamp is None:
             return None

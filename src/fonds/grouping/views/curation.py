@@ -35,7 +35,7 @@ from fonds.model.errors import ConfigurationError
 
 CURATED_MAX = 1_000
 BATCH_SIZE = 500
-FROM = "main:from:"
+EXCLUDED_FROM = "main:from:"
 """Column prefix in an excluded document's row.
 
 The configuration, a colon and the theme's id follow.
@@ -130,8 +130,8 @@ def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
     """Return the exclusions in a document's row, by (configuration, theme id)."""
     exclusions = {}
     for column, value in cells.items():
-        if column.startswith(FROM):
-            conf, _, theme_id = column.removeprefix(FROM).partition(":")
+        if column.startswith(EXCLUDED_FROM):
+            conf, _, theme_id = column.removeprefix(EXCLUDED_FROM).partition(":")
             exclusions[conf, theme_id] = msgspec.json.decode(value, type=prepare_type(Exclusion))
     return exclusions
 

@@ -56,13 +56,13 @@ class PlacementExplanation:
 
     `terms`: its terms, those that indicate its cluster most first.
     `next_label`: the cluster it would otherwise be in.
-    `reach`: minimum score for its cluster.
+    `score_min`: minimum score for its cluster.
     """
 
     place: DocumentPlacement
     terms: tuple[TermEvidence, ...]
     next_label: str | None
-    reach: float | None
+    score_min: float | None
 
 
 def find_document(tables: Tables, name: CollectionName, document_id: str) -> Document | None:
@@ -187,10 +187,10 @@ class TermEvidence:
     """Term of a document as evidence.
 
     `weight`: its tf-idf in the document.
-    `speaks`: how much more it indicates the document's cluster than the next one; negative if it
+    `margin`: how much more it indicates the document's cluster than the next one; negative if it
         indicates the other.
     """
 
     term: str
     weight: float
-    speaks: float
+    margin: float

@@ -61,7 +61,7 @@ class SimilarPairsCache:
             if key in self._pairs:
                 self._pairs.move_to_end(key)
                 return self._pairs[key]
-        pairs = similar_pairs(tables, level)
+        pairs = find_similar_pairs(tables, level)
         with self._lock:
             self._pairs[key] = pairs
             while len(self._pairs) > CACHED_MAX:
@@ -69,7 +69,7 @@ class SimilarPairsCache:
         return pairs
 
 
-def similar_pairs(tables: Tables, level: LevelView) -> SimilarPairs:
+def find_similar_pairs(tables: Tables, level: LevelView) -> SimilarPairs:
     """Find the similar pairs of a level. Reads its centroids from the model."""
     pairs = sorted(
         _iter_pairs(tables, level), key=lambda pair: (-pair.cosine, pair.first, pair.second)
@@ -81,9 +81,9 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
     # numpy and the model are slow to import, and most readers of clusters need neither.
     import numpy as np
 
-    from fonds.grouping.clustering_model import read_middles
+    from fonds.grouping.clustering_model import read_centroids
 
-    model = read_middles(tables, level.name, level.conf, level.timestamp, level.level)
+    model = read_centroids(tables, level.name, level.conf, level.timestamp, level.level)
     if model is None:
         return
     row_by_label = {label: row for row, label in enumerate(model.labels)}
@@ -140,9 +140,9 @@ def find_nearest_clusters(
     # Reading clusters needs no numeric libraries.
     import numpy as np
 
-    from fonds.grouping.clustering_model import read_middles
+    from fonds.grouping.clustering_model import read_centroids
 
-    model = read_middles(tables, name, conf, timestamp)
+    model = read_centroids(tables, name, conf, timestamp)
     if model is None or label not in model.labels:
         return ()
     lengths = np.linalg.norm(model.centroids, axis=1, keepdims=True)

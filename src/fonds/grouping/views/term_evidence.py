@@ -63,7 +63,7 @@ def explain_terms(
     return (
         terms,
         None if nearest_number is None else labels[nearest_number],
-        float(model.reach[own_number]),
+        float(model.score_minimums[own_number]),
     )
 
 

@@ -35,19 +35,19 @@ from fonds.model.suggestions import format_unknown_name
 COLLECTIONS_MAX = 200
 MEMBERS_MAX = 50_000
 _PAGE = 5_000
-_TRIES = 3
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ThemeView:
-    """Cluster of a served clustering. `called` is its given name, '' if none."""
+    """Cluster of a served clustering. `given_name` is its given name, '' if none."""
 
     name: CollectionName
     row: bytes
     label: str
     id: str
     size: int
-    called: str = ""
+    given_name: str = ""
 
     def is_labelled(self, folded: str) -> bool:
         """Return whether this is its label or id."""
@@ -55,7 +55,7 @@ class ThemeView:
 
     def is_named(self, folded: str) -> bool:
         """Return whether this is its given name."""
-        return bool(folded) and folded == self.called.casefold()
+        return bool(folded) and folded == self.given_name.casefold()
 
 
 def list_theme_documents(tables: Tables, name: str) -> list[str]:
@@ -65,7 +65,7 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
 
     Raises ValueError for an unknown theme, one in several collections, and over 50,000 documents.
     """
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         themes = find_themes(tables, name)
         size = sum(theme.size for theme in themes)
         if size > MEMBERS_MAX:
@@ -110,7 +110,7 @@ def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
         labels |= dict.fromkeys(
             known_name
             for theme in collection_themes
-            for known_name in (theme.called, theme.label)
+            for known_name in (theme.given_name, theme.label)
             if known_name
         )
     if not themes_by_collection:
@@ -186,11 +186,11 @@ def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Cluster of a document by label. `called`: given name of the cluster, '' if none."""
+    """Cluster of a document by label. `given_name`: given name of the cluster, '' if none."""
 
     name: CollectionName
     label: str
-    called: str = ""
+    given_name: str = ""
 
 
 def find_tags(
@@ -226,7 +226,7 @@ def _add_names(tables: Tables, tags: Mapping[str, list[Tag]]) -> dict[str, list[
     }
     return {
         id_: [
-            replace(single_tag, called=names[single_tag.name].get(single_tag.label, ""))
+            replace(single_tag, given_name=names[single_tag.name].get(single_tag.label, ""))
             for single_tag in tag_group
         ]
         for id_, tag_group in tags.items()

@@ -101,7 +101,7 @@ class DocumentSampleCache:
         return sample
 
 
-def list_placed_members(
+def list_sampled_members(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, ids: Sequence[str]
 ) -> tuple[ClusterMember, ...]:
     """Return documents with their scores in a clustering and their titles.

@@ -16,7 +16,7 @@ from fonds.model.index_generation import compute_generation
 
 ANSWER_MAX_S = 25.0
 CONNECTIONS = 8
-JSON, LINES = "application/json", "application/x-ndjson"
+JSON_TYPE, NDJSON_TYPE = "application/json", "application/x-ndjson"
 
 
 class RequestRefusedError(Exception):

@@ -26,8 +26,8 @@ from fonds.model.errors import (
 from fonds.model.search import SearchQuery, SearchResults
 from fonds.search.fields import FACET_FIELDS
 from fonds.search.index.elastic_client import (
-    JSON,
-    LINES,
+    JSON_TYPE,
+    NDJSON_TYPE,
     ElasticClient,
     ElasticsearchClient,
     GenerationReader,
@@ -53,8 +53,8 @@ from fonds.search.index.suggestions import (
 from fonds.search.query.filters import normalize_query
 from fonds.search.query.parser import parse_query
 
-IDS_A_REQUEST = 500
-TRIES, PAUSE_S = 4, 0.5
+IDS_PER_REQUEST = 500
+ATTEMPTS, PAUSE_S = 4, 0.5
 ROLLOVER_EVERY_S = 300.0
 DOCUMENTS_MAX, SIZE_MAX = 200_000_000, "50gb"
 BUSY = frozenset({429, 502, 503, 504})
@@ -120,7 +120,7 @@ class ElasticIndex:
         if not newest:
             return
         self._prepare()
-        indices = self._find_places(list(newest))
+        indices = self._find_indices(list(newest))
         lines = [
             format_action("index", indices.get(key, self._alias), key)
             + json.dumps(encode_document(document), ensure_ascii=False)
@@ -258,7 +258,7 @@ class ElasticIndex:
         """Return the indices of the alias, the newest first."""
         return sorted(self._request("GET", f"/_alias/{self._alias}", {}), reverse=True)
 
-    def _find_places(self, keys: Sequence[str]) -> Mapping[str, str]:
+    def _find_indices(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Return the index of each key, so that a write replaces the document where it is.
 
         Empty if the alias has only one index. Unknown keys are omitted.
@@ -273,8 +273,8 @@ class ElasticIndex:
         distinct_keys = list(dict.fromkeys(key for key in keys if key))
         matches: list[dict[str, Any]] = []
         indices = self._list_indices() if distinct_keys else []
-        for start in range(0, len(distinct_keys), IDS_A_REQUEST):
-            chunk = distinct_keys[start : start + IDS_A_REQUEST]
+        for start in range(0, len(distinct_keys), IDS_PER_REQUEST):
+            chunk = distinct_keys[start : start + IDS_PER_REQUEST]
             lookups = [
                 {"_index": index, "_id": key, "_source": source}
                 for index in indices
@@ -302,9 +302,9 @@ class ElasticIndex:
     def _send_bulk(self, lines: Sequence[str]) -> None:
         """Send lines, and resend those that the server was too busy for."""
         pending = list(lines)
-        for attempt in range(TRIES):
+        for attempt in range(ATTEMPTS):
             response = self._send(
-                "POST", "/_bulk", {"refresh": self._refresh}, "".join(pending), LINES
+                "POST", "/_bulk", {"refresh": self._refresh}, "".join(pending), NDJSON_TYPE
             )
             self._generation.invalidate()
             outcomes = [next(iter(item.values())) for item in response["items"]]
@@ -346,7 +346,7 @@ class ElasticIndex:
         self, method: str, path: str, parameters: Mapping[str, Any], body: Any = None
     ) -> Any:
         text = None if body is None else json.dumps(body, ensure_ascii=False)
-        return self._send(method, path, parameters, text, JSON)
+        return self._send(method, path, parameters, text, JSON_TYPE)
 
     def _send(
         self, method: str, path: str, parameters: Mapping[str, Any], text: str | None, kind: str

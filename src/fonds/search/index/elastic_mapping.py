@@ -22,7 +22,7 @@ from fonds.model.document import DateKind, DateOf, EarlierVersion, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import compute_order_key
 from fonds.search.fields import INDEXED_EXACT_FIELDS, NUMBER_FIELDS, STEM_FIELDS, WORD_FIELDS
-from fonds.search.index.words import CUT_VERSIONS, build_earlier_words, build_words
+from fonds.search.index.words import CUT_VERSIONS_FIELD, build_earlier_words, build_words
 
 KEYWORD_MAX_CHARS = 8_000
 LIST_FIELDS = tuple(
@@ -42,7 +42,7 @@ DAYS = {
 field of their own.
 """
 MONTHS = {kind: f"{kind}_month" for kind in DateOf}
-UNSHOWN = (
+UNSTORED_FIELDS = (
     *WORD_FIELDS.values(), *STEM_FIELDS.values(), *DERIVED_FIELDS, "added_day", *MONTHS.values(), ORDER
 )  # fmt: skip
 """Fields computed for searching, which are not returned."""
@@ -78,7 +78,7 @@ def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) ->
         "date_kind": _STORED_KEYWORD,
         "captured": {"type": "date"},
         "earlier": {"type": "object", "enabled": False},
-        CUT_VERSIONS: {"type": "integer"},
+        CUT_VERSIONS_FIELD: {"type": "integer"},
     }
     return {
         "index_patterns": [f"{alias}-*"],
@@ -86,7 +86,7 @@ def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) ->
             "settings": {"number_of_shards": shards, "number_of_replicas": replicas},
             "mappings": {
                 "dynamic": False,
-                "_source": {"excludes": list(UNSHOWN)},
+                "_source": {"excludes": list(UNSTORED_FIELDS)},
                 "properties": properties,
             },
         },
@@ -102,14 +102,14 @@ def encode_document(document: IndexDocument) -> dict[str, Any]:
     source: dict[str, Any] = {
         field.name: _to_plain(getattr(document, field.name))
         for field in fields(document)
-        if field.name not in ("earlier", CUT_VERSIONS)
+        if field.name not in ("earlier", CUT_VERSIONS_FIELD)
     }
     if document.earlier:
         source["earlier"] = [
             {"sha1hex": version.sha1hex, "captured": version.captured, "title": version.title}
             for version in document.earlier
         ]
-        source[CUT_VERSIONS] = document.earlier_left_out or None
+        source[CUT_VERSIONS_FIELD] = document.earlier_left_out or None
     days_by_kind = {kind: day for kind in DateOf if (day := document.get_day(kind))}
     return {name: value for name, value in source.items() if value is not None} | {
         **build_words(document),

@@ -10,7 +10,7 @@ from fonds.model.document import DateOf
 from fonds.model.keys import compute_order_key
 from fonds.model.search import SearchQuery
 from fonds.search.fields import (
-    EARLIER,
+    EARLIER_FIELDS,
     FACET_FIELDS,
     OPTIONAL_FIELDS,
     STEM_FIELDS,
@@ -22,7 +22,7 @@ from fonds.search.index.elastic_mapping import (
     MONTHS,
     ORDER,
 )
-from fonds.search.index.words import CUT_VERSIONS, EARLIER_WEIGHT
+from fonds.search.index.words import CUT_VERSIONS_FIELD, EARLIER_WEIGHT
 from fonds.search.query.parser import list_pairs
 from fonds.search.query.tree import (
     ExactValue,
@@ -53,14 +53,17 @@ SORTS: dict[str, list[Clause]] = {
 }
 
 
-RISING = {"newest": "desc", "oldest": "asc"}
+DATE_SORT_ORDERS = {"newest": "desc", "oldest": "asc"}
 DATE_FIELDS = {kind.field_name: DAYS[kind] for kind in DateOf}
 
 
 def _build_sort(query: SearchQuery) -> list[Clause]:
-    if query.sort not in RISING:
+    if query.sort not in DATE_SORT_ORDERS:
         return SORTS[query.sort]
-    return [{DAYS[query.dates]: {"order": RISING[query.sort], "missing": "_last"}}, {"id": "asc"}]
+    return [
+        {DAYS[query.dates]: {"order": DATE_SORT_ORDERS[query.sort], "missing": "_last"}},
+        {"id": "asc"},
+    ]
 
 
 def build_body(query: SearchQuery, tree: Node) -> Clause:
@@ -162,7 +165,9 @@ def _build_in_fields(node: Term | NearWords, build_in: Callable[[str, float], Cl
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )
     if node.in_versions:
-        weights |= {EARLIER[field]: EARLIER_WEIGHT * weight for field, weight in weights.items()}
+        weights |= {
+            EARLIER_FIELDS[field]: EARLIER_WEIGHT * weight for field, weight in weights.items()
+        }
     clauses = [build_in(field, weight) for field, weight in weights.items()]
     if len(clauses) == 1:
         return clauses[0]
@@ -195,7 +200,7 @@ def _build_stem(field: str, stem: Stem, boost: float) -> Clause:
 
 
 def _build_near(near: NearWords) -> Clause:
-    def within(field: str, boost: float) -> Clause:
+    def build_in_field(field: str, boost: float) -> Clause:
         name, between = WORD_FIELDS[field], near.between
         return {
             "bool": {
@@ -203,13 +208,16 @@ def _build_near(near: NearWords) -> Clause:
             }
         }
 
-    return _build_in_fields(near, within)
+    return _build_in_fields(near, build_in_field)
 
 
-def _build_pair(field: str, first: str, other: str, between: int, boost: float) -> Clause:
+def _build_pair(
+    field: str, first_word: str, second_word: str, words_between_max: int, boost: float
+) -> Clause:
     """Match both orders separately: the servers count a swap of words as two steps."""
     orders = [
-        _build_phrase(field, order, between, boost) for order in ((first, other), (other, first))
+        _build_phrase(field, order, words_between_max, boost)
+        for order in ((first_word, second_word), (second_word, first_word))
     ]
     return {"bool": {"should": orders, "minimum_should_match": 1}}
 
@@ -235,7 +243,7 @@ def _build_filters(query: SearchQuery) -> list[Clause]:
         if values
     ]
     if query.cut_versions:
-        filters.append({"exists": {"field": CUT_VERSIONS}})
+        filters.append({"exists": {"field": CUT_VERSIONS_FIELD}})
     if query.undated:
         filters.append({"bool": {"must_not": [{"exists": {"field": MONTHS[query.dates]}}]}})
     limits = {"gte": query.date_from, "lte": query.date_to}

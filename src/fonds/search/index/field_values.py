@@ -175,8 +175,8 @@ def _build_url_query(prefix: str) -> str:
     parts = split_words(prefix)
     if len(parts) > 1:
         return f'url:"{parts[0]}"'
-    long = parts and len(parts[0]) >= PREFIX_MIN_CHARS
-    return f"url:{parts[0]}*" if long else ""
+    is_long_enough = parts and len(parts[0]) >= PREFIX_MIN_CHARS
+    return f"url:{parts[0]}*" if is_long_enough else ""
 
 
 def _find_host_value(index: Index, prefix: str, values: Iterable[KnownValue]) -> list[KnownValue]:
@@ -263,6 +263,6 @@ def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownV
     return [KnownValue(value, value, count) for value, count in counts.items()], is_cut
 
 
-def count_value(index: Index, field: str, value: KnownValue, put: str) -> KnownValue:
+def count_value(index: Index, field: str, value: KnownValue, query_value: str) -> KnownValue:
     """Return the value with the number of all documents that have it."""
-    return replace(value, count=_count_total(index, f"{field}:{put}"))
+    return replace(value, count=_count_total(index, f"{field}:{query_value}"))

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise, takewhile
 from fonds.model.document import IndexDocument
 from fonds.model.search import Hit, Snippet
 from fonds.search.query.parser import parse
-from fonds.search.query.tree import Node, Term, list_wanted_terms
+from fonds.search.query.tree import Node, Term, list_highlighted_terms
 from fonds.text.sentences import iter_sentence_ends
 from fonds.text.stems import CHANGE_BEGINNINGS, iter_written_words, list_stems, stem_word
 from fonds.text.words import (
@@ -44,9 +44,9 @@ def build_hit(
     return Hit(
         document,
         score,
-        find_passages(text, list_wanted_terms(tree), language),
+        find_passages(text, list_highlighted_terms(tree), language),
         find_title_marks(
-            document.article_title or "", list_wanted_terms(tree, "article_title"), language
+            document.article_title or "", list_highlighted_terms(tree, "article_title"), language
         ),
     )
 
@@ -107,7 +107,7 @@ def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple
 
     Raises QueryError for a query that cannot be parsed.
     """
-    terms = list_wanted_terms(parse(query))
+    terms = list_highlighted_terms(parse(query))
 
     def marks(text: str) -> list[tuple[int, int]]:
         matcher, matches, offset = _WordMatcher(terms, language), [], 0
@@ -164,9 +164,9 @@ class _WordMatcher:
             return set()
         return {
             folded
-            for written, folded in set(iter_written_words(window))
+            for word, folded in set(iter_written_words(window))
             if (self._any_beginning or folded[0] in self._beginnings)
-            and not self._stems.isdisjoint(stem_word(written, folded, self._language))
+            and not self._stems.isdisjoint(stem_word(word, folded, self._language))
         }
 
 
@@ -234,7 +234,7 @@ def _cut_passage(
         max(range(len(matches)), key=lambda n: _count_distinct(matches, n))
     ]
     target_start = max(0, min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS))
-    start, at_sentence_start = _begin(window, target_start, best_start)
+    start, at_sentence_start = _find_passage_start(window, target_start, best_start)
     target_end = target_start + PASSAGE_CHARACTERS
     last_match_end = max(
         (right for left, right, _ in matches if left >= best_start and right <= target_end),
@@ -259,7 +259,7 @@ def _cut_passage(
     return start, end, best_start, snippet
 
 
-def _begin(window: str, target_position: int, latest: int) -> tuple[int, bool]:
+def _find_passage_start(window: str, target_position: int, latest: int) -> tuple[int, bool]:
     """Return the start of a passage, and whether a sentence starts there.
 
     Prefers a sentence start near `target_position`, else takes the next word start. Never later
@@ -267,8 +267,8 @@ def _begin(window: str, target_position: int, latest: int) -> tuple[int, bool]:
     """
     if target_position <= 0:
         return 0, True
-    near = iter_sentence_ends(window, max(0, target_position - STRETCH_CHARACTERS), latest)
-    starts = [begin for _, begin in near if begin <= latest]
+    sentence_ends = iter_sentence_ends(window, max(0, target_position - STRETCH_CHARACTERS), latest)
+    starts = [begin for _, begin in sentence_ends if begin <= latest]
     if target_position <= STRETCH_CHARACTERS:
         starts.append(0)
     if starts:
@@ -285,9 +285,9 @@ def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool
     if target_end >= len(window):
         return len(window), True
     latest = target_end + STRETCH_CHARACTERS
-    least = max(earliest, start + PASSAGE_CHARACTERS // 2)
-    near = iter_sentence_ends(window, least, min(latest, len(window)))
-    ends = [end for end, _ in near if end >= least]
+    earliest_end = max(earliest, start + PASSAGE_CHARACTERS // 2)
+    sentence_ends = iter_sentence_ends(window, earliest_end, min(latest, len(window)))
+    ends = [end for end, _ in sentence_ends if end >= earliest_end]
     if len(window) <= latest:
         ends.append(len(window))
     if ends:

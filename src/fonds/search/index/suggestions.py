@@ -84,11 +84,11 @@ def _add_word_notes(
                     f"Only earlier versions of {_format_story_count(count)} have {_format_short_term(term)}."
                 )
             continue
-        near = _find_similar_word(index, term)
-        ending = f"; did you mean “{near}”?" if near else "."
+        similar_word = _find_similar_word(index, term)
+        ending = f"; did you mean “{similar_word}”?" if similar_word else "."
         notes.append(f"No document here has {_format_short_term(term)}{ending}")
-        if near:
-            corrected = _replace_word(corrected, term.text, near)
+        if similar_word:
+            corrected = _replace_word(corrected, term.text, similar_word)
     return corrected
 
 
@@ -152,15 +152,17 @@ def _find_similar_word(index: Index, term: Term) -> str | None:
         or term.field not in (None, "article_title", "text_content")
     ):
         return None
-    for near in index.find_similar_words(parts[0]):
-        if _count(index, format_term(replace(term, text=near)), in_versions=term.in_versions):
-            return near
+    for similar_word in index.find_similar_words(parts[0]):
+        if _count(
+            index, format_term(replace(term, text=similar_word)), in_versions=term.in_versions
+        ):
+            return similar_word
     return None
 
 
-def _replace_word(text: str, bad: str, good: str) -> str:
+def _replace_word(text: str, misspelled: str, correction: str) -> str:
     """Replace the first occurrence of a word in a query."""
-    return re.sub(rf"(?<!\w){re.escape(bad)}(?!\w)", lambda _: good, text, count=1)
+    return re.sub(rf"(?<!\w){re.escape(misspelled)}(?!\w)", lambda _: correction, text, count=1)
 
 
 def _is_filtered(query: SearchQuery) -> bool:
@@ -182,7 +184,7 @@ def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[
     has.
     """
     filters = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
-    missing = [(field, value) for field, value in filters if not _has(index, field, value)]
+    missing = [(field, value) for field, value in filters if not _has_matches(index, field, value)]
     if not missing:
         return
     facets = index.search(SearchQuery(count_max=0, facet_values_max=FACET_VALUES_MAX)).facets
@@ -198,7 +200,7 @@ def _iter_filter_values(query: SearchQuery, tree: Node) -> Iterator[tuple[str, s
             yield exact.field, exact.value
 
 
-def _has(index: Index, field: str, value: str) -> bool:
+def _has_matches(index: Index, field: str, value: str) -> bool:
     count_only = SearchQuery(count_max=0, facet_values_max=0)
     filtered = {
         "kind": lambda: replace(count_only, kinds=[Kind(value)]),
@@ -212,15 +214,15 @@ def _has(index: Index, field: str, value: str) -> bool:
 def _format_note(word: str, value: str, known_values: list[str]) -> str:
     if not value:
         return f"No document here is without a {word}."
-    near = find_nearest_name(value, known_values)
-    ending = f"; did you mean “{near}”?" if near else "."
+    similar_value = find_nearest_name(value, known_values)
+    ending = f"; did you mean “{similar_value}”?" if similar_value else "."
     return f"No document here has the {word} “{value}”{ending}"
 
 
 # Similar spelling: letters exchanged, left out, inserted or swapped with the next.
 
 
-ALIKE_MAX = 5
+SIMILAR_WORDS_MAX = 5
 WORD_MIN_CHARS, WORD_MAX_CHARS = 4, 40
 
 
@@ -244,7 +246,7 @@ def rank_similar(word: str, counts: Iterable[tuple[str, int]]) -> list[str]:
         and abs(len(other) - len(word)) <= allowed
         and 0 < (edits := count_edits(word, other)) <= allowed
     )
-    return [other for _, _, other in ranked[:ALIKE_MAX]]
+    return [other for _, _, other in ranked[:SIMILAR_WORDS_MAX]]
 
 
 def count_edits(first: str, other: str) -> int:

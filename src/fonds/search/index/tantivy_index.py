@@ -51,10 +51,10 @@ WRITER_DIED = "index writer was killed"
 _ERRNO = re.compile(r"(?:os error |code: |Errno )(\d+)")
 # EFBIG, ENOSPC, EDQUOT; EPERM, EACCES, EROFS; EEXIST, ENOTDIR; ENOMEM, ENFILE, EMFILE: numbers of
 # Linux and macOS.
-_FULL = {27, 28, 69, 122}
-_FORBIDDEN = {1, 13, 30}
-_NO_FOLDER = {17, 20}
-_EXHAUSTED = {12, 23, 24}
+_DISK_FULL_ERRNOS = {27, 28, 69, 122}
+_PERMISSION_ERRNOS = {1, 13, 30}
+_NOT_A_FOLDER_ERRNOS = {17, 20}
+_EXHAUSTED_ERRNOS = {12, 23, 24}
 
 
 @contextmanager
@@ -79,19 +79,19 @@ def build_error(folder: Path, message: str) -> FondsError:
         )
     if WRITER_DIED in message:
         return StoreUnavailableError(f"Writing to the index in {folder} failed ({message}).")
-    if numbers & _FULL:
+    if numbers & _DISK_FULL_ERRNOS:
         return StorageFullError(
             f"There is no room left for the index in {folder} ({message}). Free some space and go on."
         )
-    if numbers & _FORBIDDEN:
+    if numbers & _PERMISSION_ERRNOS:
         return ConfigurationError(
             f"The index in {folder} may not be read or written ({message}). Change the folder's permissions."
         )
-    if numbers & _EXHAUSTED:
+    if numbers & _EXHAUSTED_ERRNOS:
         return StoreUnavailableError(
             f"The machine had no files or memory left for the index in {folder} ({message})."
         )
-    if numbers & _NO_FOLDER:
+    if numbers & _NOT_A_FOLDER_ERRNOS:
         return ConfigurationError(
             f"The index cannot lie in {folder}: there is a file in the way ({message}). "
             "Choose another folder."
@@ -106,12 +106,12 @@ def build_error(folder: Path, message: str) -> FondsError:
 READERS_LOCK = ".tantivy-meta.lock"
 """Lock file that the library holds while it opens the files of a commit."""
 WRITER_MEMORY_BYTES = 48_000_000
-SIMILAR_DOCUMENTS_MAX, ALIKE_MAX_CHARS = 100, 200_000
+SIMILAR_DOCUMENTS_MAX, SIMILAR_TEXT_MAX_CHARS = 100, 200_000
 
 
 def list_distinct_words(document: IndexDocument, text: str) -> set[str]:
-    """Return the distinct words of a title and of the first `ALIKE_MAX_CHARS` characters of a text."""
-    return {*split_words(document.article_title or ""), *split_words(text[:ALIKE_MAX_CHARS])}
+    """Return the distinct words of a title and of the first `SIMILAR_TEXT_MAX_CHARS` characters of a text."""
+    return {*split_words(document.article_title or ""), *split_words(text[:SIMILAR_TEXT_MAX_CHARS])}
 
 
 def read_generation(folder: Path) -> str | None:
@@ -127,7 +127,7 @@ def read_generation(folder: Path) -> str | None:
         return None
 
 
-def drop_leavings(folder: Path) -> None:
+def delete_unused_files(folder: Path) -> None:
     """Delete deletion files that no commit names.
 
     A writer that died before its commit leaves them. The next writer numbers its own files from the
@@ -288,7 +288,7 @@ class TantivyIndex:
             self._get_version()
             self._folder.mkdir(parents=True, exist_ok=True)
             self._writer = self._open().writer(WRITER_MEMORY_BYTES, num_threads=1)
-            drop_leavings(self._folder)
+            delete_unused_files(self._folder)
         return self._writer
 
     def _open(self, folder: Path | None = None) -> tantivy.Index:

@@ -11,14 +11,14 @@ from tantivy import Occur, Query
 from fonds.model.document import DateOf
 from fonds.model.keys import compute_order_key
 from fonds.model.search import SearchQuery
-from fonds.search.fields import EARLIER, STEM_FIELDS, WORD_FIELDS, list_filter_values
+from fonds.search.fields import EARLIER_FIELDS, STEM_FIELDS, WORD_FIELDS, list_filter_values
 from fonds.search.index.tantivy_schema import (
     LAST_DAY,
     UNDATED,
     get_day_field,
     remove_surrogates,
 )
-from fonds.search.index.words import CUT_VERSIONS, EARLIER_WEIGHT
+from fonds.search.index.words import CUT_VERSIONS_FIELD, EARLIER_WEIGHT
 from fonds.search.query.parser import list_pairs
 from fonds.search.query.tree import (
     ExactValue,
@@ -43,7 +43,7 @@ DATE_FIELDS = {kind.field_name: kind for kind in DateOf}
 def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
     """Match documents that match the tree and all filters. Filters do not change the score."""
     filters = [*_build_value_filters(query, schema), *_build_date_filters(query, schema)]
-    filters += [Query.exists_query(CUT_VERSIONS)] if query.cut_versions else []
+    filters += [Query.exists_query(CUT_VERSIONS_FIELD)] if query.cut_versions else []
     return _build_all_of([_build_query(tree, schema), *map(_make_constant, filters)])
 
 
@@ -58,10 +58,10 @@ def restrict_after(tantivy_query: Query, id_: str, schema: tantivy.Schema) -> Qu
     )
 
 
-def build_fuzzy_query(word: str, faults: int, schema: tantivy.Schema) -> Query:
+def build_fuzzy_query(word: str, edits_max: int, schema: tantivy.Schema) -> Query:
     """Match documents with a word in title or text within this number of edits."""
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
-    field_queries = [Query.fuzzy_term_query(schema, field, word, faults) for field in fields]
+    field_queries = [Query.fuzzy_term_query(schema, field, word, edits_max) for field in fields]
     return Query.boolean_query([(Occur.Should, field_query) for field_query in field_queries])
 
 
@@ -153,7 +153,9 @@ def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )
     if node.in_versions:
-        weights |= {EARLIER[field]: EARLIER_WEIGHT * weight for field, weight in weights.items()}
+        weights |= {
+            EARLIER_FIELDS[field]: EARLIER_WEIGHT * weight for field, weight in weights.items()
+        }
     field_queries = [
         build_in(field) if weight == 1.0 else Query.boost_query(build_in(field), weight)
         for field, weight in weights.items()
@@ -208,12 +210,14 @@ def _build_near(near: NearWords, schema: tantivy.Schema) -> Query:
     )
 
 
-def _build_pair(field: str, first: str, other: str, between: int, schema: tantivy.Schema) -> Query:
+def _build_pair(
+    field: str, first_word: str, second_word: str, words_between_max: int, schema: tantivy.Schema
+) -> Query:
     """Match both orders separately: the library counts a swap of words as two steps."""
-    orders = ([first, other], [other, first])
+    orders = ([first_word, second_word], [second_word, first_word])
     return Query.boolean_query(
         [
-            (Occur.Should, Query.phrase_query(schema, field, list(order), between))
+            (Occur.Should, Query.phrase_query(schema, field, list(order), words_between_max))
             for order in orders
         ]
     )

@@ -62,8 +62,8 @@ def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
 
 def build_empty_results(generation: str | None = None) -> SearchResults:
     """Return the results of a search without matches."""
-    none, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
-    return SearchResults(total=0, hits=(), facets=none, beyond=beyond, generation=generation)
+    no_values, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
+    return SearchResults(total=0, hits=(), facets=no_values, beyond=beyond, generation=generation)
 
 
 def run_search(

@@ -29,7 +29,7 @@ from fonds.search.fields import (
     VALUE_FIELDS,
     WORD_FIELDS,
 )
-from fonds.search.index.words import CUT_VERSIONS, build_earlier_words, build_words
+from fonds.search.index.words import CUT_VERSIONS_FIELD, build_earlier_words, build_words
 
 WORD_MAX_BYTES = 200
 UNDATED = 0
@@ -52,7 +52,7 @@ def build_schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
     for field in VALUE_FIELDS:
         builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
-    for name in (*NUMBER_FIELDS, CUT_VERSIONS, "order_key", "added_at"):
+    for name in (*NUMBER_FIELDS, CUT_VERSIONS_FIELD, "order_key", "added_at"):
         builder.add_unsigned_field(name, fast=True)
     for date_of in DateOf:
         builder.add_unsigned_field(get_day_field(date_of), indexed=True, fast=True)
@@ -83,7 +83,7 @@ def encode_document(document: IndexDocument, schema: tantivy.Schema) -> tantivy.
         **{name: count for name in NUMBER_FIELDS if (count := getattr(document, name)) is not None},
         **_build_date_fields(document),
         **build_earlier_words(document),
-        **({CUT_VERSIONS: document.earlier_left_out} if document.earlier_left_out else {}),
+        **({CUT_VERSIONS_FIELD: document.earlier_left_out} if document.earlier_left_out else {}),
         "fields": _ENCODER.encode(_strip_texts(document)),
         "text_content": document.text_content.encode("utf-8"),
     }

@@ -16,7 +16,7 @@ from fonds.ports import Blobs, Index
 from fonds.ports.stores import close
 from fonds.search.index.passages import count_terms, find_passages, find_title_marks
 from fonds.search.query.parser import parse_query
-from fonds.search.query.tree import Node, is_in_versions, list_wanted_terms
+from fonds.search.query.tree import Node, is_in_versions, list_highlighted_terms
 
 VERSIONS_MAX, MAX_CHARS = 200, 5_000_000
 
@@ -25,13 +25,13 @@ VERSIONS_MAX, MAX_CHARS = 200, 5_000_000
 class VersionedIndex:
     """Implements the port Index around another index.
 
-    `blobs` have the texts of versions. `hidden` returns those of some files (SHA-1s) that are now
+    `blobs` have the texts of versions. `find_hidden` returns those of some files (SHA-1s) that are now
     hidden.
     """
 
     index: Index
     blobs: Blobs
-    hidden: Callable[[Sequence[str]], Collection[str]]
+    find_hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """See the port."""
@@ -58,13 +58,13 @@ class VersionedIndex:
         tree = parse_query(themed_query)
         if not is_in_versions(tree):
             return results
-        results = replace(results, notes=[*results.notes, *self._iter_left_out(query)])
+        results = replace(results, notes=[*results.notes, *self._iter_limit_notes(query)])
         if not query.with_snippets:
             return results
         current = self._find_current(
             themed_query, [hit for hit in results.hits if hit.document.earlier]
         )
-        version_search = _VersionSearch(self.blobs, self.hidden, tree)
+        version_search = _VersionSearch(self.blobs, self.find_hidden, tree)
         hits = [
             hit
             if not hit.document.earlier or hit.document.id in current
@@ -98,7 +98,7 @@ class VersionedIndex:
             current_ids.update(hit.document.id for hit in self.index.search(chunk_query).hits)
         return current_ids
 
-    def _iter_left_out(self, query: SearchQuery) -> Iterator[str]:
+    def _iter_limit_notes(self, query: SearchQuery) -> Iterator[str]:
         if not query.with_notes:
             return
         cut = SearchQuery(cut_versions=True, count_max=0, facet_values_max=0)
@@ -112,11 +112,11 @@ class _VersionSearch:
     """Finds the version that a hit matches in, within the limits of one page of results."""
 
     def __init__(
-        self, blobs: Blobs, hidden: Callable[[Sequence[str]], Collection[str]], tree: Node
+        self, blobs: Blobs, find_hidden: Callable[[Sequence[str]], Collection[str]], tree: Node
     ) -> None:
-        self._blobs, self._hidden = blobs, hidden
-        self._terms = list_wanted_terms(tree)
-        self._title_terms = list_wanted_terms(tree, "article_title")
+        self._blobs, self._hidden = blobs, find_hidden
+        self._terms = list_highlighted_terms(tree)
+        self._title_terms = list_highlighted_terms(tree, "article_title")
         self._versions_remaining, self._characters_remaining = VERSIONS_MAX, MAX_CHARS
 
     def find_version(self, document: IndexDocument) -> VersionHit:

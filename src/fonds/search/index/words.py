@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from fonds.model.document import IndexDocument
 from fonds.search.fields import FORMS_FIELDS, STEM_FIELDS, WORD_FIELDS, WORDS_FIELDS
-from fonds.search.query.parser import BETWEEN_MAX
+from fonds.search.query.parser import WORDS_BETWEEN_MAX
 from fonds.text.stems import stem_text
 from fonds.text.words import fold_text
 
-CUT_VERSIONS = "earlier_left_out"
+CUT_VERSIONS_FIELD = "earlier_left_out"
 """Index field of documents that lack an earlier version or a part of its text."""
 EARLIER_WEIGHT = 0.5
 """Weight of a match in an earlier version, relative to the current version."""
-_TEXT_SEPARATOR = f" {'| ' * (BETWEEN_MAX + 1)}"
+_TEXT_SEPARATOR = f" {'| ' * (WORDS_BETWEEN_MAX + 1)}"
 """Separates two texts, so that no phrase or near match spans both."""
 
 

@@ -23,11 +23,16 @@ from fonds.search.index.field_values import (
     filter_matching,
     find_values,
 )
-from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
+from fonds.search.query.completion import (
+    find_typed_text,
+    format_value,
+    insert_completion,
+    list_fields,
+)
 from fonds.search.query.parser import Themes, parse
 
 COMPLETIONS_MAX = 10
-COUNTED_LATE = frozenset({ValueSource.NAMES, ValueSource.DOCUMENTS})
+SAMPLED_SOURCES = frozenset({ValueSource.NAMES, ValueSource.DOCUMENTS})
 """Sources whose values come from some documents, and are then counted in all."""
 
 
@@ -43,7 +48,7 @@ class IndexQueryCompleter:
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
         """See the port. Raises ValueError for a cursor outside the text."""
-        typed = find_typed(text, cursor)
+        typed = find_typed_text(text, cursor)
         if typed.kind is TypingKind.NOTHING:
             return CompletionList(typed, (), False, None, None)
         if typed.kind is TypingKind.VALUE:
@@ -77,7 +82,7 @@ class IndexQueryCompleter:
         ]
         selected = candidates[:COMPLETIONS_MAX]
         field = get_field(typed.field)
-        if field.values in COUNTED_LATE:
+        if field.values in SAMPLED_SOURCES:
             index = self.library.index
             selected = [
                 (count_value(index, typed.field, value, query_value), query_value)
@@ -110,11 +115,11 @@ class IndexQueryCompleter:
 class EmbargoFilterIndex:
     """Implements the port Index around another index.
 
-    `hidden` returns those of some files (SHA-1s) that are now hidden.
+    `find_hidden` returns those of some files (SHA-1s) that are now hidden.
     """
 
     index: Index
-    hidden: Callable[[Sequence[str]], Collection[str]]
+    find_hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """Put documents, without those of hidden files and without hidden versions.
@@ -122,11 +127,11 @@ class EmbargoFilterIndex:
         `hidden` is called again after the write: a file is recorded as hidden before its document
         is removed, so at least one of the two processes notices the other.
         """
-        visible = _filter_visible(documents, self.hidden(_list_files(documents)))
+        visible = _filter_visible(documents, self.find_hidden(_list_files(documents)))
         if not visible:
             return
         self.index.put(visible)
-        newly_hidden = self.hidden(_list_files(visible))
+        newly_hidden = self.find_hidden(_list_files(visible))
         if newly_hidden:
             still_visible = _filter_visible(visible, newly_hidden)
             self.index.put([document for document in still_visible if document not in visible])
@@ -215,12 +220,12 @@ class ThemedIndex:
             return self.index.search(query)
         documents_by_theme = dict(query.themes)
 
-        def ids(asked: str) -> Sequence[str]:
-            if asked not in documents_by_theme:
-                documents_by_theme[asked] = self.themes(asked)
-            return documents_by_theme[asked]
+        def find_ids(theme_name: str) -> Sequence[str]:
+            if theme_name not in documents_by_theme:
+                documents_by_theme[theme_name] = self.themes(theme_name)
+            return documents_by_theme[theme_name]
 
-        parse(query.text.encode("utf-8", "ignore").decode(), ids)
+        parse(query.text.encode("utf-8", "ignore").decode(), find_ids)
         return replace(
             self.index.search(replace(query, themes=documents_by_theme)), themes=documents_by_theme
         )

@@ -28,11 +28,11 @@ from fonds.search.query.tree import ExactValue, IdSet, Node, Term
 
 _BARE = re.compile(r"\w[\w.-]*")
 _OPERATORS = frozenset({"OR", "AND", "NOT"})
-_CONTINUE = frozenset({"not", "exact"})
+_OPERATOR_KINDS = frozenset({"not", "exact"})
 """Tokens that may occur between a field and its value."""
 
 
-def find_typed(text: str, cursor: int | None = None) -> TypedText:
+def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
     """Return what is being typed at the cursor, in characters from 0; None is the end.
 
     Raises ValueError for a cursor outside the text.
@@ -44,7 +44,7 @@ def find_typed(text: str, cursor: int | None = None) -> TypedText:
         )
     tokens = list(tokenize_unfinished(text[:cursor]))
     if not tokens or tokens[-1].end < cursor or tokens[-1].kind in ("open", "field"):
-        typed = _find_between(text, cursor, tokens)
+        typed = _find_empty_value(text, cursor, tokens)
     elif tokens[-1].kind in ("phrase", "unclosed"):
         typed = _find_quoted(text, cursor, tokens)
     elif tokens[-1].kind == "word":
@@ -54,8 +54,8 @@ def find_typed(text: str, cursor: int | None = None) -> TypedText:
     return typed or TypedText(TypingKind.NOTHING, cursor, cursor)
 
 
-def insert_completion(text: str, typed: TypedText, put: str) -> tuple[str, int]:
-    """Replace what is being typed by `put`. Return the text and the cursor position directly after
+def insert_completion(text: str, typed: TypedText, query_value: str) -> tuple[str, int]:
+    """Replace what is being typed by `query_value`. Return the text and the cursor position directly after
     it.
 
     A space is added if a value would touch the following text.
@@ -68,7 +68,9 @@ def insert_completion(text: str, typed: TypedText, put: str) -> tuple[str, int]:
         or following[0] in "()"
     )
     separator = "" if is_separated else " "
-    return f"{text[: typed.start]}{put}{separator}{following}", typed.start + len(put)
+    return f"{text[: typed.start]}{query_value}{separator}{following}", typed.start + len(
+        query_value
+    )
 
 
 def list_fields(prefix: str) -> list[str]:
@@ -86,7 +88,7 @@ def format_value(field: str, value: str) -> str | None:
     is_bare = _BARE.fullmatch(text) and text not in _OPERATORS
     query_value = text if is_bare else f'"{text}"'
     try:
-        node = parse(f"{field}:{query_value}", lambda asked: (asked,))
+        node = parse(f"{field}:{query_value}", lambda theme: (theme,))
         return query_value if field == VERSION or node == _parse_value(field, value) else None
     except QueryError:
         return None
@@ -116,12 +118,12 @@ def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
             fields.pop()
         if token.kind in ("field", "unknown"):
             pending = token.text
-        elif token.kind not in _CONTINUE:
+        elif token.kind not in _OPERATOR_KINDS:
             pending = ""
     return pending or fields[-1], bool(tokens) and tokens[-1].kind == "exact"
 
 
-def _find_between(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
+def _find_empty_value(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
     """Return an empty value at the cursor; text that follows directly is the rest of it."""
     field, _ = _find_field(tokens)
     if field not in FIELDS:

@@ -51,7 +51,7 @@ from fonds.search.query.tree import (
     relax_to_any,
     set_versions,
 )
-from fonds.text.stop_words import stop_words_of_query
+from fonds.text.stop_words import find_query_stop_words
 from fonds.text.words import is_spaceless, normalize_text, split_words
 
 QUERY_MAX_CHARS = 4_000
@@ -60,7 +60,7 @@ DEPTH_MAX = 32
 PREFIX_MIN_CHARS = 3
 VALUE_PREFIX_MIN_CHARS = 2
 NEAR_WORDS_MAX = 4
-BETWEEN_MAX = 100
+WORDS_BETWEEN_MAX = 100
 ALL_VERSIONS = VERSION_VALUES[0]
 ONLY_IN_QUERIES = {"field", "not", "or", "and", "exact"}
 SENTENCE_STOP_WORDS_MIN = 3
@@ -74,12 +74,12 @@ Themes = Callable[[str], Sequence[str]]
 def get_themes(query: SearchQuery) -> Themes:
     """Return the themes that are given with a query."""
 
-    def ids(value: str) -> Sequence[str]:
+    def find_ids(value: str) -> Sequence[str]:
         if value not in query.themes:
             raise ValueError("themes cannot be asked for here")
         return query.themes[value]
 
-    return ids
+    return find_ids
 
 
 def parse(text: str, themes: Themes | None = None) -> Node:
@@ -103,7 +103,7 @@ def _is_sentence(text: str) -> bool:
         return False
     # Single letters are names and variables as often as they are stop words.
     distinct = {word for word in split_words(text) if len(word) > 1 or is_spaceless(word)}
-    return len(distinct & stop_words_of_query(distinct)) >= SENTENCE_STOP_WORDS_MIN
+    return len(distinct & find_query_stop_words(distinct)) >= SENTENCE_STOP_WORDS_MIN
 
 
 def _parse_syntax(text: str, themes: Themes | None) -> Node:
@@ -131,7 +131,7 @@ def parse_query(query: SearchQuery) -> Node:
     """
     tree = parse(query.text.encode("utf-8", "ignore").decode(), get_themes(query))
     if query.in_versions is not None:
-        tree = set_versions(tree, in_versions_wanted=query.in_versions)
+        tree = set_versions(tree, in_versions=query.in_versions)
     return relax_to_any(tree) if query.match is MatchMode.BEST else tree
 
 
@@ -350,8 +350,8 @@ def _build_near(token: Token, field: str | None) -> Node:
     parts = tuple(split_words(token.text))
     if not 2 <= len(parts) <= NEAR_WORDS_MAX or len(set(parts)) < len(parts):
         raise token.build_error(f": nearness is for two to {NEAR_WORDS_MAX} different words.")
-    if int(distance) > BETWEEN_MAX:
-        raise token.build_error(f": at most {BETWEEN_MAX} words may stand between.")
+    if int(distance) > WORDS_BETWEEN_MAX:
+        raise token.build_error(f": at most {WORDS_BETWEEN_MAX} words may stand between.")
     return NearWords(parts, int(distance), field)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from fonds.text.stop_words import stop_words_of_query
+from fonds.text.stop_words import find_query_stop_words
 from fonds.text.words import split_words
 
 
@@ -96,19 +96,17 @@ Node: TypeAlias = Term | NearWords | ExactValue | NumberRange | IdSet | NotNode 
 NodeT = TypeVar("NodeT", bound=Node)
 
 
-def set_versions(node: Node, *, in_versions_wanted: bool = True) -> Node:
+def set_versions(node: Node, *, in_versions: bool = True) -> Node:
     """Return the tree with its words of title and text matching earlier versions too, or not."""
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
-        return replace(node, in_versions=in_versions_wanted and is_kept)
+        return replace(node, in_versions=in_versions and is_kept)
     if isinstance(node, NotNode):
-        return NotNode(set_versions(node.node, in_versions_wanted=in_versions_wanted))
+        return NotNode(set_versions(node.node, in_versions=in_versions))
     if isinstance(node, AndNode | OrNode):
         return replace(
             node,
-            nodes=tuple(
-                set_versions(child, in_versions_wanted=in_versions_wanted) for child in node.nodes
-            ),
+            nodes=tuple(set_versions(child, in_versions=in_versions) for child in node.nodes),
         )
     return node
 
@@ -144,11 +142,11 @@ def relax_to_any(node: Node) -> Node:
         return node
     alternatives = [
         alternative
-        for part, is_wanted in zip(parts, is_words, strict=True)
-        if is_wanted
+        for part, has_words in zip(parts, is_words, strict=True)
+        if has_words
         for alternative in _list_alternatives(relax_to_any(part))
     ]
-    other_parts = [part for part, is_wanted in zip(parts, is_words, strict=True) if not is_wanted]
+    other_parts = [part for part, has_words in zip(parts, is_words, strict=True) if not has_words]
     any_word = _build_or(drop_stop_words(alternatives))
     return AndNode((any_word, *other_parts)) if other_parts else any_word
 
@@ -180,7 +178,7 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
     """Return the nodes without plain stop words, or all nodes if none would be left."""
     plain_words = [_list_plain_words(node) for node in nodes]
-    stop_words = stop_words_of_query(word for parts in plain_words for word in parts)
+    stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
     remaining = [
         node
         for node, parts in zip(nodes, plain_words, strict=True)
@@ -196,14 +194,14 @@ def _list_plain_words(node: Node) -> Sequence[str]:
     return tuple(split_words(node.text))
 
 
-def list_wanted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:
+def list_highlighted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:
     """Return the terms to highlight in a text (or title). Excluded terms are omitted."""
     if isinstance(node, Term):
         return (node,) if node.field in (None, field) else ()
     if isinstance(node, NearWords) and node.field in (None, field):
         return tuple(Term(word, node.field, is_exact=True) for word in node.words)
     if isinstance(node, AndNode | OrNode):
-        return tuple(term for child in node.nodes for term in list_wanted_terms(child, field))
+        return tuple(term for child in node.nodes for term in list_highlighted_terms(child, field))
     return ()
 
 

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fonds.access.acts import ActLog
+from fonds.access.action_log import ActionLog
 from fonds.access.keys import AccessKeys, build_viewer
 from fonds.access.sessions import SessionStore
 from fonds.access.sign_in_throttle import FailedAttempts
@@ -24,7 +24,7 @@ from fonds.model.rows import AccessKeyRow
 from fonds.ports import Records
 from fonds.web.access.roles import ACTS_METHODS, find_refusal
 from fonds.web.access.security import is_loopback_only
-from fonds.web.access.viewers import ANONYMOUS_READER, ASKER, OWNER, Requester
+from fonds.web.access.viewers import ANONYMOUS_READER, OWNER, REQUESTER_KEY, Requester
 from fonds.web.serving.problems import render_problem
 
 SCHEME = "bearer"
@@ -42,7 +42,7 @@ class AccessGate:
 
     keys: AccessKeys
     sessions: SessionStore
-    acts: ActLog
+    action_log: ActionLog
     attempts: FailedAttempts
     host: str
     needs_key_to_read: bool
@@ -58,7 +58,7 @@ class AccessGate:
                 else self.authenticate(bearer_key, address)
             )
             if row is None:
-                return Requester(None, is_wrong=True, wait_s=wait_s, is_local=is_here)
+                return Requester(None, has_wrong_key=True, wait_s=wait_s, is_local=is_here)
             return Requester(build_viewer(row), has_keys=True, is_local=is_here)
         cookie = self.get_cookie(headers)
         row = self.sessions.authenticate(cookie) if cookie else None
@@ -115,7 +115,7 @@ def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
     sessions = SessionStore(records, keys, _get_now, timedelta(seconds=web.session_s))
     attempts = FailedAttempts(time.monotonic)
     return AccessGate(
-        keys, sessions, ActLog(records, _get_now), attempts, host, web.reading_needs_key
+        keys, sessions, ActionLog(records, _get_now), attempts, host, web.reading_needs_key
     )
 
 
@@ -149,14 +149,14 @@ class GateMiddleware:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        asker = await run_in_threadpool(
+        requester = await run_in_threadpool(
             self._identify_requester, headers, get_client_address(scope)
         )
         if scope["method"] in ACTS_METHODS and self.takes(scope["path"]):
-            refusal = find_refusal(asker, Role.CURATOR)
-            if asker.trouble is not None:
-                status = 503 if isinstance(asker.trouble, TransientError) else 500
-                await render_problem(status, str(asker.trouble))(scope, receive, send)
+            refusal = find_refusal(requester, Role.CURATOR)
+            if requester.error is not None:
+                status = 503 if isinstance(requester.error, TransientError) else 500
+                await render_problem(status, str(requester.error))(scope, receive, send)
                 return
             if refusal is not None:
                 answer = render_problem(
@@ -165,24 +165,26 @@ class GateMiddleware:
                 await answer(scope, receive, send)
                 return
 
-        async def send_noted(message: Message) -> None:
+        async def send_with_act(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if asker.act is not None:
+                if requester.act is not None:
                     # The change is done even if its audit record cannot be closed; the record then
                     # has no end.
                     with suppress(FondsError):
-                        await run_in_threadpool(self.gate.acts.end, asker.act, message["status"])
-                if asker.is_signed_in or self.gate.needs_key_to_read:
+                        await run_in_threadpool(
+                            self.gate.action_log.end, requester.act, message["status"]
+                        )
+                if requester.is_signed_in or self.gate.needs_key_to_read:
                     _forbid_caching(message)
             await send(message)
 
-        await self.app({**scope, ASKER: asker}, receive, send_noted)
+        await self.app({**scope, REQUESTER_KEY: requester}, receive, send_with_act)
 
     def _identify_requester(self, headers: Headers, address: str) -> Requester:
         try:
             return self.gate.identify_requester(headers, address)
         except FondsError as error:
-            return Requester(None, trouble=error)
+            return Requester(None, error=error)
 
 
 def _forbid_caching(message: Message) -> None:

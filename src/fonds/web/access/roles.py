@@ -78,14 +78,14 @@ async def check_permission(request: Request) -> None:
     A route that declares no role requires an admin. If the request changes something, an audit
     record is begun. Raises RefusedError as `check` does.
     """
-    least = find_least_role(request.scope["route"]) or LeastRole(Role.ADMIN)
-    check(request.scope, least)
-    asker = get_requester(request.scope)
-    changes = request.method in ACTS_METHODS and least.role not in (None, Role.READER)
-    if changes and asker.viewer is not None:
+    least_role = find_least_role(request.scope["route"]) or LeastRole(Role.ADMIN)
+    check(request.scope, least_role)
+    requester = get_requester(request.scope)
+    changes = request.method in ACTS_METHODS and least_role.role not in (None, Role.READER)
+    if changes and requester.viewer is not None:
         description = f"{request.method} {request.url.path}"
-        acts = request.app.state.gate.acts
-        asker.act = await run_in_threadpool(acts.begin, asker.viewer.name, description)
+        acts = request.app.state.gate.action_log
+        requester.act = await run_in_threadpool(acts.begin, requester.viewer.name, description)
 
 
 def check(scope: Scope, least_role: LeastRole) -> None:
@@ -96,11 +96,11 @@ def check(scope: Scope, least_role: LeastRole) -> None:
     """
     if least_role.role is None:
         return
-    asker = get_requester(scope)
-    if asker.trouble is not None:
-        raise asker.trouble
-    refusal = find_refusal(asker, least_role.role)
-    if refusal is None and asker.is_by_session and scope["method"] not in SAFE_METHODS:
+    requester = get_requester(scope)
+    if requester.error is not None:
+        raise requester.error
+    refusal = find_refusal(requester, least_role.role)
+    if refusal is None and requester.is_by_session and scope["method"] not in SAFE_METHODS:
         refusal = _refuse_cross_site(Headers(scope=scope))
     if refusal is not None:
         raise refusal
@@ -111,7 +111,7 @@ def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
     if requester.wait_s:
         detail = f"Too many wrong keys from this address. Try again in {requester.wait_s} seconds."
         return RefusedError(429, detail, headers={"Retry-After": str(requester.wait_s)})
-    if requester.is_wrong:
+    if requester.has_wrong_key:
         detail = "This key is wrong, revoked or expired."
         challenge = f'{CHALLENGE}, error="invalid_token"'
         return RefusedError(401, detail, headers={"WWW-Authenticate": challenge})
@@ -178,7 +178,7 @@ def list_routes(app: FastAPI) -> list[BaseRoute]:
 def _iter_roles(app: FastAPI) -> Iterator[tuple[str, str, str]]:
     """Yield path, method and least role of each route that requires one."""
     for route in list_routes(app):
-        least = find_least_role(route)
-        if least is not None and least.role is not None:
+        least_role = find_least_role(route)
+        if least_role is not None and least_role.role is not None:
             for method in getattr(route, "methods", ()):
-                yield getattr(route, "path", ""), method.lower(), least.role.value
+                yield getattr(route, "path", ""), method.lower(), least_role.role.value

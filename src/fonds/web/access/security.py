@@ -35,7 +35,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-NEVER = frozenset({"TRACE", "TRACK", "CONNECT"})
+DISALLOWED_METHODS = frozenset({"TRACE", "TRACK", "CONNECT"})
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d{1,5})?")
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not bound)
 
@@ -136,7 +136,7 @@ class SecurityMiddleware:
                 "or start the server with --host NAME.\n",
                 status_code=421,
             )
-        if scope["method"] in NEVER:
+        if scope["method"] in DISALLOWED_METHODS:
             return PlainTextResponse("Refused.\n", 405, {"Allow": "GET, HEAD"})
         if scope["method"] in SAFE_METHODS:
             return None

@@ -16,7 +16,7 @@ ANONYMOUS_READER = Viewer("", Role.READER)
 """User who may read and nothing else."""
 OWNER = Viewer("", Role.ADMIN)
 """User of this computer while no access key exists. Has full access."""
-ASKER = "fonds.asker"
+REQUESTER_KEY = "fonds.requester"
 LOCAL_NAME = "this machine"
 """The owner's name in the records of their changes."""
 
@@ -27,21 +27,21 @@ class Requester:
 
     `viewer`: None if reading needs a key and the request has no valid one.
     `is_by_session`: the browser authenticated with its session cookie.
-    `is_wrong`: the request has an invalid key.
+    `has_wrong_key`: the request has an invalid key.
     `wait_s`: seconds during which no key from this address is checked.
     `has_keys`: whether any key exists.
     `is_local`: whether the request comes from this computer.
-    `trouble`: error of a store that prevented the check.
+    `error`: error of a store that prevented the check.
     `act`: log entry of the change that the request makes.
     """
 
     viewer: Viewer | None
     is_by_session: bool = False
-    is_wrong: bool = False
+    has_wrong_key: bool = False
     wait_s: int = 0
     has_keys: bool = False
     is_local: bool = False
-    trouble: FondsError | None = None
+    error: FondsError | None = None
     act: ActRow | None = None
 
     @property
@@ -56,7 +56,7 @@ class Requester:
 
 def get_requester(scope: MutableMapping[str, Any]) -> Requester:
     """Return the sender of a request; one without any rights if no gate set it."""
-    requester: Requester | None = scope.get(ASKER)
+    requester: Requester | None = scope.get(REQUESTER_KEY)
     return requester or Requester(None)
 
 
@@ -72,7 +72,7 @@ def describe_act(request: Request, description: str) -> None:
     """Describe a request's change in the log in more detail than its address, e.g. by a SHA-1."""
     act = get_requester(request.scope).act
     if act is not None:
-        request.app.state.gate.acts.describe(act, description)
+        request.app.state.gate.action_log.describe(act, description)
 
 
 TheViewer = Annotated[Viewer, Depends(get_viewer)]

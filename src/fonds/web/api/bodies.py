@@ -129,9 +129,17 @@ def _build_valid_document(
     return _check_document(_build_document(document_in, str(document_in.id)), pointer, line)
 
 
-def _build_document(sent: DocumentIn | DocumentAtIdIn, document_id: str) -> Document:
-    vector = tuple(sent.vector)
-    return Document(document_id, sent.text, sent.title, sent.url, sent.language, sent.time, vector)
+def _build_document(document_in: DocumentIn | DocumentAtIdIn, document_id: str) -> Document:
+    vector = tuple(document_in.vector)
+    return Document(
+        document_id,
+        document_in.text,
+        document_in.title,
+        document_in.url,
+        document_in.language,
+        document_in.time,
+        vector,
+    )
 
 
 def _check_document(document: Document, pointer: str, line: int | None = None) -> Document:
@@ -159,8 +167,8 @@ def _build_schema(kind: type) -> dict[str, Any]:
     return schema
 
 
-_SENT = _build_schema(DocumentIn)
-_SENT["properties"]["id"] = {
+_DOCUMENT_SCHEMA = _build_schema(DocumentIn)
+_DOCUMENT_SCHEMA["properties"]["id"] = {
     "anyOf": [
         {"type": "string", "minLength": 1, "maxLength": ID_MAX_CHARS},
         {"type": "integer"},
@@ -168,7 +176,7 @@ _SENT["properties"]["id"] = {
 }
 _DOCUMENT_LIST_SCHEMA = {
     "type": "array",
-    "items": _SENT,
+    "items": _DOCUMENT_SCHEMA,
     "description": f"At most {DOCUMENTS_MAX:,}, otherwise 413",
 }
 _BULK = {
@@ -178,7 +186,7 @@ _BULK = {
     "additionalProperties": False,
 }
 DOCUMENTS = takes(
-    {"anyOf": [_SENT, _BULK, _DOCUMENT_LIST_SCHEMA]},
+    {"anyOf": [_DOCUMENT_SCHEMA, _BULK, _DOCUMENT_LIST_SCHEMA]},
     {"id": "17", "text": "The river floods the old town"},
     lines=True,
 )
@@ -213,7 +221,7 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "every_s": {"type": ["integer", "null"], "minimum": 60, "maximum": EXACT_MAX},
     "kept": {"type": "integer", "minimum": 1, "maximum": 100},
 }
-for _name, _told in PARAMETERS["properties"].items():
-    PARAMETERS["properties"][_name] = {**_BOUNDS[_name], "default": _told.get("default")}
+for _name, _schema in PARAMETERS["properties"].items():
+    PARAMETERS["properties"][_name] = {**_BOUNDS[_name], "default": _schema.get("default")}
 PARAMETERS["additionalProperties"] = False
 CONFIGURATION = takes(PARAMETERS, {"algorithm": "topics", "clusters": 12})

@@ -27,7 +27,7 @@ from fonds.grouping.views.clusters import (
     ClusterView,
     MemberPage,
     list_members,
-    unclustered_members,
+    list_unclustered_members,
 )
 from fonds.model.encoding import EXACT_MAX
 from fonds.model.errors import TransientError
@@ -61,7 +61,7 @@ class MemberList:
         Raises ValueError if `after` is not a cursor of this list.
         """
         if self.is_reason:
-            return unclustered_members(
+            return list_unclustered_members(
                 self.tables, self.name, self.conf, self.time,
                 reason=self.label, after=after, count_max=count,
             )  # fmt: skip
@@ -309,7 +309,7 @@ def clusters(
         build_cluster(name, conf, time, level, cluster_view) for cluster_view in level_view.clusters
     ]
     response = ClustersOut(
-        name.namespace, name.key, conf, time, level, clusters_out, level_view.apart
+        name.namespace, name.key, conf, time, level, clusters_out, level_view.unclustered
     )
     return json_response(response, headers=headers)
 

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from fonds.grouping.changes.lifecycle import remove
 from fonds.grouping.configuration import build_values
 from fonds.grouping.document import Document
-from fonds.grouping.names import CollectionName, split
+from fonds.grouping.names import CollectionName, split_key
 from fonds.grouping.views.clusterings import (
     CollectionView,
     ServedClustering,
@@ -31,7 +31,7 @@ from fonds.web.api import bodies
 from fonds.web.api.bodies import parse_documents
 from fonds.web.api.paths import Id, Key, Namespace, build_path
 from fonds.web.serving.json_requests import Body, TheService, json_response, refuse_invalid
-from fonds.web.serving.parameters import namespace_named, parse_id, parse_name
+from fonds.web.serving.parameters import parse_id, parse_name, parse_namespace
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
@@ -178,14 +178,14 @@ def list_collections(service: TheService, after: After = None, count: Count = 10
     """List collections by namespace and key. `after` is NAMESPACE/KEY."""
     after_name = _parse_after(after) if after else None
     listing = _build_listing(
-        service.every(None, after_name), count, "/collections", with_namespace=True
+        service.iter_collections(None, after_name), count, "/collections", with_namespace=True
     )
     return json_response(listing)
 
 
 def _parse_after(after: str) -> CollectionName:
     """Parse the `after` parameter. Raises RefusedError 400 for an invalid name."""
-    name = split(after)
+    name = split_key(after)
     return parse_name(name.namespace, name.key)
 
 
@@ -196,10 +196,12 @@ def list_namespace_collections(
     service: TheService, ns: Namespace, after: After = None, count: Count = 100
 ) -> Response:
     """List collections by key. The list is empty for an unknown namespace."""
-    namespace_named(ns)
+    parse_namespace(ns)
     after_name = parse_name(ns, after) if after else None
     return json_response(
-        _build_listing(service.every(ns, after_name), count, build_path("collections", ns))
+        _build_listing(
+            service.iter_collections(ns, after_name), count, build_path("collections", ns)
+        )
     )
 
 
@@ -256,7 +258,7 @@ def put_documents(
 ) -> Response:
     """Put documents into a collection. Answer with the counts and the address `where`."""
     with refuse_invalid():
-        done = service.writing().put(name, documents)
+        done = service.open_writer().put(name, documents)
     counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)
     return json_response(counts, 201, {"Location": where})
 
@@ -264,7 +266,7 @@ def put_documents(
 def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """Remove a collection with its documents and clusterings. 404 if it does not exist."""
     collection = service.collection(parse_name(ns, key))
-    remove(service.writing(), collection.name)
+    remove(service.open_writer(), collection.name)
     return Response(status_code=204)
 
 
@@ -278,7 +280,7 @@ def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Respon
 def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
     """Remove a document from the collection and all its clusterings. 404 if it does not exist."""
     collection = service.collection(parse_name(ns, key))
-    if not service.writing().delete(collection.name, [parse_id(id)]):
+    if not service.open_writer().delete(collection.name, [parse_id(id)]):
         raise _build_no_document_error(ns, key, id)
     return Response(status_code=204)
 

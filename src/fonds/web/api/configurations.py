@@ -24,7 +24,7 @@ from fonds.web.serving.json_requests import (
     json_response,
     refuse_invalid,
 )
-from fonds.web.serving.parameters import namespace_named, parse_conf
+from fonds.web.serving.parameters import parse_conf, parse_namespace
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
@@ -38,8 +38,8 @@ Parameters = dict[str, Any]
 )
 def list_configurations(service: TheService, ns: Namespace) -> Response:
     """List the configurations of a namespace by name. `DEFAULT` always exists."""
-    namespace_named(ns)
-    if not service.are_there():
+    parse_namespace(ns)
+    if not service.has_tables():
         return json_response({DEFAULT: build_values(Configuration())})
     by_name = configurations.list_configurations(service.tables, ns)
     return json_response(
@@ -50,7 +50,7 @@ def list_configurations(service: TheService, ns: Namespace) -> Response:
 @router.get("/configurations/{ns}/{conf}", response_model=Parameters, summary="One configuration")
 def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Return its parameters, including the defaults of those that were not set."""
-    return json_response(build_values(service.configuration(namespace_named(ns), parse_conf(conf))))
+    return json_response(build_values(service.configuration(parse_namespace(ns), parse_conf(conf))))
 
 
 def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
@@ -66,9 +66,9 @@ def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
 
 def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Delete a configuration. Its clusterings remain. 204 even if it does not exist."""
-    namespace_named(ns)
+    parse_namespace(ns)
     parse_conf(conf)
-    if service.are_there():
+    if service.has_tables():
         configurations.remove(service.tables, ns, conf)
     return Response(status_code=204)
 
@@ -82,7 +82,7 @@ def save_configuration(
 
     Raises RefusedError 400.
     """
-    namespace_named(ns)
+    parse_namespace(ns)
     parse_conf(conf)
     for name in values:
         if name not in configurations.NAMES:
@@ -97,7 +97,7 @@ def save_configuration(
             )
     with refuse_invalid(pointer):
         configuration = configurations.build_configuration(values)
-        configurations.save_configuration(service.writing().tables, ns, conf, configuration)
+        configurations.save_configuration(service.open_writer().tables, ns, conf, configuration)
     return configuration
 
 

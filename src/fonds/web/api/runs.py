@@ -29,7 +29,7 @@ from fonds.web.access.roles import READS
 from fonds.web.actions import Action, JsonRoute, add_actions
 from fonds.web.api.paths import Conf, Namespace, QueryName, build_path
 from fonds.web.serving.json_requests import TheService, json_response, refuse_invalid
-from fonds.web.serving.parameters import namespace_named, parse_conf, parse_name
+from fonds.web.serving.parameters import parse_conf, parse_name, parse_namespace
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
@@ -97,7 +97,7 @@ def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
 
     Requests repeated before the run begins are one run.
     """
-    service.configuration(namespace_named(ns), parse_conf(conf))
+    service.configuration(parse_namespace(ns), parse_conf(conf))
     collection = service.collection(parse_name(ns, name))
     return _render_runs(service, [(collection.name, conf)], build_path("run", ns, conf, name))
 
@@ -119,7 +119,7 @@ def get_runs(service: TheService, ns: Namespace, name: QueryName) -> Response:
 @router.get("/run/{ns}/{conf}/{name}", response_model=Run, summary="One run")
 def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
     """404 if it was never requested."""
-    service.configuration(namespace_named(ns), parse_conf(conf))
+    service.configuration(parse_namespace(ns), parse_conf(conf))
     collection = service.collection(parse_name(ns, name))
     run_request = find_request(service.tables, service.changes.leases, collection.name, conf)
     if run_request is None:
@@ -131,14 +131,14 @@ def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
 def _render_runs(
     service: CollectionService, requests: list[tuple[CollectionName, str]], where: str
 ) -> Response:
-    changes = service.writing()
+    changes = service.open_writer()
     for name, conf in requests:
         try:
             with refuse_invalid():
                 request_rebuild(changes, name, conf)
         except ConfigurationError as error:
             raise RefusedError(404, f"{error}.", parameter="name") from error
-    service.runs.look()
+    service.runs.wake()
     leases = service.changes.leases
     statuses = [find_request(service.tables, leases, name, conf) for name, conf in requests]
     answer = Runs([_run(status) for status in statuses if status is not None])
@@ -146,9 +146,9 @@ def _render_runs(
 
 
 def _list_collections(service: CollectionService, namespace: str) -> list[CollectionView]:
-    namespace_named(namespace)
+    parse_namespace(namespace)
     collections = []
-    for collection in service.every(namespace):
+    for collection in service.iter_collections(namespace):
         collections.append(collection)
         if len(collections) > RUNS_MAX:
             raise RefusedError(413, f"There are over {RUNS_MAX:,} collections; name one.")

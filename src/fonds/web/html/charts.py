@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from markupsafe import Markup
 
-HISTOGRAM_HEIGHT, BUCKET_WIDTH, ALONE_WIDTH = 100, 10, 40
+HISTOGRAM_HEIGHT, BUCKET_WIDTH, ONE_BUCKET_WIDTH = 100, 10, 40
 SPARK_WIDTH, SPARK_HEIGHT = 10, 120
 SMALLEST = 3.0
 
@@ -64,8 +64,8 @@ def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
     """Draw bars over time, stretched to the available width. The axis labels are HTML next to the
     chart.
     """
-    width = BUCKET_WIDTH * len(buckets) if len(buckets) > 1 else ALONE_WIDTH
-    most = max((bucket.count for bucket in buckets), default=0)
+    width = BUCKET_WIDTH * len(buckets) if len(buckets) > 1 else ONE_BUCKET_WIDTH
+    count_max = max((bucket.count for bucket in buckets), default=0)
     desc = "; ".join(f"{b.label}: {_format_number(b.count)}" for b in buckets if b.count)
     pieces = [
         _open(
@@ -76,7 +76,7 @@ def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
     for position, bucket in enumerate(buckets):
         if bucket.count <= 0:
             continue
-        height = max(SMALLEST, HISTOGRAM_HEIGHT * bucket.count / most)
+        height = max(SMALLEST, HISTOGRAM_HEIGHT * bucket.count / count_max)
         title_text = f"{bucket.label}: {_format_number(bucket.count)}"
         inner = Markup(
             '<rect class="hit" x="{x}" y="0" width="{w}" height="{whole}"/>'
@@ -105,12 +105,12 @@ def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
 
     Every count above 0 is visible; a 0 is a mark on the baseline.
     """
-    most = max(counts, default=0)
+    count_max = max(counts, default=0)
     bars, ground = [], []
     for position, count in enumerate(counts):
         left = position * SPARK_WIDTH + 0.75
         if count > 0:
-            height = max(8.0, SPARK_HEIGHT * count / most)
+            height = max(8.0, SPARK_HEIGHT * count / count_max)
             bars.append(f"M{left:g} {SPARK_HEIGHT}v-{height:.1f}h8.5V{SPARK_HEIGHT}z")
         else:
             ground.append(f"M{left:g} {SPARK_HEIGHT}v-4h8.5v4z")
@@ -150,7 +150,7 @@ def draw_stacks(bars: Sequence[StackedBar], title: str, desc: str) -> Markup:
     Parts above 0 are at least 2 of 120 units high; an empty bar is a mark on the baseline. Links
     are not tab stops: the date form below opens the same records.
     """
-    most = max((bar.count for bar in bars), default=0)
+    count_max = max((bar.count for bar in bars), default=0)
     pieces = [
         Markup(
             '<svg class="stacks" viewBox="0 0 {w} {h}" preserveAspectRatio="none" role="group" '
@@ -160,7 +160,7 @@ def draw_stacks(bars: Sequence[StackedBar], title: str, desc: str) -> Markup:
     ]
     for position, bar in enumerate(bars):
         inner = _draw_hit(position) + (
-            _draw_parts(bar, position, most) if bar.count else _draw_empty(position)
+            _draw_parts(bar, position, count_max) if bar.count else _draw_empty(position)
         )
         if bar.href:
             pieces.append(

@@ -32,14 +32,14 @@ from fonds.ports import Stores
 from fonds.urls.parts import file_name
 from fonds.web.access.viewers import TheViewer, get_requester
 from fonds.web.html.charts import draw_meter
-from fonds.web.serving.csv_tables import PREFIX, TABLED
+from fonds.web.serving.csv_tables import CSV_PATHS, PREFIX
 from fonds.web.serving.parameters import shorten
 
 FILE_URL = "file://"
 _LANGUAGE = re.compile(r"[a-z]{2}")
 
 
-NAMING = ("key",)
+FILE_PARAMETERS = ("key",)
 """Query parameters that name a file or record, in addition to the parts of the path."""
 REQUESTED_FILES_MAX, REQUESTED_MAX_CHARS = 20, 100
 
@@ -49,7 +49,7 @@ def list_requested_files(request: Request) -> list[str]:
     examined.
     """
     values = [str(value) for value in request.path_params.values()]
-    values += [value for name in NAMING for value in request.query_params.getlist(name)]
+    values += [value for name in FILE_PARAMETERS for value in request.query_params.getlist(name)]
     hashes = (parse_sha1(value[:REQUESTED_MAX_CHARS]) for value in values[:REQUESTED_FILES_MAX])
     return sorted({raw.hex() for raw in hashes if raw is not None})
 
@@ -77,7 +77,7 @@ async def _get_settings(request: Request) -> Settings:
     return settings
 
 
-InForce = Annotated[Settings, Depends(_get_settings)]
+CurrentSettings = Annotated[Settings, Depends(_get_settings)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,18 @@ class ListWindow:
 
 
 def build_window(
-    path: str, params: dict[str, Any], total: int, count: int, position: int, following: str | None
+    path: str,
+    params: dict[str, Any],
+    total: int,
+    count: int,
+    position: int,
+    next_cursor: str | None,
 ) -> ListWindow:
-    """Build the window of `count` rows after the first `position`. `following` is the cursor of the
+    """Build the window of `count` rows after the first `position`. `next_cursor` is the cursor of the
     next page.
     """
     begin = build_url(path, **params) if position else None
-    after = build_url(path, **params, after=following) if following else None
+    after = build_url(path, **params, after=next_cursor) if next_cursor else None
     return ListWindow(position + 1, position + count, total, begin, after)
 
 
@@ -252,8 +257,8 @@ def format_day(day: date) -> str:
 
 def describe_embargo(row: EmbargoRow) -> str:
     """Describe until when a file is hidden and why. Readers are shown nothing else about it."""
-    why = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
-    return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {why}"
+    explanation = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
+    return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {explanation}"
 
 
 def choose_tone(outcome: str, reason: str | None) -> str:
@@ -311,11 +316,11 @@ def render_page(request: Request, template: str, status: int = 200, **context: A
     `heading` in `context` is the text of its h1 and its title.
     `generation` is that of the index, None if unknown, for pages that read the index.
     """
-    asker = get_requester(request.scope)
+    requester = get_requester(request.scope)
     body = ENVIRONMENT.get_template(template).render(
-        asker=asker,
-        may_curate=asker.has_role(Role.CURATOR),
-        is_admin=asker.has_role(Role.ADMIN),
+        requester=requester,
+        may_curate=requester.has_role(Role.CURATOR),
+        is_admin=requester.has_role(Role.ADMIN),
         site=request.app.state.title,
         here=request.url.path,
         json_href=_json_url(request),
@@ -334,7 +339,7 @@ def _json_url(request: Request) -> str:
 def _csv_url(request: Request) -> str:
     """Return the URL of the page's rows as CSV, "" if the page lists none."""
     path = getattr(request.scope.get("route"), "path", "")
-    return f"{PREFIX}{request.url.path}{_get_query(request)}" if path in TABLED else ""
+    return f"{PREFIX}{request.url.path}{_get_query(request)}" if path in CSV_PATHS else ""
 
 
 def _get_query(request: Request) -> str:

@@ -174,7 +174,7 @@ def build_assignment_page(
         theme_href=_choose_theme_link(selection, place.cluster_id if place else None),
         apart=place.apart if place else None,
         score=score,
-        reach=explanation.reach if explanation else None,
+        reach=explanation.score_min if explanation else None,
         next_label=explanation.next_label if explanation else None,
         next_name=_find_theme_name(
             collections, selection, explanation.next_label if explanation else None
@@ -226,8 +226,8 @@ def _find_theme_name(
 
 
 def _build_term_shares(terms: Sequence[TermEvidence]) -> list[TermShare]:
-    total = sum(term.speaks for term in terms if term.speaks > 0) or 1.0
-    return [TermShare(term.term, round(100 * term.speaks / total, 1)) for term in terms]
+    total = sum(term.margin for term in terms if term.margin > 0) or 1.0
+    return [TermShare(term.term, round(100 * term.margin / total, 1)) for term in terms]
 
 
 def _choose_theme_link(selection: Selection, theme: str | None) -> str | None:
@@ -285,7 +285,7 @@ def assignment_html(
         request,
         "placed.html",
         heading=page.answer,
-        found=page,
+        page=page,
         name=selection.name,
         collection_href=link_to_collection(selection.name, conf=selection.build_params()["conf"]),
         why_apart=UNCLUSTERED_REASONS,

@@ -62,7 +62,7 @@ class StoryCaptures:
     is_complete: bool
 
 
-def story_captures(
+def build_story_captures(
     records: Records, versions: StoryVersions, addresses: Sequence[str]
 ) -> StoryCaptures:
     """Return the captures of a story whose files were found at these addresses."""
@@ -79,7 +79,7 @@ def story_captures(
         )
         for one in versions.shown
     ]
-    captures += [one for row in entries for one in _unversioned(row, version_hashes)]
+    captures += [one for row in entries for one in _iter_unversioned_captures(row, version_hashes)]
     captures.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
     return StoryCaptures(
         captures=captures,
@@ -105,7 +105,7 @@ def _classify_difference(difference: VersionDifference | None) -> Sort:
     return sorts.get(difference, "unknown")
 
 
-def _unversioned(row: EntryRow, versions: set[str]) -> Iterator[StoryCapture]:
+def _iter_unversioned_captures(row: EntryRow, versions: set[str]) -> Iterator[StoryCapture]:
     """Yield the capture of a record without a version: it failed, or repeated known bytes."""
     reason = row.reason if row.reason in set(Reason) else None
     if reason is None or row.outcome not in ("dropped", "quarantined"):
@@ -137,9 +137,9 @@ def _is_time(text: str) -> bool:
     return True
 
 
-def capture_words(one: StoryCapture) -> str:
+def describe_capture(capture: StoryCapture) -> str:
     """Describe a capture in a few words."""
-    description = CAPTURE_WORDS[one.sort]
-    if one.sort == "failed" and one.reason:
-        description = f"{description}: {one.reason}"
-    return f"{description}, received then" if one.is_entered else description
+    description = CAPTURE_WORDS[capture.sort]
+    if capture.sort == "failed" and capture.reason:
+        description = f"{description}: {capture.reason}"
+    return f"{description}, received then" if capture.is_entered else description

@@ -109,7 +109,7 @@ def cite_html(
         status=status,
         heading=error_message
         or f"How {'these words are' if citation.quotation else f'{subject} is'} cited",
-        found=citation,
+        citation=citation,
         number=number,
         quote=quote,
         quote_max=QUOTE_MAX_CHARS,
@@ -145,7 +145,7 @@ def _show_places(result: FormResult[NoParameters, tuple[str, PlaceVerification]]
     elif same_count == len(verification.places):
         heading = "The bytes are as they were archived"
     return render_page(
-        result.request, "verified.html", heading=heading, found=verification, sha1hex=sha1hex
+        result.request, "verified.html", heading=heading, verification=verification, sha1hex=sha1hex
     )
 
 

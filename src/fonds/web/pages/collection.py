@@ -46,7 +46,7 @@ from fonds.web.pages.theme_links import (
     link_to_exclusions,
     link_to_theme,
 )
-from fonds.web.pages.theme_map import CIRCLES_MAX, MapSpot, theme_map
+from fonds.web.pages.theme_map import CIRCLES_MAX, MapSpot, draw_theme_map
 from fonds.web.pages.theme_selection import (
     CONF,
     LEVEL,
@@ -188,14 +188,14 @@ class LostTheme:
 def find_lost_themes(
     collections: CollectionService,
     selection: Selection,
-    now: Sequence[ClusterView],
+    clusters: Sequence[ClusterView],
     changes: Sequence[ClusterChange],
 ) -> list[LostTheme]:
     """Return all lost themes by name; none for levels without stable ids and for past clusterings."""
     clustering = selection.clustering
     if selection.level or clustering is None or not clustering.is_served:
         return []
-    theme_ids = {one.id for one in now}
+    theme_ids = {theme.id for theme in clusters}
     lost = [
         curated_theme
         for curated_theme in list_curated_themes(
@@ -204,8 +204,10 @@ def find_lost_themes(
         if curated_theme.id not in theme_ids
     ]
     return [
-        LostTheme(one.id, one.label, one.name, *_find_successors(selection, one.id, changes))
-        for one in sorted(lost, key=lambda one: (one.name or one.label, one.id))
+        LostTheme(
+            theme.id, theme.label, theme.name, *_find_successors(selection, theme.id, changes)
+        )
+        for theme in sorted(lost, key=lambda theme: (theme.name or theme.label, theme.id))
     ]
 
 
@@ -234,8 +236,8 @@ class MergeLine:
     shared: Sequence[str]
 
 
-def suggested_mergers(
-    themes: CollectionService, there: Selection, level: LevelView | None
+def build_suggested_mergers(
+    collections: CollectionService, selection: Selection, level: LevelView | None
 ) -> tuple[list[MergeLine], int]:
     """Return the five nearest pairs and the number of all pairs.
 
@@ -244,7 +246,7 @@ def suggested_mergers(
     if level is None:
         return [], 0
     theme_by_id = {cluster.id: cluster for cluster in level.clusters}
-    pairs = themes.similar_pairs.get(themes.tables, level)
+    pairs = collections.similar_pairs.get(collections.tables, level)
     lines: list[MergeLine] = []
     n_left_out = 0
     for pair in pairs.nearest:
@@ -252,7 +254,7 @@ def suggested_mergers(
         if first is None or second is None or (first.name and first.name == second.name):
             n_left_out += 1
         elif len(lines) < MERGED_LISTED_MAX:
-            sides = _build_link(there, first), _build_link(there, second)
+            sides = _build_link(selection, first), _build_link(selection, second)
             lines.append(MergeLine(*sides, round(pair.cosine, 2), pair.shared_terms))
     return lines, pairs.total - n_left_out
 
@@ -370,7 +372,7 @@ def _read(
     if clustering is None or level is None:
         return _CollectionData(None, (), (), ThemeChanges({}, {}, {}), (), None, True)
     # The sort is stable: the largest themes stay first among the pinned and the others.
-    listed = sorted(level.clusters, key=lambda one: not one.pinned)
+    listed = sorted(level.clusters, key=lambda theme: not theme.pinned)
     page_themes = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     before = load_previous_sizes(tables, selection)
     changes = load_changes(tables, selection)
@@ -403,10 +405,10 @@ def build_collection_page(
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()
     grouped = sum(cluster.size for cluster in clusters)
-    apart = read.level.apart if read.level else {}
-    mergers, mergers_total = suggested_mergers(collections, selection, read.level)
+    unclustered = read.level.unclustered if read.level else {}
+    mergers, mergers_total = build_suggested_mergers(collections, selection, read.level)
     return CollectionPage(
-        answer=_build_heading(selection, len(clusters), grouped, sum(apart.values())),
+        answer=_build_heading(selection, len(clusters), grouped, sum(unclustered.values())),
         namespace=view.name.namespace,
         key=view.name.key,
         documents=view.size,
@@ -429,7 +431,7 @@ def build_collection_page(
         looked_at=read.courses.sampled_count if read.courses else 0,
         complete=read.is_complete,
         themes=_build_lines(selection, grouped, read),
-        apart=build_unclustered_lines(selection, apart),
+        apart=build_unclustered_lines(selection, unclustered),
         merges=mergers,
         merges_total=mergers_total,
         lost=(lost := find_lost_themes(collections, selection, clusters, read.changes))[
@@ -466,8 +468,11 @@ def _build_heading(selection: Selection, count: int, grouped: int, unclustered_c
 def _format_part_heading(
     name: CollectionName, count: int, grouped: int, unclustered_count: int
 ) -> str:
-    within, themes = format_share(grouped, grouped + unclustered_count), pluralize(count, "theme")
-    return f"{name}: {themes}, {within} of {pluralize(grouped + unclustered_count, 'document')}"
+    clustered_share, themes = (
+        format_share(grouped, grouped + unclustered_count),
+        pluralize(count, "theme"),
+    )
+    return f"{name}: {themes}, {clustered_share} of {pluralize(grouped + unclustered_count, 'document')}"
 
 
 def _format_unclustered(grouped: int, unclustered_count: int) -> str:
@@ -479,21 +484,21 @@ def _format_unclustered(grouped: int, unclustered_count: int) -> str:
 
 
 def _build_clustering_lines(selection: Selection) -> list[ClusteringLine]:
-    def line(one: ClusteringView) -> ClusteringLine:
-        at = None if one.is_served else one.timestamp
+    def build_line(clustering_view: ClusteringView) -> ClusteringLine:
+        at = None if clustering_view.is_served else clustering_view.timestamp
         return ClusteringLine(
-            one.conf,
-            to_datetime(one.timestamp),
+            clustering_view.conf,
+            to_datetime(clustering_view.timestamp),
             link_to_collection(
                 selection.name, **{**selection.build_params(), "at": at, "level": None}
             ),
-            one.documents + one.later,
-            one.clusters,
-            one.is_served,
-            one == selection.clustering,
+            clustering_view.documents + clustering_view.later,
+            clustering_view.clusters,
+            clustering_view.is_served,
+            clustering_view == selection.clustering,
         )
 
-    return [line(clustering) for clustering in selection.clusterings]
+    return [build_line(clustering) for clustering in selection.clusterings]
 
 
 @router.get("/themes/{namespace}/{key}", include_in_schema=False)
@@ -523,7 +528,7 @@ def collection_html(
         within=page.answer.removesuffix(unclustered_text),
         in_none=unclustered_text.removeprefix(", "),
         apart_href=link_to_unclustered(selection),
-        found=page,
+        page=page,
         name=selection.name,
         confs=[
             (item, link_to_collection(selection.name, conf=item), item == selection.conf)
@@ -538,7 +543,7 @@ def collection_html(
             )
             for item in range(page.levels)
         ],
-        theme_map=theme_map(spots, f"Themes of {selection.name} by size and similarity"),
+        theme_map=draw_theme_map(spots, f"Themes of {selection.name} by size and similarity"),
         spots=len(spots),
         circles_max=CIRCLES_MAX,
         sparks=draw_sparkline,
@@ -570,7 +575,7 @@ def _build_spots(selection: Selection, read: _CollectionData) -> list[MapSpot]:
     ]
 
 
-@add_csv_route(router, "/themes/{namespace}/{key}", lambda found: found.themes)
+@add_csv_route(router, "/themes/{namespace}/{key}", lambda page: page.themes)
 @router.get("/api/themes/{namespace}/{key}", summary="Themes of a collection")
 def collection_json(
     collections: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]

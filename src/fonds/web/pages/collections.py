@@ -99,7 +99,7 @@ class CollectionsPage:
 
 def build_collections_page(collections: CollectionService, number: int) -> CollectionsPage:
     """Build one page of collections."""
-    views = list(islice(collections.every(), NAMES_MAX + 1))
+    views = list(islice(collections.iter_collections(), NAMES_MAX + 1))
     total = min(len(views), NAMES_MAX)
     page_views = views[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     complete = len(views) <= NAMES_MAX
@@ -174,13 +174,13 @@ def collections_html(
         request,
         "themes.html",
         heading=page.answer,
-        found=page,
+        page=page,
         pager=build_pager(THEMES, {}, page.total, number, PAGE_SIZE, NAMES_MAX // PAGE_SIZE),
         api_href=f"{API}{THEMES}",
     )
 
 
-@add_csv_route(router, "/themes", lambda found: found.collections)
+@add_csv_route(router, "/themes", lambda page: page.collections)
 @router.get("/api/themes", summary="Collections and their groupings")
 def collections_json(
     collections: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1

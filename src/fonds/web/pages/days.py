@@ -23,7 +23,7 @@ from fonds.model.encoding import pluralize
 from fonds.ports import Records
 from fonds.web.html.charts import StackedBar, draw_stacks
 from fonds.web.html.rendering import build_url, capitalize, format_day
-from fonds.web.pages.outcomes import FIVE, count_outcomes
+from fonds.web.pages.outcomes import OUTCOME_KINDS, count_outcomes
 from fonds.web.serving.parameters import Day
 from fonds.wiring.pipelines import check_names
 
@@ -136,12 +136,12 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
 def _iter_spans(count: int, today: date) -> Iterator[tuple[date, date]]:
     """Yield the first and last day of each bar. Weeks begin on Monday; the current one ends today."""
     if count < 365:
-        for ago in reversed(range(count)):
-            yield (today - timedelta(days=ago),) * 2
+        for weeks_ago in reversed(range(count)):
+            yield (today - timedelta(days=weeks_ago),) * 2
         return
     monday = today - timedelta(days=today.weekday())
-    for ago in reversed(range(WEEKS)):
-        begin = monday - timedelta(weeks=ago)
+    for weeks_ago in reversed(range(WEEKS)):
+        begin = monday - timedelta(weeks=weeks_ago)
         yield begin, min(begin + timedelta(days=6), today)
 
 
@@ -158,13 +158,14 @@ def build_bar(
     )
     tallies = (day_tallies[day] for day in days)
     counts = [
-        sum(column) for column in zip([0] * len(FIVE), *map(count_outcomes, tallies), strict=True)
+        sum(column)
+        for column in zip([0] * len(OUTCOME_KINDS), *map(count_outcomes, tallies), strict=True)
     ]
     parts = [
         BarPart(
-            kind.name, kind.title, kind.tone, count, build_url("/records", **kind.asked, **params)
+            kind.name, kind.title, kind.tone, count, build_url("/records", **kind.filters, **params)
         )
-        for kind, count in zip(FIVE, counts, strict=True)
+        for kind, count in zip(OUTCOME_KINDS, counts, strict=True)
     ]
     label = format_day(first) if first == last else f"{format_day(first)} – {format_day(last)}"
     return DayBar(label, first, last, sum(counts), build_url("/records", **params), parts)
@@ -180,12 +181,12 @@ def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
 
 def draw_days_chart(page: DaysPage) -> Markup:
     """Draw the bars as a chart with a text description."""
-    most = max(page.bars, key=lambda one: one.received)
+    busiest_bar = max(page.bars, key=lambda day_bar: day_bar.received)
     empty = sum(not bar.received for bar in page.bars)
     unit = "week" if page.by_week else "day"
     description = f"{pluralize(page.received, 'record')} received. "
     if page.received:
-        description += f"Most on {most.label}: {most.received:,}. "
+        description += f"Most on {busiest_bar.label}: {busiest_bar.received:,}. "
     description += f"None on {pluralize(empty, unit)} of {len(page.bars)}."
     bars = [
         StackedBar(

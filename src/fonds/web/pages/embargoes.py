@@ -25,9 +25,9 @@ from fonds.viewer.description import find_own_title
 from fonds.web.access.roles import CURATES
 from fonds.web.access.viewers import ActorName
 from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_actions
-from fonds.web.html.rendering import InForce, render_page
+from fonds.web.html.rendering import CurrentSettings, render_page
 from fonds.web.pages.takedowns import open_exclusive_stores, parse_sha1hex
-from fonds.wiring.collections import find_changes
+from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.stores import get_utc_now
 
 LISTED_MAX = 200
@@ -104,7 +104,7 @@ def embargoes_html(
         request,
         "embargoes.html",
         heading=f"{total} under embargo" if embargoes.total else "Nothing is under embargo",
-        found=embargoes,
+        page=embargoes,
         key=key,
         reasons=EMBARGO_EXPLANATIONS,
         note_max=NOTE_MAX_CHARS,
@@ -135,7 +135,7 @@ class LiftIn(msgspec.Struct, forbid_unknown_fields=True):
     sha1hex: str
 
 
-def hide(request: Request, settings: InForce, actor: ActorName, sent: HideIn) -> None:
+def hide(request: Request, settings: CurrentSettings, actor: ActorName, sent: HideIn) -> None:
     """Put a file under embargo, or change when its embargo ends."""
     sha1hex = _find_file(request, sent.sha1hex)
     until = datetime.combine(sent.until, time.min, UTC)
@@ -146,7 +146,7 @@ def hide(request: Request, settings: InForce, actor: ActorName, sent: HideIn) ->
         hiding.hide(EmbargoRow(sha1hex, sent.reason, note, until, actor, get_utc_now()))
 
 
-def lift(request: Request, settings: InForce, sent: LiftIn) -> None:
+def lift(request: Request, settings: CurrentSettings, sent: LiftIn) -> None:
     """Lift the embargo of a file now."""
     sha1hex = _find_file(request, sent.sha1hex)
     with _open_hiding(request, settings) as hiding:
@@ -173,7 +173,7 @@ def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoServic
     Raises RefusedError 409 while another process has exclusive use of the home.
     """
     with open_exclusive_stores(request, settings) as stores:
-        yield EmbargoService(stores, find_changes(stores, settings), get_utc_now)
+        yield EmbargoService(stores, find_collection_writer(stores, settings), get_utc_now)
 
 
 action_router = APIRouter()

@@ -18,7 +18,7 @@ from fonds.model.document import IndexDocument
 from fonds.model.search import Hit
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
-from fonds.search.export_formats import FORMS, ExportFormat, export_documents
+from fonds.search.export_formats import EXPORT_FORMATS, ExportFormat, export_documents
 from fonds.search.export_rows import FIELDS
 from fonds.search.export_warcs import DrainableStream, MissingDocuments
 from fonds.search.manifest import (
@@ -39,7 +39,7 @@ from fonds.search.scan import (
 from fonds.web.access.roles import READS
 from fonds.web.html.rendering import OpenStores, build_url, capitalize
 from fonds.web.pages.search import EXPORTED_MAX
-from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, create_feed, encode_feed
+from fonds.web.serving.atom import MEDIA_TYPE, NO_UPDATE_AT, add, create_feed, encode_feed
 from fonds.web.serving.parameters import take_search
 
 PACKED = ".zip"
@@ -69,9 +69,10 @@ def export(
     """
     is_packed = name.endswith(PACKED)
     format_name = name.removesuffix(PACKED)
-    if format_name not in FORMS:
+    if format_name not in EXPORT_FORMATS:
         raise HTTPException(
-            404, f"{capitalize(format_unknown_name('form of an export', format_name, FORMS))}."
+            404,
+            f"{capitalize(format_unknown_name('form of an export', format_name, EXPORT_FORMATS))}.",
         )
     try:
         matches = count_request(form, stores)
@@ -79,7 +80,7 @@ def export(
             raise HTTPException(404, _explain_empty(stores, form))
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
-    file = f"search.{FORMS[format_name].suffix}"
+    file = f"search.{EXPORT_FORMATS[format_name].suffix}"
     if is_packed:
         pieces, media, file = (
             iter_package(stores, format_name, form, matches, file),
@@ -89,9 +90,11 @@ def export(
     else:
         pieces, media = (
             _iter_pieces(
-                stores, FORMS[format_name], _iter_documents(stores, matches, ResultContents())
+                stores,
+                EXPORT_FORMATS[format_name],
+                _iter_documents(stores, matches, ResultContents()),
             ),
-            FORMS[format_name].media_type,
+            EXPORT_FORMATS[format_name].media_type,
         )
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return StreamingResponse(pieces, media_type=media, headers=headers)
@@ -123,7 +126,7 @@ def iter_package(
     `fonds verify` accepts the unpacked manifest.
     """
     contents, digest, sink = ResultContents(), hashlib.sha256(), DrainableStream()
-    form, now, members = FORMS[name], datetime.now(UTC), ManifestMembers(stores.records)
+    form, now, members = EXPORT_FORMATS[name], datetime.now(UTC), ManifestMembers(stores.records)
     documents = members.collect(_iter_documents(stores, matches, contents))
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(
@@ -175,7 +178,7 @@ def feed(
 
 
 def _build_atom(origin: str, path: str, title: str, hits: Sequence[Hit]) -> bytes:
-    changed = max((hit.document.indexed_date for hit in hits), default=NEVER)
+    changed = max((hit.document.indexed_date for hit in hits), default=NO_UPDATE_AT)
     own = path.replace("/search", "/search.atom", 1)
     top = create_feed(f"Search: {title}", f"{origin}{path}", f"{origin}{own}", changed)
     for hit in hits:

@@ -32,7 +32,7 @@ from fonds.ports import Stores
 from fonds.web.access.roles import CURATES
 from fonds.web.access.viewers import TheViewer
 from fonds.web.actions import Action, FormResult, FormRoute, JsonRoute, add_actions
-from fonds.web.html.rendering import InForce, OpenStores, build_url, capitalize, render_page
+from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, capitalize, render_page
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.pipelines import has_flavour
 from fonds.wiring.stores import get_pipeline, list_readers
@@ -85,7 +85,7 @@ def _plan(
 def before_html(
     request: Request,
     stores: OpenStores,
-    settings: InForce,
+    settings: CurrentSettings,
     act: FailureAct,
     form: Annotated[FailureChoiceForm, Query()],
 ) -> HTMLResponse:
@@ -173,7 +173,7 @@ class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
     owner: str = ""
 
 
-def decide(stores: OpenStores, settings: InForce, act: FailureAct, sent: DecisionIn) -> str:
+def decide(stores: OpenStores, settings: CurrentSettings, act: FailureAct, sent: DecisionIn) -> str:
     """Retry failures or accept them as final, only once even if the form is sent again.
 
     Return the decision's id.

@@ -75,9 +75,9 @@ class RecentFailures:
         n_shown = len(self.new)
         if not self.new_is_all and self.new_total <= n_shown:
             return f"New since yesterday: {n_shown} of the {GROUPS_EXAMINED_MAX:,} largest groups"
-        of = "of" if self.new_is_all else "of at least"
+        preposition = "of" if self.new_is_all else "of at least"
         return "New since yesterday" + (
-            f": {n_shown} {of} {self.new_total}" if self.new_total > n_shown else ""
+            f": {n_shown} {preposition} {self.new_total}" if self.new_total > n_shown else ""
         )
 
     @property
@@ -276,7 +276,7 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
     """
     params = {"pipeline": group.pipeline, "group": group.group}
     options = f"--pipeline {shlex.quote(group.pipeline)} --group {group.group}"
-    again = group.reason.retry_hint
+    retry_advice = group.reason.retry_hint
     is_input = group.sample is not None and is_unread(group.sample.entry_id)
     return FailureGroupLine(
         group=group.group,
@@ -292,10 +292,12 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
         is_new=is_new(group, now),
         last_days=last_days,
         sample=build_record(group.sample) if group.sample else None,
-        again=again,
+        again=retry_advice,
         href=build_url("/records", **params),
-        retry=f"fonds failures retry {options}" if again else None,
-        retry_href=build_url("/failures/retry", **params) if again and not is_input else None,
+        retry=f"fonds failures retry {options}" if retry_advice else None,
+        retry_href=build_url("/failures/retry", **params)
+        if retry_advice and not is_input
+        else None,
         accept=f"fonds failures accept {options}",
         accept_href=build_url("/failures/accept", **params),
         note=group.note,
@@ -397,10 +399,13 @@ def _build_heading(failures: FailureList, form: FailuresForm, oldest: datetime |
 
 @router.get("/failures", include_in_schema=False)
 def failures_html(
-    request: Request, stores: OpenStores, whole: AllRecords, form: Annotated[FailuresForm, Query()]
+    request: Request,
+    stores: OpenStores,
+    all_records: AllRecords,
+    form: Annotated[FailuresForm, Query()],
 ) -> HTMLResponse:
     """Show failures and available actions."""
-    page = build_failures_page(stores.records, form, datetime.now(UTC), whole)
+    page = build_failures_page(stores.records, form, datetime.now(UTC), all_records)
     params = form.build_params()
     position = page.first - 1
     window = build_window(
@@ -416,7 +421,7 @@ def failures_html(
         request,
         "failures.html",
         heading=page.answer,
-        found=page,
+        page=page,
         several=several,
         days_said=describe_days,
         sparks=draw_sparkline,
@@ -427,14 +432,14 @@ def failures_html(
     )
 
 
-@add_csv_route(router, "/failures", lambda found: found.groups)
+@add_csv_route(router, "/failures", lambda page: page.groups)
 @router.get("/failures.json", include_in_schema=False)
 @router.get("/api/failures", summary="Failures in groups")
 def failures_json(
-    stores: OpenStores, whole: AllRecords, form: Annotated[FailuresForm, Query()]
+    stores: OpenStores, all_records: AllRecords, form: Annotated[FailuresForm, Query()]
 ) -> FailuresPage:
     """List quarantined records in groups of one step, reason, cause and host.
 
     There are 25 groups per page, largest first, each with a sample and the available actions.
     """
-    return build_failures_page(stores.records, form, datetime.now(UTC), whole)
+    return build_failures_page(stores.records, form, datetime.now(UTC), all_records)

@@ -49,7 +49,7 @@ from fonds.web.html.rendering import (
     format_size,
     render_page,
 )
-from fonds.web.pages.capture_timeline import StoryCaptures, capture_words, story_captures
+from fonds.web.pages.capture_timeline import StoryCaptures, build_story_captures, describe_capture
 from fonds.web.pages.file_neighbours import NeighbourGroup, build_neighbour_groups
 from fonds.web.pages.theme_links import find_document_themes
 from fonds.web.serving.json_requests import TheService
@@ -208,7 +208,7 @@ class FilePage:
     `story`, `versions`: head and versions of a story, None for other files.
     `strip`: which pages of a PDF have text, None for other files and if the pages were not counted.
     `rights`: what the file and its captures state about its use.
-    `story_captures`: the captures of a story.
+    `build_story_captures`: the captures of a story.
     `hits`: the hits of a search.
     """
 
@@ -242,7 +242,7 @@ class FilePage:
     versions: StoryVersions | None
     strip: PageStrip | None
     rights: FileRights
-    story_captures: StoryCaptures | None = None
+    build_story_captures: StoryCaptures | None = None
     hits: TextHits | None = None
 
 
@@ -434,8 +434,8 @@ def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
     if page.versions is None:
         return replace(page, hits=hits)
     urls = [row.url for row in page.captures] + [row.url for row in page.entries]
-    captures = story_captures(stores.records, page.versions, urls)
-    return replace(page, hits=hits, story_captures=captures)
+    captures = build_story_captures(stores.records, page.versions, urls)
+    return replace(page, hits=hits, build_story_captures=captures)
 
 
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
@@ -481,7 +481,7 @@ def file_html(
         request,
         "file.html",
         heading=page.title,
-        found=page,
+        page=page,
         embargo=next(
             map(describe_embargo, find_active_embargoes(stores.records, [sha1hex]).values()), None
         ),
@@ -497,7 +497,7 @@ def file_html(
         first_url=_find_first_url(page),
         replays=request.app.state.replay.resolve(request) is not None,
         replay_href=link_to_replay,
-        capture_words=capture_words,
+        capture_words=describe_capture,
         by_subject=iter_by_subject,
         robots_answer=describe_robots,
         tdmrep_answer=describe_tdmrep,

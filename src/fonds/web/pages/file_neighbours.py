@@ -150,7 +150,7 @@ def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
         )
         for document in around_day.documents
     ]
-    within = {
+    filters = {
         "domain": around_day.domain,
         "from": around_day.first.isoformat(),
         "to": around_day.last.isoformat(),
@@ -158,7 +158,7 @@ def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
     dates = None if around_day.dates is DateOf.PUBLISHED else str(around_day.dates)
     return NeighbourGroup(
         "domain", around_day.domain, around_day.total, neighbours,
-        build_url("/search", **within, dates=dates, collapse="no"),
+        build_url("/search", **filters, dates=dates, collapse="no"),
         dates=around_day.dates, date_kind=around_day.date_kind, first=around_day.first, last=around_day.last,
     )  # fmt: skip
 
@@ -166,8 +166,10 @@ def _build_domain_group(around_day: AroundDay) -> NeighbourGroup:
 def _build_theme_group(
     theme_link: ThemeLink, theme: ClusterView, own_id: str, documents: DocumentsById
 ) -> NeighbourGroup:
-    others = [member for member in theme.top if member.id != own_id][:NEIGHBOURS_MAX]
-    neighbours = [_build_member(theme_link, member, documents.get(member.id)) for member in others]
+    other_members = [member for member in theme.top if member.id != own_id][:NEIGHBOURS_MAX]
+    neighbours = [
+        _build_member(theme_link, member, documents.get(member.id)) for member in other_members
+    ]
     return NeighbourGroup(
         "theme",
         theme_link.name or theme_link.label,

@@ -152,7 +152,7 @@ def files_html(
         request,
         "files.html",
         heading=page.answer,
-        found=page,
+        page=page,
         form=form,
         types=types[:TYPES_OFFERED],
         types_total=len(types),
@@ -160,7 +160,7 @@ def files_html(
     )
 
 
-@add_csv_route(router, "/files", lambda found: found.rows)
+@add_csv_route(router, "/files", lambda page: page.rows)
 @router.get("/files.json", include_in_schema=False)
 @router.get("/api/files", summary="Files by type")
 def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:

@@ -103,7 +103,7 @@ def _build_files(stores: Stores, sha1hexes: Sequence[str]) -> list[FoundFile]:
         title = document.article_title if document else None
         url = newest.url if newest else None
         files.append(FoundFile(sha1hex, title, url, newest.datetime if newest else None))
-    return sorted(files, key=lambda one: one.captured or "", reverse=True)
+    return sorted(files, key=lambda file: file.captured or "", reverse=True)
 
 
 Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or story id")]
@@ -126,7 +126,7 @@ def _render_page(
 ) -> HTMLResponse:
     reasons = {str(reason): reason.explanation for reason in Reason}
     return render_page(
-        request, "show.html", status, heading=heading, found=lookup_page, reasons=reasons
+        request, "show.html", status, heading=heading, page=lookup_page, reasons=reasons
     )
 
 

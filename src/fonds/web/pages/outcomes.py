@@ -42,24 +42,24 @@ class OutcomeKind:
     """One of the five outcomes, without a count.
 
     `weight`: the weight of its reasons.
-    `asked`: the parameter of `/records` that selects its records.
+    `filters`: the parameter of `/records` that selects its records.
     """
 
     name: str
     title: str
     tone: str
     weight: Weight | None
-    asked: Mapping[str, str]
+    filters: Mapping[str, str]
 
 
-FIVE = (
+OUTCOME_KINDS = (
     OutcomeKind("kept", "Stored", "kept", Weight.KEPT, {"outcome": "done"}),
     OutcomeKind("set-aside", "Skipped", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
     OutcomeKind("refused", "Rejected", "refused", Weight.REFUSED, {"weight": "refused"}),
     OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),
     OutcomeKind("in-flight", "In progress", "flight", None, {"outcome": "pending"}),
 )
-"""Stored, skipped, rejected, failed, in progress: always all five, in this order."""
+"""Stored, skipped, rejected, failed, in progress: pages list all five, in this order."""
 
 
 def count_outcomes(tally: OutcomeTally) -> list[int]:
@@ -68,7 +68,7 @@ def count_outcomes(tally: OutcomeTally) -> list[int]:
     for reasons in (tally.dropped, tally.quarantined):
         for name, count in reasons.items():
             counts[Reason(name).weight] += count
-    return [tally.done, *(counts[kind.weight] for kind in FIVE[1:4]), tally.pending]
+    return [tally.done, *(counts[kind.weight] for kind in OUTCOME_KINDS[1:4]), tally.pending]
 
 
 def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
@@ -79,11 +79,11 @@ def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
             kind.title,
             kind.tone,
             count,
-            build_url("/records", **kind.asked),
+            build_url("/records", **kind.filters),
             [
                 ReasonCount(name, Reason(name).explanation, n, build_url("/records", reason=name))
                 for name, n in (tally.filter_reasons(kind.weight).items() if kind.weight else ())
             ],
         )
-        for kind, count in zip(FIVE, count_outcomes(tally), strict=True)
+        for kind, count in zip(OUTCOME_KINDS, count_outcomes(tally), strict=True)
     ]

@@ -86,7 +86,7 @@ def count_arrivals_since(
 
 
 ATTENTION_MAX = 5
-BEGIN_COMMANDS = (
+START_COMMANDS = (
     ("Add WARC, PDF, HTML, ZIP or CDX files, or folders", "fonds ingest PATH …"),
     ("Check the result", "fonds status"),
     ("Search the texts", "fonds search WORDS"),
@@ -201,12 +201,12 @@ def overview_html(
         request,
         "overview.html",
         heading=overview.answer,
-        found=overview,
+        page=overview,
         windows=build_windows(form),
         days_chart=draw_days_chart(overview.by_day),
         meter=draw_meter,
         share=format_share,
-        begin=BEGIN_COMMANDS,
+        begin=START_COMMANDS,
         several=len({failure.pipeline for failure in overview.attention}) > 1,
         since_href=build_url("/", since=overview.since.first.isoformat())
         if overview.since

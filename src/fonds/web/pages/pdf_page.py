@@ -184,7 +184,7 @@ def page_html(
         request,
         "pdf_page.html",
         heading=f"Page {number:,} of {page.page_count:,}: {page.title}",
-        found=page,
+        page=page,
         query=q,
         hits_total=sum(page_hits.count for page_hits in page.hits),
         hit_before=max((n for n in pages_with_hits if n < number), default=None),

@@ -29,7 +29,7 @@ from fonds.pipelines.diagram import draw_svg, format_tree
 from fonds.ports import Stores
 from fonds.web.access.roles import READS
 from fonds.web.html.charts import draw_sparkline
-from fonds.web.html.rendering import InForce, OpenStores, build_url, render_page
+from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, render_page
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.wiring.pipelines import list_used_readers
 from fonds.wiring.stores import get_pipeline
@@ -131,7 +131,7 @@ def _build_step_line(
     pipeline: str, backlog: StepBacklog, workers: StepWorkers, pace: StepPace
 ) -> StepLine:
     depth = backlog.depth
-    left = pace.estimate_minutes_left(depth.ready + depth.delayed + depth.in_hand)
+    minutes_left = pace.estimate_minutes_left(depth.ready + depth.delayed + depth.in_hand)
     return StepLine(
         step=backlog.step,
         topic=backlog.topic,
@@ -146,7 +146,7 @@ def _build_step_line(
         failures_href=build_url("/failures", pipeline=pipeline, step=backlog.step),
         came_by_hour=pace.arrived,
         ended_by_hour=pace.ended,
-        minutes_left=None if left is None else round(left),
+        minutes_left=None if minutes_left is None else round(minutes_left),
         is_growing=pace.is_growing,
     )
 
@@ -198,7 +198,7 @@ def _build_heading(total: int, lines: Sequence[PipelineLine]) -> str:
 def pipelines_html(
     request: Request,
     stores: OpenStores,
-    settings: InForce,
+    settings: CurrentSettings,
     refresh: Annotated[int | None, Query(ge=5, le=600)] = None,
 ) -> HTMLResponse:
     """Show the backlogs and a diagram of each pipeline. Reload every `refresh` seconds if
@@ -214,7 +214,7 @@ def pipelines_html(
         request,
         "pipeline.html",
         heading=page.answer,
-        found=page,
+        page=page,
         pictures=pictures,
         refresh=refresh,
         sparks=draw_sparkline,
@@ -224,11 +224,11 @@ def pipelines_html(
 @add_csv_route(
     router,
     "/pipeline",
-    lambda found: [step for pipeline in found.pipelines for step in pipeline.steps],
+    lambda page: [step for pipeline in page.pipelines for step in pipeline.steps],
 )
 @router.get("/pipeline.json", include_in_schema=False)
 @router.get("/api/pipeline", summary="Backlog of each step of each pipeline")
-def pipelines_json(stores: OpenStores, settings: InForce) -> PipelinesPage:
+def pipelines_json(stores: OpenStores, settings: CurrentSettings) -> PipelinesPage:
     """List the used pipelines with their steps: ready, delayed and in hand from the queue; open,
     ended and quarantined from the ledger.
     """

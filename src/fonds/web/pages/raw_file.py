@@ -82,9 +82,9 @@ def build_raw_file(stores: Stores, sha1hex: str, first: int) -> RawFilePage:
     try:
         record = read_raw(stores.archive, description)
     except PermanentError as error:
-        why = redact_secrets(error.detail)
+        reason = redact_secrets(error.detail)
         return RawFilePage(
-            description.sha1hex, title, language, None, None, None, None, first, 0, (), why
+            description.sha1hex, title, language, None, None, None, None, first, 0, (), reason
         )
     return _build_raw(description.sha1hex, title, language, record, first)
 
@@ -133,7 +133,7 @@ def raw_html(request: Request, stores: OpenStores, sha1hex: str, first: From = 0
         request,
         "raw.html",
         heading=_format_heading(page),
-        found=page,
+        page=page,
         previous_href=build_url(path, **{"from": before}) if page.first else None,
         next_href=build_url(path, **{"from": end}) if end < (page.size_bytes or 0) else None,
     )

@@ -20,7 +20,7 @@ from fonds.model.entry import is_unread
 from fonds.model.rows import EntryRow
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Records
-from fonds.search.export_formats import FORMS
+from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.export_rows import TABLES
 from fonds.web.access.roles import READS
 from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, get_first_number
@@ -261,14 +261,14 @@ def _build_heading(form: RecordsForm, total: int) -> str:
         verb = _WEIGHT_WORDS[form.weight]
     elif isinstance(form.reason, Reason):
         verb = _WEIGHT_WORDS[form.reason.weight.replace(" ", "-")]
-    because = f" as {form.reason}" if form.reason else ""
-    where = f" at {form.step}" if form.step else ""
-    within = f" in {form.pipeline}" if form.pipeline else ""
-    within += " in this group" if form.group else ""
+    reason_clause = f" as {form.reason}" if form.reason else ""
+    step_clause = f" at {form.step}" if form.step else ""
+    scope = f" in {form.pipeline}" if form.pipeline else ""
+    scope += " in this group" if form.group else ""
     days = _format_days(form.days)
     if days and verb != "received":
         days = f", received{days}"
-    return f"{pluralize(total, 'record')} {verb}{because}{where}{within}{days}"
+    return f"{pluralize(total, 'record')} {verb}{reason_clause}{step_clause}{scope}{days}"
 
 
 def _format_days(days: DayRange | None) -> str:
@@ -290,7 +290,7 @@ def records_html(
         request,
         "records.html",
         heading=page.answer,
-        found=page,
+        page=page,
         form=form,
         explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
         chips=_build_chips(form),
@@ -308,7 +308,7 @@ def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
     ]
 
 
-@add_csv_route(router, "/records", lambda found: found.rows)
+@add_csv_route(router, "/records", lambda page: page.rows)
 @router.get("/records.json", include_in_schema=False)
 @router.get("/api/records", summary="Records by outcome")
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
@@ -319,7 +319,7 @@ def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> R
 # Ledger as a download: everything that ever arrived and its outcome, streamed.
 
 
-ROW_FORMATS = {name: form for name, form in FORMS.items() if form.rows is not None}
+ROW_FORMATS = {name: form for name, form in EXPORT_FORMATS.items() if form.rows is not None}
 Name = Annotated[str, Path(max_length=40, description="jsonl, csv or parquet")]
 
 

@@ -20,7 +20,7 @@ from fonds.model.search import (
 )
 from fonds.ports import Stores
 from fonds.search.direct_hits import DirectHit
-from fonds.search.export_formats import FORMS
+from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.facets import ThemeCounts, count_dates, count_facets
 from fonds.search.fields import LABELS
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
@@ -36,7 +36,7 @@ from fonds.web.pages.search_completion import find_offered_values
 from fonds.web.pages.search_facets import (
     build_facets,
     build_theme_facet,
-    list_offered,
+    list_offered_collections,
 )
 from fonds.web.pages.theme_links import find_document_themes
 from fonds.web.serving.json_requests import TheService
@@ -56,7 +56,9 @@ class RecentAdditions:
     href: str
 
 
-def recent_additions(stores: Stores, form: SearchRequest, today: date) -> RecentAdditions | None:
+def count_recent_additions(
+    stores: Stores, form: SearchRequest, today: date
+) -> RecentAdditions | None:
     """Count documents added in the seven days until `today`, in UTC.
 
     None if the search already filters by these dates, or if the query would get too long.
@@ -74,7 +76,9 @@ def recent_additions(stores: Stores, form: SearchRequest, today: date) -> Recent
 
 EXPORTED_MAX = 100_000
 """Maximum documents per response. `fonds export` has no limit."""
-BY_NUMBER = "Near-duplicates are one result where pages have numbers: not with sort=id or after."
+COLLAPSE_NEEDS_PAGES_MESSAGE = (
+    "Near-duplicates are one result where pages have numbers: not with sort=id or after."
+)
 EMPTY_INDEX_HEADING = "Nothing can be searched yet"
 RELAXED_FILTERS_MAX = 6
 FILTERS_MAX = 20
@@ -132,7 +136,7 @@ class SearchPage:
     generation: str | None
 
 
-def search_page(
+def build_search_page(
     stores: Stores, collections: CollectionService, form: SearchRequest, *, collapses: bool = False
 ) -> SearchPage:
     """Run a search and build its page.
@@ -203,15 +207,15 @@ def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
 
 def _build_heading(form: SearchRequest, total: int, result_count: int) -> str:
     about = f" for “{form.q.strip()}”" if form.q.strip() else ""
-    within = " with these filters" if form.list_filters() else ""
+    filter_clause = " with these filters" if form.list_filters() else ""
     if total == 0 and result_count:
         return f"{pluralize(result_count, 'file')} known by this name, and nothing else found"
     if total == 0:
-        return f"Nothing found{about}{within}"
+        return f"Nothing found{about}{filter_clause}"
     if form.match == "best":
-        return f"Best match: {pluralize(total, 'document')} with any of these words{within}"
-    if about or within:
-        return f"{pluralize(total, 'document')} found{about}{within}"
+        return f"Best match: {pluralize(total, 'document')} with any of these words{filter_clause}"
+    if about or filter_clause:
+        return f"{pluralize(total, 'document')} found{about}{filter_clause}"
     return f"{pluralize(total, 'document')} can be searched"
 
 
@@ -250,7 +254,7 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
     return {"from": period.first.isoformat(), "to": period.last.isoformat()}
 
 
-def _relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
+def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
     """Return how many documents the search would find without each filter, most first."""
     counts = []
     for active in form.list_filters()[:RELAXED_FILTERS_MAX]:
@@ -280,7 +284,7 @@ def search_html(
     """Show results with facets. A page with an invalid query shows the error, with status 400."""
     try:
         collapses = form.collapse != "no" and form.has_page_numbers
-        page = search_page(stores, collections, form, collapses=collapses)
+        page = build_search_page(stores, collections, form, collapses=collapses)
     except ValueError as error:
         return render_page(
             request,
@@ -290,7 +294,7 @@ def search_html(
             error=str(error),
             bad=split_bad_token(form.q, error),
             form=form,
-            found=None,
+            page=None,
             feed=None,
             kind_words=KIND_WORDS,
             dates=None,
@@ -310,17 +314,17 @@ def search_html(
         form=form,
         exact_href=exact_href,
         best_href=best_href,
-        found=page,
+        page=page,
         nothing_yet=page.answer == EMPTY_INDEX_HEADING,
         facets=build_facets(form, page.facets, page.beyond),
         theme_facet=build_theme_facet(form, page.themes),
-        offered=list_offered(collections, form),
+        offered=list_offered_collections(collections, form),
         bars=bars,
         chart=draw_histogram(bars, "Documents by date"),
-        new=recent_additions(stores, form, datetime.now(UTC).date()) if page.total else None,
+        new=count_recent_additions(stores, form, datetime.now(UTC).date()) if page.total else None,
         dates_of=_list_date_kinds(form),
         most=max(bars, key=lambda bar: bar.count, default=None),
-        ways_out=_relaxed_filters(stores, form) if page.total == 0 else [],
+        ways_out=_list_relaxed_filters(stores, form) if page.total == 0 else [],
         values=find_offered_values(stores, collections, form) if page.total == 0 else None,
         kind_words=KIND_WORDS,
         labels=LABELS,
@@ -337,7 +341,7 @@ def _build_pager(form: SearchRequest, reachable: int) -> Pager:
     return build_pager("/search", form.build_params(), reachable, form.page, form.size, pages_max)
 
 
-def search_refused(request: Request, refusal: str) -> HTMLResponse:
+def render_refusal(request: Request, refusal: str) -> HTMLResponse:
     """Show a search with an invalid parameter: the error, and the form with all valid parameters."""
     valid: dict[str, Any] = {}
     for name, field in SearchRequest.model_fields.items():
@@ -351,7 +355,7 @@ def search_refused(request: Request, refusal: str) -> HTMLResponse:
             valid[key] = value
     return render_page(
         request, "search.html", 400, heading="This search cannot be answered", error=refusal,
-        bad=None, form=SearchRequest.model_validate(valid), found=None, feed=None, kind_words=KIND_WORDS,
+        bad=None, form=SearchRequest.model_validate(valid), page=None, feed=None, kind_words=KIND_WORDS,
         values=None,
         dates={name: shorten(request.query_params.get(name, ""), 40) for name in ("from", "to")},
     )  # fmt: skip
@@ -374,7 +378,7 @@ def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
             build_url(f"/search/export/{name}", **filters),
             build_url(f"/search/export/{name}.zip", **filters),
         )
-        for name, export_format in FORMS.items()
+        for name, export_format in EXPORT_FORMATS.items()
     ]
 
 
@@ -393,9 +397,9 @@ def search_json(
     """
     collapses = form.collapse == "yes"
     if collapses and not form.has_page_numbers:
-        raise RefusedError(400, BY_NUMBER, parameter="collapse")
+        raise RefusedError(400, COLLAPSE_NEEDS_PAGES_MESSAGE, parameter="collapse")
     try:
-        return search_page(stores, collections, form, collapses=collapses)
+        return build_search_page(stores, collections, form, collapses=collapses)
     except QueryError as error:
         raise RefusedError(
             400, str(error), parameter="q", start=error.start, end=error.end

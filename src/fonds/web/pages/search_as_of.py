@@ -104,7 +104,7 @@ class AsOfPage:
 
 
 def build_as_of_page(
-    request: Request, stores: Stores, form: SearchRequest, *, knows: bool
+    request: Request, stores: Stores, form: SearchRequest, *, knows_embargoes: bool
 ) -> AsOfPage:
     """Compare a search with its results at the end of a day.
 
@@ -114,7 +114,7 @@ def build_as_of_page(
         raise ValueError(capitalize(NO_VERSIONS_MESSAGE))
     day = validate_day(form.day, datetime.now(UTC).date())
     all_stores: Stores = request.app.state.whole_stores
-    context = AsOfContext(stores, match_documents, all_stores.records if knows else None)
+    context = AsOfContext(stores, match_documents, all_stores.records if knows_embargoes else None)
     result = context(resolve_query(form, stores.index, stores.records), day)
     listed = result.listed.get(form.became, []) if _is_listed(result, form.became) else []
     begin = (form.page - 1) * PAGE_SIZE
@@ -152,18 +152,18 @@ def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> BecameCount
 
 
 def _build_heading(result: AsOfResult) -> str:
-    then = (
+    then_text = (
         f"{result.found_then_count:,}"
         if not result.unknown_count
         else f"At least {result.found_then_count:,}"
     )
-    now = (
+    now_text = (
         f"{result.found_now_count:,}"
         if result.has_all_found
         else f"{result.found_now_count:,} of {result.total:,}"
     )
-    was = "was" if result.found_then_count == 1 else "were"
-    return f"{then} {was} found at the end of {format_day(result.day)}, {now} now"
+    verb = "was" if result.found_then_count == 1 else "were"
+    return f"{then_text} {verb} found at the end of {format_day(result.day)}, {now_text} now"
 
 
 @router.get(PATH, include_in_schema=False)
@@ -177,7 +177,7 @@ def as_of_html(
 
     For an unsupported day or search, show the error with status 400.
     """
-    shown: Mapping[str, Any] = {
+    template_values: Mapping[str, Any] = {
         "form": form,
         "search_href": build_url("/search", **form.build_filters()),
         "bounds": (RESULTS_MAX, CHANGED_MAX, VERSIONS_MAX),
@@ -185,25 +185,29 @@ def as_of_html(
     }
     if form.day is None:
         heading = "What did this search find before"
-        return render_page(request, "as_of.html", heading=heading, error=None, found=None, **shown)
+        return render_page(
+            request, "as_of.html", heading=heading, error=None, page=None, **template_values
+        )
     try:
-        as_of_page = build_as_of_page(request, stores, form, knows=viewer.has_role(Role.CURATOR))
+        as_of_page = build_as_of_page(
+            request, stores, form, knows_embargoes=viewer.has_role(Role.CURATOR)
+        )
     except ValueError as error:
         message = f"{capitalize(str(error))}{'' if str(error).endswith('.') else '.'}"
         heading = "This cannot be answered"
         return render_page(
-            request, "as_of.html", 400, heading=heading, error=message, found=None, **shown
+            request, "as_of.html", 400, heading=heading, error=message, page=None, **template_values
         )
     pages = build_pager(
         PATH, form.build_params(), as_of_page.listed_total, form.page, PAGE_SIZE, PAGES_MAX
     )
     return render_page(
         request, "as_of.html", heading=as_of_page.answer, generation=as_of_page.generation, error=None,
-        found=as_of_page, pager=pages, how_many=pluralize, **shown,
+        page=as_of_page, pager=pages, how_many=pluralize, **template_values,
     )  # fmt: skip
 
 
-@add_csv_route(router, PATH, lambda found: found.listed)
+@add_csv_route(router, PATH, lambda page: page.listed)
 @router.get(f"{PATH}.json", include_in_schema=False)
 @router.get("/api/search/as-of", summary="What a search found at the end of a day")
 def as_of_json(
@@ -218,7 +222,9 @@ def as_of_json(
     page.
     """
     try:
-        return build_as_of_page(request, stores, form, knows=viewer.has_role(Role.CURATOR))
+        return build_as_of_page(
+            request, stores, form, knows_embargoes=viewer.has_role(Role.CURATOR)
+        )
     except QueryError as error:
         raise RefusedError(
             400, str(error), parameter="q", start=error.start, end=error.end

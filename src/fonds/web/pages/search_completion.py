@@ -121,7 +121,7 @@ def _create_completer(stores: Stores, service: CollectionService) -> QueryComple
             NamedTheme(str(theme.name), name, theme.size)
             for theme in all_themes
             if theme.size <= MEMBERS_MAX
-            for name in dict.fromkeys((theme.called, theme.label))
+            for name in dict.fromkeys((theme.given_name, theme.label))
             if name
         )
 

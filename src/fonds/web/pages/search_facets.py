@@ -60,12 +60,12 @@ def build_facets(
             continue
         values = [_build_value(form, parameter, value, count, chosen) for value, count in pairs]
         is_cut = form.facets < FACET_VALUES_MAX and not form.find
-        more = (
+        more_href = (
             build_url("/search", **form.build_params({"facets": FACET_VALUES_MAX}))
             if is_cut
             else None
         )
-        built.append(Facet(parameter, values, hidden_counts.get(field, 0), more))
+        built.append(Facet(parameter, values, hidden_counts.get(field, 0), more_href))
     return built
 
 
@@ -99,7 +99,7 @@ def _exclude_value(form: SearchRequest, parameter: str, value: str) -> str | Non
 # Themes of a collection, each with the link that narrows the search to it.
 
 
-OFFERED_MAX = 10
+OFFERED_THEMES_MAX = 10
 COLLECTIONS_MAX = 100
 
 
@@ -110,7 +110,7 @@ class ThemeValue:
     `href` is None if the query would get too long or cannot name the theme.
     """
 
-    called: str
+    name: str
     count: int
     href: str | None
 
@@ -151,11 +151,13 @@ def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeF
     )
 
 
-def list_offered(collections: CollectionService, form: SearchRequest) -> list[OfferedCollection]:
+def list_offered_collections(
+    collections: CollectionService, form: SearchRequest
+) -> list[OfferedCollection]:
     """Return the first ten collections by name with themes, out of the first hundred."""
     if form.themes:
         return []
-    collection_views = islice(collections.every(), COLLECTIONS_MAX)
+    collection_views = islice(collections.iter_collections(), COLLECTIONS_MAX)
     served = (
         str(view.name)
         for view in collection_views
@@ -163,7 +165,7 @@ def list_offered(collections: CollectionService, form: SearchRequest) -> list[Of
     )
     return [
         OfferedCollection(name, build_url("/search", **form.build_params({"themes": name})))
-        for name in islice(served, OFFERED_MAX)
+        for name in islice(served, OFFERED_THEMES_MAX)
     ]
 
 

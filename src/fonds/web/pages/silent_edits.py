@@ -14,13 +14,13 @@ from starlette.responses import HTMLResponse, Response
 
 from fonds.model.capture import parse_datetime14
 from fonds.ports import Stores
-from fonds.viewer.edits import Edit, EditKind, VersionWindow, edit, load_window
+from fonds.viewer.edits import Edit, EditKind, VersionWindow, build_edit, load_window
 from fonds.web.access.roles import READS
 from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, PageCursor
 from fonds.web.html.rendering import OpenStores, build_url, render_page
 from fonds.web.serving.atom import (
     MEDIA_TYPE,
-    NEVER,
+    NO_UPDATE_AT,
     add,
     clean,
     create_feed,
@@ -104,7 +104,7 @@ def build_edits_page(stores: Stores, form: EditsForm) -> EditsPage:
         later=len(window.later),
         counts={str(version): changes[version] for version in EditKind},
         next=_build_next_mark(mark, window),
-        rows=[edit(version) for version in window.later if version.change == form.change],
+        rows=[build_edit(version) for version in window.later if version.change == form.change],
     )
 
 
@@ -122,7 +122,7 @@ def _build_next_mark(mark: PageCursor | None, window: VersionWindow) -> str | No
     return PageCursor(position, int(str(window.last["captured"])), key).encode()
 
 
-@add_csv_route(router, "/changes", lambda found: found.rows)
+@add_csv_route(router, "/changes", lambda page: page.rows)
 @router.get("/changes.json", include_in_schema=False)
 @router.get("/api/changes", summary="Stories that changed after publication")
 def edits_json(stores: OpenStores, form: Annotated[EditsForm, Query()]) -> EditsPage:
@@ -146,7 +146,7 @@ def edits_html(
         request,
         "edits.html",
         heading=f"Edited stories{of_site}",
-        found=page,
+        page=page,
         form=form,
         words=CHANGE_WORDS,
         others={
@@ -169,7 +169,7 @@ def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Respons
     """Return the edits on the newest 5 pages of the list, 50 at most, as an Atom feed."""
     origin = str(request.base_url).rstrip("/")
     rows = list(_iter_newest(stores, site))[:FEED_ENTRIES]
-    updated = max((parse_datetime14(edit_row.captured) for edit_row in rows), default=NEVER)
+    updated = max((parse_datetime14(edit_row.captured) for edit_row in rows), default=NO_UPDATE_AT)
     top = create_feed(
         f"Edited stories: {site or 'all sites'}",
         origin + build_url("/changes", site=site),

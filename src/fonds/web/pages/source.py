@@ -82,15 +82,15 @@ def build_passage(details: SourceDetails) -> LinkPassage:
     by_stage: dict[str, list[EndingLine]] = {}
     if refused:
         by_stage[LISTED] = [
-            EndingLine("refused", why, None, n, _explain_reason(why), "")
-            for why, n in sorted(refused.items(), key=lambda one: (-one[1], one[0]))
+            EndingLine("refused", reason, None, n, _explain_reason(reason), "")
+            for reason, n in sorted(refused.items(), key=lambda one: (-one[1], one[0]))
         ]
     for stage in _order_stages(row.pipeline, details.ended):
-        of_stage = [
+        stage_endings = [
             _build_ending(row.source_id, one) for one in details.ended if _is_at(one, stage)
         ]
-        if of_stage:
-            by_stage[stage or FIRST_STAGES] = of_stage
+        if stage_endings:
+            by_stage[stage or FIRST_STAGES] = stage_endings
     announced = sum(refused.values()) + details.links
     waiting, kept = _count_endings(details.ended)
     links = f"/sources/{row.source_id}/links"
@@ -106,11 +106,11 @@ def build_passage(details: SourceDetails) -> LinkPassage:
 
 
 def _build_lines(by_stage: Mapping[str, list[EndingLine]], announced: int) -> list[StageLine]:
-    lines, left = [], announced
+    lines, remaining = [], announced
     for stage, endings in by_stage.items():
         ended = sum(ending.count for ending in endings)
-        left -= ended
-        lines.append(StageLine(stage, ended, left, endings))
+        remaining -= ended
+        lines.append(StageLine(stage, ended, remaining, endings))
     return lines
 
 
@@ -137,8 +137,8 @@ def _build_ending(source_id: str, ending: LinkEnding) -> EndingLine:
         reason=ending.reason,
         step=ending.step,
     )
-    why = _explain_reason(ending.reason) if ending.reason else ""
-    return EndingLine(ending.outcome, ending.reason, ending.step, ending.count, why, href)
+    explanation = _explain_reason(ending.reason) if ending.reason else ""
+    return EndingLine(ending.outcome, ending.reason, ending.step, ending.count, explanation, href)
 
 
 def _explain_reason(reason: str) -> str:
@@ -174,7 +174,7 @@ def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
     polls, none for a day that was not counted. Links are not tab stops: the date form below opens
     the same links.
     """
-    most = (
+    count_max = (
         max((max(source_day.new, source_day.most or 0.0) for source_day in days), default=0.0)
         or 1.0
     )
@@ -187,13 +187,13 @@ def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
             w=DAY_WIDTH * len(days),
             h=HEIGHT,
             said=describe_days(days),
-            usual=_draw_usual(days, most),
+            usual=_draw_usual(days, count_max),
         )
     ]
     for position, source_day in enumerate(days):
         inner = (
             _draw_hit(position)
-            + _draw_bar(source_day, position, most)
+            + _draw_bar(source_day, position, count_max)
             + _draw_mark(source_day, position)
         )
         href = (
@@ -214,9 +214,12 @@ def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
 def describe_days(days: Sequence[SourceDay]) -> str:
     """Describe the chart in sentences."""
     counts = [
-        (sum(source_day.brought is how for source_day in days), str(how)) for how in DayOutcome
+        (sum(source_day.brought is outcome for source_day in days), str(outcome))
+        for outcome in DayOutcome
     ]
-    text = ", ".join(f"{how} on {pluralize(count, 'day')}" for count, how in counts if count)
+    text = ", ".join(
+        f"{outcome} on {pluralize(count, 'day')}" for count, outcome in counts if count
+    )
     outside = [source_day for source_day in days if source_day.outside]
     if outside:
         text += f"; {pluralize(len(outside), 'day')} with an unusual number of links"
@@ -225,13 +228,13 @@ def describe_days(days: Sequence[SourceDay]) -> str:
 
 def _draw_usual(days: Sequence[SourceDay], maximum: float) -> Markup:
     """Draw the usual range, one step per day."""
-    steps = [
+    segments = [
         f"M{position * DAY_WIDTH}"
         f" {_compute_y(day.most, maximum):.1f}h{DAY_WIDTH}V{_compute_y(day.least, maximum):.1f}h-{DAY_WIDTH}z"
         for position, day in enumerate(days)
         if day.most is not None and day.least is not None
     ]
-    return Markup('<path class="usual" d="{}"/>').format("".join(steps))
+    return Markup('<path class="usual" d="{}"/>').format("".join(segments))
 
 
 def _compute_y(count: float, maximum: float) -> float:
@@ -355,7 +358,7 @@ def _build_heading(details: SourceDetails) -> str:
     return f"{name} is {details.health}: {passage.kept:,} of {links} stored"
 
 
-@add_csv_route(router, "/sources/{source_id}", lambda found: found.polls)
+@add_csv_route(router, "/sources/{source_id}", lambda page: page.polls)
 @router.get("/sources/{source_id}.json", include_in_schema=False)
 @router.get("/api/sources/{source_id}", summary="Details of a source")
 def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:
@@ -368,4 +371,4 @@ def source_html(request: Request, stores: OpenStores, source_id: SourceId) -> HT
     """Show a source and where its links were lost."""
     page = build_source_page(stores.records, source_id, datetime.now(UTC))
     strip = draw_days(source_id, page.days)
-    return render_page(request, "source.html", heading=page.answer, found=page, strip=strip)
+    return render_page(request, "source.html", heading=page.answer, page=page, strip=strip)

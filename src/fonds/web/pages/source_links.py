@@ -156,7 +156,7 @@ def links_html(
         request,
         "links.html",
         heading=page.answer,
-        found=page,
+        page=page,
         source_href=f"/sources/{source_id}",
         explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
         chips=[(n, v, build_url(path, **{**params, n: None})) for n, v in params.items() if v],
@@ -164,7 +164,7 @@ def links_html(
     )
 
 
-@add_csv_route(router, "/sources/{source_id}/links", lambda found: found.rows)
+@add_csv_route(router, "/sources/{source_id}/links", lambda page: page.rows)
 @router.get("/sources/{source_id}/links.json", include_in_schema=False)
 @router.get("/api/sources/{source_id}/links", summary="Links of a source")
 def links_json(

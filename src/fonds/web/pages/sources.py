@@ -177,15 +177,15 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
     )
 
 
-def funnel_stages(source_id: str, pipeline: str, found: Funnel) -> list[FunnelStage]:
+def build_funnel_stages(source_id: str, pipeline: str, funnel: Funnel) -> list[FunnelStage]:
     """Return the counts of the funnel in order, each with a link to its links."""
     links = f"/sources/{source_id}/links"
     first = next(iter(list_stages(pipeline)), None)
     return [
-        FunnelStage("found", found.announced, f"/sources/{source_id}#ended"),
-        FunnelStage("received", found.entered, links),
-        FunnelStage("fetched", found.fetched, build_url(links, beyond=first) if first else ""),
-        FunnelStage("stored", found.kept, build_url(links, outcome="done")),
+        FunnelStage("found", funnel.announced, f"/sources/{source_id}#ended"),
+        FunnelStage("received", funnel.entered, links),
+        FunnelStage("fetched", funnel.fetched, build_url(links, beyond=first) if first else ""),
+        FunnelStage("stored", funnel.kept, build_url(links, outcome="done")),
     ]
 
 
@@ -217,11 +217,11 @@ def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
         return "No sources yet"
     if form.standing or form.state:
         conditions = [str(form.standing)] if form.standing else []
-        conditions += [_IS[form.state]] if form.state else []
+        conditions += [_STATE_WORDS[form.state]] if form.state else []
         since = f" since {format_day(form.since)}" if form.since else ""
         return f"{pluralize(total, 'source')} of {counts.total:,} {' and '.join(conditions)}{since}"
     state_texts = [
-        f"{counts.states[state]:,} {_IS[state]}"
+        f"{counts.states[state]:,} {_STATE_WORDS[state]}"
         for state in ("paused", "gone")
         if counts.states.get(state)
     ]
@@ -239,7 +239,7 @@ def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
     return heading + (f": {', '.join(parts)}" if parts else "")
 
 
-_IS = {"active": "followed", "paused": "paused", "gone": "gone"}
+_STATE_WORDS = {"active": "followed", "paused": "paused", "gone": "gone"}
 
 
 @router.get("/sources", include_in_schema=False)
@@ -253,13 +253,13 @@ def sources_html(
         request,
         "sources.html",
         heading=page.answer,
-        found=page,
+        page=page,
         chips=[
             (n, v, build_url("/sources", **_drop_filter(params, n))) for n, v in params.items() if v
         ],
         sparks=draw_sparkline,
         coverage=format_coverage,
-        funnel_stages=funnel_stages,
+        funnel_stages=build_funnel_stages,
         choices=[
             (standing, n, build_url("/sources", standing=standing))
             for standing, n in page.standings.items()
@@ -275,7 +275,7 @@ def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
     return {**params, **dict.fromkeys(removed)}
 
 
-@add_csv_route(router, "/sources", lambda found: found.rows)
+@add_csv_route(router, "/sources", lambda page: page.rows)
 @router.get("/sources.json", include_in_schema=False)
 @router.get("/api/sources", summary="Followed sources")
 def sources_json(stores: OpenStores, form: Annotated[SourcesForm, Query()]) -> SourcesPage:

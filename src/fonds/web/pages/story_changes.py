@@ -35,14 +35,14 @@ from fonds.viewer.story_versions import (
 from fonds.viewer.word_diff import WORDS_MAX, trim_unchanged
 from fonds.web.access.roles import READS
 from fonds.web.actions import (
-    FOREIGN_FORM_MESSAGE,
+    CROSS_SITE_FORM_MESSAGE,
     Action,
     FormResult,
     FormRoute,
     InvalidParameterError,
     add_actions,
 )
-from fonds.web.html.rendering import InForce, OpenStores, build_url, render_page
+from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, render_page
 from fonds.web.pages.file import find_file_title, load_file, redirect_spelling
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.pipelines import send_catchup
@@ -65,7 +65,7 @@ class VersionIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_again(
-    stores: OpenStores, settings: InForce, sha1hex: str, sent: VersionIn
+    stores: OpenStores, settings: CurrentSettings, sha1hex: str, sent: VersionIn
 ) -> tuple[str, str]:
     """Queue both versions to be read by the current extractor, unless they are queued already.
 
@@ -94,7 +94,7 @@ def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
     """Return the SHA-1s of both versions in hex."""
     raws = parse_sha1(sha1hex), parse_sha1(since)
     if raws[0] is None or raws[1] is None:
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+        raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
     sha1hexes = raws[0].hex(), raws[1].hex()
     heads = [load_story_head(stores.records, version) for version in sha1hexes]
     if heads[0] is None:
@@ -226,7 +226,7 @@ def changes_html(
         request,
         "changes.html",
         heading=f"What changed: {title}",
-        found=changes,
+        page=changes,
         language=language,
         changed=changed,
         summary=_format_summary(changed),
@@ -243,6 +243,6 @@ def _format_summary(changed: Sequence[StoryPart]) -> str:
     """Summarize how many words the text gained and lost, and which other parts changed."""
     counts = [(part.diff.added, part.diff.removed) for part in changed if part.name == "text"]
     words = [f"+{added:,} −{removed:,} words" for added, removed in counts]
-    others = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]
-    also = [f"{' and '.join(others)} changed"] if others else []
+    other_parts = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]
+    also = [f"{' and '.join(other_parts)} changed"] if other_parts else []
     return ", ".join([*words, *also])

@@ -32,7 +32,7 @@ from fonds.viewer.description import build_description, resolve
 from fonds.web.access.roles import CURATES
 from fonds.web.access.viewers import LOCAL_NAME, ActorName, TheViewer
 from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_actions
-from fonds.web.html.rendering import InForce, render_page
+from fonds.web.html.rendering import CurrentSettings, render_page
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import create_takedown, find_tables
@@ -197,7 +197,7 @@ def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewe
 
 @router.get("/takedowns", include_in_schema=False)
 def takedowns_html(
-    request: Request, settings: InForce, viewer: TheViewer, key: Key = ""
+    request: Request, settings: CurrentSettings, viewer: TheViewer, key: Key = ""
 ) -> HTMLResponse:
     """Show the takedowns, and the form that takes a file down with a preview of what it removes."""
     all_stores: Stores = request.app.state.whole_stores
@@ -206,18 +206,18 @@ def takedowns_html(
         request,
         "takedowns.html",
         heading=takedowns.answer,
-        found=takedowns,
+        page=takedowns,
         key=key,
         reasons=list(ReasonClass),
         needs_two=settings.web.takedown_needs_two,
     )
 
 
-@add_csv_route(router, "/takedowns", lambda found: found.files)
+@add_csv_route(router, "/takedowns", lambda page: page.files)
 @router.get("/takedowns.json", include_in_schema=False)
 @router.get("/api/takedowns", summary="What was taken down, and what would go with a file")
 def takedowns_json(
-    request: Request, settings: InForce, viewer: TheViewer, key: Key = ""
+    request: Request, settings: CurrentSettings, viewer: TheViewer, key: Key = ""
 ) -> TakedownsPage:
     """Return the newest 200 takedowns, unfinished first.
 
@@ -279,7 +279,11 @@ def parse_sha1hex(text: str) -> str:
 
 
 def take_down(
-    request: Request, viewer: TheViewer, actor: ActorName, settings: InForce, sent: TakedownIn
+    request: Request,
+    viewer: TheViewer,
+    actor: ActorName,
+    settings: CurrentSettings,
+    sent: TakedownIn,
 ) -> str:
     """Take one file down, or continue an interrupted takedown. Return its SHA-1.
 

@@ -372,7 +372,7 @@ def theme_html(
         request,
         "theme.html",
         heading=page.answer,
-        found=page,
+        page=page,
         name=selection.name,
         conf=selection.conf,
         is_served=selection.clustering is not None and selection.clustering.is_served,
@@ -398,7 +398,7 @@ def theme_html(
     )
 
 
-@add_csv_route(router, "/themes/{namespace}/{key}/{theme}", lambda found: found.documents)
+@add_csv_route(router, "/themes/{namespace}/{key}/{theme}", lambda page: page.documents)
 @router.get("/api/themes/{namespace}/{key}/{theme}", summary="Theme and its documents")
 def theme_json(
     stores: OpenStores,

@@ -54,12 +54,12 @@ def load_previous_sizes(tables: Tables, selection: Selection) -> Mapping[str, in
 
 
 def mark_changes(
-    now: Iterable[ClusterView], previous_sizes: Mapping[str, int] | None
+    clusters: Iterable[ClusterView], previous_sizes: Mapping[str, int] | None
 ) -> dict[str, str]:
     """Mark themes as `new` or `rising`, by id. Without a previous clustering no theme is marked."""
     if not previous_sizes:
         return {}
-    themes = list(now)
+    themes = list(clusters)
     total, total_before = (
         max(1, sum(theme.size for theme in themes)),
         max(1, sum(previous_sizes.values())),
@@ -107,7 +107,9 @@ def group_by_kind(selection: Selection, changes: Sequence[ClusterChange]) -> lis
 
 def _build_kind(selection: Selection, kind: str, changes: Sequence[ClusterChange]) -> ChangesOfKind:
     kind_changes = [change for change in changes if change.change == kind]
-    kind_changes.sort(key=lambda one: -sum(side.size for side in (*one.after, *one.before)))
+    kind_changes.sort(
+        key=lambda change: -sum(side.size for side in (*change.after, *change.before))
+    )
     return ChangesOfKind(
         kind,
         len(kind_changes),

@@ -54,7 +54,7 @@ from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
 
 PAGE_SIZE = 20
-HEADINGS, NONE = "documents taken out of themes", "no document is taken out of a theme"
+HEADING, NO_EXCLUSIONS = "documents taken out of themes", "no document is taken out of a theme"
 PATH = "/themes/{namespace}/{key}/excluded"
 
 router = APIRouter(dependencies=[READS])
@@ -138,7 +138,7 @@ def build_exclusions_page(
         if conf == selection.conf
     ]
     return ExclusionsPage(
-        answer=f"{name}: {HEADINGS if excluded or last else NONE}",
+        answer=f"{name}: {HEADING if excluded or last else NO_EXCLUSIONS}",
         namespace=name.namespace,
         key=name.key,
         conf=selection.conf,
@@ -196,25 +196,27 @@ def exclusions_html(
     selection = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
     exclusions_page = build_exclusions_page(stores, collections, selection, form.after)
     conf = selection.build_params()["conf"]
-    here = link_to_exclusions(selection.name, conf=conf)
+    page_url = link_to_exclusions(selection.name, conf=conf)
     return render_page(
         request,
         "excluded.html",
         heading=exclusions_page.answer,
-        found=exclusions_page,
+        page=exclusions_page,
         name=selection.name,
         conf=selection.conf,
         collection_href=link_to_collection(selection.name, conf=conf),
         act_href=link_to_collection(selection.name),
-        first_page_href=here if form.after else None,
+        first_page_href=page_url if form.after else None,
         next_href=link_to_exclusions(selection.name, conf=conf, after=exclusions_page.next)
         if exclusions_page.next
         else None,
-        api_href=f"{API}{build_url(here, after=form.after)}" if conf is None else f"{API}{here}",
+        api_href=f"{API}{build_url(page_url, after=form.after)}"
+        if conf is None
+        else f"{API}{page_url}",
     )
 
 
-@add_csv_route(router, PATH, lambda found: found.excluded)
+@add_csv_route(router, PATH, lambda page: page.excluded)
 @router.get(f"/api{PATH}", summary="Documents taken out of themes")
 def exclusions_json(
     stores: OpenStores,
@@ -286,7 +288,7 @@ def curate(
     """
     _check_parameters(act, sent)
     name = collections.collection(parse_name(unquote_part(namespace), unquote_part(key))).name
-    changes = collections.writing()
+    changes = collections.open_writer()
     try:
         conf = validate_conf(sent.conf or DEFAULT)
         if sent.ids is not msgspec.UNSET:
@@ -311,16 +313,16 @@ def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
         is_given = getattr(sent, parameter) is not msgspec.UNSET
         is_taken = _PARAMETER_BY_ACT.get(act) == parameter
         if is_given is not is_taken:
-            goes = "goes" if is_taken else "does not go"
-            raise InvalidParameterError(f"“{parameter}” {goes} with {act}.", parameter)
+            verb = "goes" if is_taken else "does not go"
+            raise InvalidParameterError(f"“{parameter}” {verb} with {act}.", parameter)
 
 
 def _describe(sent: ThemeActIn) -> str:
     """Return what the log says: configuration, theme, name and documents."""
     ids = [] if sent.ids is msgspec.UNSET else sent.ids
     name = "" if sent.name is msgspec.UNSET else sent.name
-    first, more = next(iter(ids), ""), len(ids) - 1
-    documents = f"{first} and {more:,} more" if more > 0 else first
+    first, remaining_count = next(iter(ids), ""), len(ids) - 1
+    documents = f"{first} and {remaining_count:,} more" if remaining_count > 0 else first
     return " ".join(f"{sent.conf} “{sent.theme}” {name} {documents}".split())
 
 

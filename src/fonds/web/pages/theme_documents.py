@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.grouping.names import build_level_conf, build_unclustered_conf
 from fonds.grouping.views.clusterings import ClusteringView
 from fonds.grouping.views.clusters import ClusterView, find_cluster
-from fonds.grouping.views.timeline import UNDATED, DocumentSample, list_placed_members
+from fonds.grouping.views.timeline import UNDATED, DocumentSample, list_sampled_members
 from fonds.model.encoding import pluralize
 from fonds.ports import Stores
 from fonds.web.access.roles import READS
@@ -127,7 +127,7 @@ def build_theme_documents_page(
         if cluster
         else build_unclustered_conf(selection.conf)
     )
-    members = list_placed_members(
+    members = list_sampled_members(
         collections.tables,
         selection.name,
         conf,
@@ -221,7 +221,7 @@ def _html(
         request,
         "theme_documents.html",
         heading=page.answer,
-        found=page,
+        page=page,
         name=selection.name,
         conf=selection.conf,
         is_theme=not group.is_reason,

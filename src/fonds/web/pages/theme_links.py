@@ -40,7 +40,7 @@ def quote_part(text: str) -> str:
 
 def unquote_part(text: str) -> str:
     """Decode a part of a path as the server passes it on."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _escape(match: re.Match[str] | str) -> str:
@@ -103,7 +103,7 @@ def find_document_themes(
     if not document_ids:
         return DocumentThemes({}, None)
     count = ROWS_MAX // len(document_ids)
-    candidates = list(islice(collections.every(), count + 1))
+    candidates = list(islice(collections.iter_collections(), count + 1))
     names = [
         collection.name
         for collection in candidates[:count]
@@ -111,7 +111,7 @@ def find_document_themes(
     ]
     links = {
         id_: [
-            ThemeLink(str(tag.name), tag.label, link_to_theme(tag.name, tag.label), tag.called)
+            ThemeLink(str(tag.name), tag.label, link_to_theme(tag.name, tag.label), tag.given_name)
             for tag in tags
         ]
         for id_, tags in (

@@ -18,7 +18,7 @@ from fonds.model.encoding import pluralize
 WIDTH, HEIGHT = 1000.0, 560.0
 CIRCLES_MAX = 60
 ROUNDS_MAX = 120
-FILLED = 0.34
+FILLED_SHARE = 0.34
 """Share of the picture that all circles cover together."""
 GAP = 3.0
 CHARACTER_WIDTH, LINE_HEIGHT = 7.6, 17.0
@@ -49,14 +49,14 @@ class Circle:
     radius: float
 
 
-def placed_circles(spots: Sequence[MapSpot]) -> list[Circle]:
+def place_circles(spots: Sequence[MapSpot]) -> list[Circle]:
     """Place the largest themes so that their circles do not overlap, as far as there is room."""
-    shown = sorted(spots, key=lambda spot: (-spot.size, spot.href))[:CIRCLES_MAX]
-    total = sum(max(spot.size, 1) for spot in shown)
-    unit = math.sqrt(FILLED * WIDTH * HEIGHT / (math.pi * max(1, total)))
+    largest_spots = sorted(spots, key=lambda spot: (-spot.size, spot.href))[:CIRCLES_MAX]
+    total = sum(max(spot.size, 1) for spot in largest_spots)
+    unit = math.sqrt(FILLED_SHARE * WIDTH * HEIGHT / (math.pi * max(1, total)))
     radius_max = min(WIDTH, HEIGHT) / 3.6
     circles = []
-    for spot in shown:
+    for spot in largest_spots:
         radius = min(radius_max, max(RADIUS_MIN, unit * math.sqrt(max(spot.size, 1))))
         x, y = (min(1.0, max(-1.0, coordinate)) for coordinate in spot.position)
         circle = Circle(spot, 0.0, 0.0, radius)
@@ -99,9 +99,9 @@ def _keep_inside(circle: Circle) -> None:
     circle.y = min(HEIGHT - room, max(room, circle.y))
 
 
-def theme_map(spots: Sequence[MapSpot], title: str) -> Markup:
+def draw_theme_map(spots: Sequence[MapSpot], title: str) -> Markup:
     """Draw the map. A label that does not fit its circle is shown in the circle's tooltip only."""
-    circles = placed_circles(spots)
+    circles = place_circles(spots)
     desc = "; ".join(f"{circle.spot.label}: {circle.spot.size:,}" for circle in circles)
     head = Markup(
         '<svg class="map" viewBox="0 0 {:g} {:g}" role="group" aria-labelledby="map-title map-desc">'
@@ -158,8 +158,8 @@ def _compute_room(radius: float, count: int) -> list[int]:
     rooms = []
     for number in range(count):
         edge = abs(number - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2
-        half = math.sqrt(max(0.0, radius**2 - edge**2))
-        rooms.append(int(2 * half / CHARACTER_WIDTH))
+        half_width = math.sqrt(max(0.0, radius**2 - edge**2))
+        rooms.append(int(2 * half_width / CHARACTER_WIDTH))
     return rooms
 
 

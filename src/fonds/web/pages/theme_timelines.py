@@ -91,7 +91,7 @@ def build_timelines(
     }
     periods = build_spans({date: totals[day] for day, date in dates.items()})
     starts = [period.first for period in periods]
-    period_of = {day: bisect_right(starts, date) - 1 for day, date in dates.items()}
+    periods_by_day = {day: bisect_right(starts, date) - 1 for day, date in dates.items()}
     cohesions = _compute_cohesions(sample)
     numbers = {label: number for number, label in enumerate(sample.labels[: sample.clusters])}
     timelines = []
@@ -99,7 +99,7 @@ def build_timelines(
         number = numbers.get(one.label, ABSENT)
         timelines.append(
             _build_timeline(
-                one, days_by_place.get(number, {}), periods, period_of, cohesions.get(number)
+                one, days_by_place.get(number, {}), periods, periods_by_day, cohesions.get(number)
             )
         )
     timelines.sort(key=lambda one: (one.change is None, -abs(one.change or 0.0)))
@@ -136,14 +136,14 @@ def _compute_change(counts: Sequence[int], periods: Sequence[Period]) -> float |
     """Return the change in percentage points. With an odd number of periods, the middle one is in
     the later half.
     """
-    half = len(periods) // 2
+    half_length = len(periods) // 2
     totals = [
         sum(period.count for period in half_periods)
-        for half_periods in (periods[:half], periods[half:])
+        for half_periods in (periods[:half_length], periods[half_length:])
     ]
     if not all(totals):
         return None
-    earlier, later = sum(counts[:half]) / totals[0], sum(counts[half:]) / totals[1]
+    earlier, later = sum(counts[:half_length]) / totals[0], sum(counts[half_length:]) / totals[1]
     return round(100 * (later - earlier), 2)
 
 
@@ -162,7 +162,7 @@ def to_date(day: int) -> dt.date:
 # Bar chart of one theme over the periods shared by all charts of the page.
 
 
-HEIGHT, STEP, ALONE = 60, 10, 40
+HEIGHT, STEP, ONE_BAR_WIDTH = 60, 10, 40
 SMALLEST = 2.0
 
 
@@ -185,7 +185,7 @@ def draw_multiple(
     Periods without any documents are hatched. `number` makes the element ids unique within the
     page.
     """
-    width = STEP * len(bars) if len(bars) > 1 else ALONE
+    width = STEP * len(bars) if len(bars) > 1 else ONE_BAR_WIDTH
     name = f"multiple-{number}"
     pieces = [
         Markup(
@@ -358,16 +358,16 @@ def _build_empty_page(selection: Selection) -> TimelinesPage:
 def _build_heading(selection: Selection, timelines: ThemeTimelines) -> str:
     if not timelines.courses:
         return f"{selection.name}: no themes"
-    first, shown = timelines.courses[0], pluralize(len(timelines.courses), "theme")
+    first, theme_count = timelines.courses[0], pluralize(len(timelines.courses), "theme")
     if not timelines.periods:
-        return f"{selection.name}: {shown}, no dates"
-    over = f"{shown} from {timelines.periods[0].label} to {timelines.periods[-1].label}"
+        return f"{selection.name}: {theme_count}, no dates"
+    over = f"{theme_count} from {timelines.periods[0].label} to {timelines.periods[-1].label}"
     if not first.change:
         return f"{selection.name}: {over}"
     verb = "up" if first.change > 0 else "down"
-    by = "under 0.1" if abs(first.change) < 0.1 else f"{abs(first.change):.1f}"
+    measure = "under 0.1" if abs(first.change) < 0.1 else f"{abs(first.change):.1f}"
     label = shorten(first.theme.display_name, 80)
-    return f"{selection.name}: {over}, “{label}” {verb} {by} points"
+    return f"{selection.name}: {over}, “{label}” {verb} {measure} points"
 
 
 def _build_line(
@@ -414,7 +414,7 @@ def _build_charts(
     tops = [max((value or 0.0 for value in values), default=0.0) for values in values_by_theme]
     charts = []
     for number, (line, values) in enumerate(zip(page.themes, values_by_theme, strict=True)):
-        most = (tops[number] if form.scale == "own" else max(tops)) or 1.0
+        value_max = (tops[number] if form.scale == "own" else max(tops)) or 1.0
         bars = [
             ChartBar(value, _describe_point(point, span), point.href)
             for value, point, span in zip(values, line.points, page.periods, strict=True)
@@ -423,7 +423,7 @@ def _build_charts(
             "; ".join(bar.label for bar in bars if bar.value) or "No documents in this period."
         )
         title = f"{line.name or line.label} over time"
-        charts.append((line, draw_multiple(number, bars, most, title, description), most))
+        charts.append((line, draw_multiple(number, bars, value_max, title, description), value_max))
     return charts
 
 
@@ -454,7 +454,7 @@ def timelines_html(
         request,
         "over_time.html",
         heading=page.answer,
-        found=page,
+        page=page,
         form=form,
         name=selection.name,
         conf=selection.conf,

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import HTMLResponse
 
-from fonds.grouping.views.clusters import MemberPage, load_clusters, unclustered_members
+from fonds.grouping.views.clusters import MemberPage, list_unclustered_members, load_clusters
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
@@ -148,9 +148,9 @@ def build_unclustered_page(
     level = load_clusters(
         collections.tables, selection.name, selection.conf, clustering.timestamp, top=0
     )
-    counts = level.apart if level else {}
+    counts = level.unclustered if level else {}
     with refuse_invalid_cursor():
-        members = unclustered_members(
+        members = list_unclustered_members(
             collections.tables, selection.name, selection.conf, clustering.timestamp,
             reason=reason, after=decode_cursor(after), count_max=PAGE_SIZE,
         )  # fmt: skip
@@ -181,7 +181,7 @@ def _html(
         request,
         "apart.html",
         heading=unclustered_page.answer,
-        found=unclustered_page,
+        page=unclustered_page,
         name=selection.name,
         conf=selection.conf,
         is_served=selection.clustering is not None and selection.clustering.is_served,
@@ -233,7 +233,7 @@ def unclustered_html(
     return _html(request, selection, page, form.after)
 
 
-@add_csv_route(router, PATH, lambda found: found.documents)
+@add_csv_route(router, PATH, lambda page: page.documents)
 @router.get(f"/api{PATH}", summary="Documents without a theme")
 def every_json(
     stores: OpenStores,
@@ -247,7 +247,7 @@ def every_json(
     return build_unclustered_page(stores, collections, selection, "", form.after)
 
 
-@add_csv_route(router, f"{PATH}/{{reason}}", lambda found: found.documents)
+@add_csv_route(router, f"{PATH}/{{reason}}", lambda page: page.documents)
 @router.get(f"/api{PATH}/{{reason}}", summary="Documents without a theme, by reason")
 def unclustered_json(
     stores: OpenStores,

@@ -14,15 +14,15 @@ from fonds.ports import Stores
 from fonds.search.manifest import MANIFEST_MAX_BYTES, MEMBERS_MAX, Manifest, parse_manifest
 from fonds.search.verification import (
     LISTED_MAX,
+    OUTCOME_WORDS,
     WALKED_MAX,
-    WORDS,
     ManifestVerifier,
     VerificationResult,
     build_accounts,
 )
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
-from fonds.web.actions import FOREIGN_FORM_MESSAGE
+from fonds.web.actions import CROSS_SITE_FORM_MESSAGE
 from fonds.web.html.rendering import OpenStores, render_page
 from fonds.web.serving.concurrency import get_media_type
 from fonds.web.serving.parameters import shorten
@@ -55,7 +55,7 @@ async def _read_body(request: Request) -> bytes:
     return bytes(sent)
 
 
-Sent = Annotated[bytes, Depends(_read_body)]
+UploadBody = Annotated[bytes, Depends(_read_body)]
 
 
 def parse_manifest_upload(request: Request, body: bytes) -> bytes:
@@ -69,9 +69,9 @@ def parse_manifest_upload(request: Request, body: bytes) -> bytes:
     elif kind == MULTIPART:
         fields = _parse_multipart(request.headers.get("content-type", ""), body)
     else:
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+        raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
     if not fields.keys() <= set(FIELDS):
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+        raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
     return next((fields[name] for name in FIELDS if fields.get(name, b"").strip()), b"")
 
 
@@ -80,22 +80,22 @@ def _parse_urlencoded(body: bytes) -> dict[str, bytes]:
         text = body.decode("ascii")
         pairs = parse_qsl(text, max_num_fields=PARTS_MAX, keep_blank_values=True)
     except ValueError:
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE) from None
+        raise RefusedError(400, CROSS_SITE_FORM_MESSAGE) from None
     return {name: value.encode("utf-8", "replace") for name, value in pairs}
 
 
 def _parse_multipart(content_type: str, body: bytes) -> dict[str, bytes]:
     boundary = _BOUNDARY.search(content_type)
     if boundary is None:
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
-    between = b"\r\n--" + boundary[1].encode()
+        raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
+    delimiter = b"\r\n--" + boundary[1].encode()
     fields: dict[str, bytes] = {}
     # The text before the first boundary and after the last is no part.
-    for part in (b"\r\n" + body).split(between, PARTS_MAX + 1)[1:-1]:
+    for part in (b"\r\n" + body).split(delimiter, PARTS_MAX + 1)[1:-1]:
         head, blank, value = part.partition(b"\r\n\r\n")
         name_match = _NAME.search(head)
         if not blank or name_match is None or len(head) > FRAME_MAX_BYTES:
-            raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+            raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
         fields[name_match[1].decode("ascii")] = value
     return fields
 
@@ -115,7 +115,7 @@ def verify_html(request: Request) -> HTMLResponse:
 
 @router.post("/verify", include_in_schema=False)
 def verified_html(
-    request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
+    request: Request, stores: OpenStores, viewer: TheViewer, sent: UploadBody
 ) -> HTMLResponse:
     """Show what became of an exported result.
 
@@ -143,7 +143,7 @@ def verified_html(
     },
 )
 def verify_json(
-    request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
+    request: Request, stores: OpenStores, viewer: TheViewer, sent: UploadBody
 ) -> VerificationResult:
     """Return the number of documents by what became of them, and the first 50 of each.
 
@@ -156,7 +156,7 @@ def verify_json(
 
 
 def _verify_manifest(
-    request: Request, stores: Stores, knows: bool, data: bytes
+    request: Request, stores: Stores, knows_embargoes: bool, data: bytes
 ) -> VerificationResult:
     """Verify a manifest. Raises RefusedError 400 if it is invalid or has no search."""
     try:
@@ -164,7 +164,7 @@ def _verify_manifest(
         if manifest.search is None:
             raise ValueError("it is of the library whole, and no search; nothing is compared")
         all_stores: Stores = request.app.state.whole_stores
-        return ManifestVerifier(stores, all_stores.records if knows else None)(
+        return ManifestVerifier(stores, all_stores.records if knows_embargoes else None)(
             manifest, _get_file_name(manifest)
         )
     except ValueError as error:
@@ -197,10 +197,10 @@ def _render_page(
         status,
         heading=heading,
         **read,
-        found=result,
+        result=result,
         error=error,
         sorts=build_accounts(result.compared) if result is not None and result.compared else [],
-        words=WORDS,
+        words=OUTCOME_WORDS,
         listed_max=LISTED_MAX,
         members_max=MEMBERS_MAX,
         walked_max=WALKED_MAX,

@@ -11,23 +11,23 @@ from xml.etree import ElementTree as Xml
 MEDIA_TYPE = "application/atom+xml"
 _NAMESPACE = "http://www.w3.org/2005/Atom"
 _ALLOWED = {9, 10, 13}
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+NO_UPDATE_AT = datetime(1970, 1, 1, tzinfo=UTC)
 """Update time of a feed without entries."""
 
 
-def create_feed(title: str, page: str, own: str, updated: datetime) -> Xml.Element:
+def create_feed(title: str, page_url: str, feed_url: str, updated: datetime) -> Xml.Element:
     """Create a feed without entries.
 
-    `page`: URL of the HTML page with the same list; it is also the feed's id.
-    `own`: URL of the feed itself.
+    `page_url`: URL of the HTML page with the same list; it is also the feed's id.
+    `feed_url`: URL of the feed itself.
     """
     top = Xml.Element("feed", xmlns=_NAMESPACE)
-    add(top, "id", page)
+    add(top, "id", page_url)
     add(top, "title", title)
     add(top, "updated", updated.astimezone(UTC).isoformat())
     add(add(top, "author"), "name", "Fonds")
-    Xml.SubElement(top, "link", rel="alternate", type="text/html", href=clean(page))
-    Xml.SubElement(top, "link", rel="self", type=MEDIA_TYPE, href=clean(own))
+    Xml.SubElement(top, "link", rel="alternate", type="text/html", href=clean(page_url))
+    Xml.SubElement(top, "link", rel="self", type=MEDIA_TYPE, href=clean(feed_url))
     return top
 
 

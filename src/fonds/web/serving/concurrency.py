@@ -117,7 +117,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a receive function that yields the buffered body, then further messages."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def given() -> Message:
+    async def receive_body() -> Message:
         return messages.pop() if messages else await receive()
 
-    return given
+    return receive_body

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from fonds.search.export_formats import iter_csv_lines
 
 PREFIX = "/csv"
-TABLED: set[str] = set()
+CSV_PATHS: set[str] = set()
 """Paths, as declared by routes, of the pages that have a CSV version."""
 
 RouteP = ParamSpec("RouteP")
@@ -41,7 +41,7 @@ def add_csv_route(
         def table(*args: RouteP.args, **kwargs: RouteP.kwargs) -> Response:
             return build_csv_response(rows(twin(*args, **kwargs)))
 
-        TABLED.add(path)
+        CSV_PATHS.add(path)
         router.add_api_route(PREFIX + path, table, include_in_schema=False, response_model=None)
         return twin
 

@@ -97,7 +97,7 @@ def parse_name(namespace: str, key: str) -> CollectionName:
     return CollectionName(namespace, key)
 
 
-def namespace_named(namespace: str) -> str:
+def parse_namespace(namespace: str) -> str:
     """Return the namespace of a path. Raises RefusedError 400 for an invalid one."""
     return parse_name(namespace, "-").namespace
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 WORK_MAX = 16
 WAITING_MAX = 64
 RETRY_AFTER_S = 5
-METHODS = "GET, HEAD"
+ALLOWED_METHODS = "GET, HEAD"
 PACKED_TYPES = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/pdf", "application/octet-stream")
 PACK_FROM_BYTES = 1_000
 PACK_LEVEL = 5
@@ -63,7 +63,7 @@ class ResponseMiddleware:
         other_headers = [(name, value) for name, value in headers.raw if name != b"accept-encoding"]
         inner_scope["headers"] = [*other_headers, (b"accept-encoding", coding.encode())]
 
-        async def send_right(message: Message) -> None:
+        async def send_fixed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _fix_headers(message)
             elif is_head:
@@ -73,7 +73,7 @@ class ResponseMiddleware:
         compressed_app = GZipMiddleware(
             self.app, PACK_FROM_BYTES, PACK_LEVEL, exclude_content_types=PACKED_TYPES
         )
-        await compressed_app(inner_scope, receive, send_right)
+        await compressed_app(inner_scope, receive, send_fixed)
 
 
 def _fix_headers(message: Message) -> None:
@@ -85,7 +85,7 @@ def _fix_headers(message: Message) -> None:
     if etag and "content-encoding" in headers and not etag.startswith("W/"):
         headers["etag"] = f"W/{etag}"
     if headers.get("allow") == "GET":
-        headers["allow"] = METHODS
+        headers["allow"] = ALLOWED_METHODS
 
 
 @dataclass(slots=True)
@@ -123,11 +123,11 @@ class ConcurrencyLimit:
 async def _run_in_slot(
     app: ASGIApp, slots: asyncio.Semaphore, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    held = [slots]
+    held_slots = [slots]
 
     def release() -> None:
-        if held:
-            held.pop().release()
+        if held_slots:
+            held_slots.pop().release()
 
     async def send_released(message: Message) -> None:
         release()

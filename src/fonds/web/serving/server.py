@@ -98,10 +98,10 @@ class ConnectionPool:
         self.open.pop(id(connection), None)
 
     def _make_room(self) -> bool:
-        waiting = [one for one in self.open.values() if not one.is_answered]
+        waiting = [connection for connection in self.open.values() if not connection.is_answered]
         if not waiting:
             return False
-        longest = min(waiting, key=lambda one: one.since)
+        longest = min(waiting, key=lambda connection: connection.since)
         self.leave(longest)
         longest.abort()
         return True
@@ -120,11 +120,11 @@ class Connection:
     """One connection: pass everything on to the library's protocol and track the time."""
 
     def __init__(
-        self, among: ConnectionPool, inner: H11Protocol, loop: asyncio.AbstractEventLoop
+        self, pool: ConnectionPool, inner: H11Protocol, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.loop = loop
         self.since = loop.time()
-        self._among = among
+        self._pool = pool
         self._inner = inner
         self._transport: asyncio.Transport | None = None
         self._entered = False
@@ -165,7 +165,7 @@ class Connection:
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Accept the connection, or answer that there is no room."""
         self._transport = transport
-        self._entered = self._among.enter(self)
+        self._entered = self._pool.enter(self)
         if self._entered:
             self._inner.connection_made(transport)
         else:
@@ -189,7 +189,7 @@ class Connection:
 
     def connection_lost(self, error: Exception | None) -> None:
         """Pass the loss on and unregister the connection."""
-        self._among.leave(self)
+        self._pool.leave(self)
         if self._entered:
             self._inner.connection_lost(error)
 
@@ -209,7 +209,7 @@ class Connection:
 BACKLOG = 512
 HEAD_MAX_BYTES = 32 * 1024
 KEEP_ALIVE_S = 5
-LEAVE_OFF_S = 5
+SHUTDOWN_TIMEOUT_S = 5
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -250,7 +250,7 @@ def create_server(
         backlog=BACKLOG,
         h11_max_incomplete_event_size=HEAD_MAX_BYTES,
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=LEAVE_OFF_S,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
     return uvicorn.Server(config)
 

@@ -13,7 +13,7 @@ from fonds.model.search import SearchQuery
 from fonds.search.index import elastic_query, tantivy_query
 from fonds.search.index.tantivy_schema import build_schema, remove_surrogates
 from fonds.search.query.parser import DEPTH_MAX, parse
-from fonds.search.query.tree import AndNode, Node, NotNode, OrNode, list_wanted_terms
+from fonds.search.query.tree import AndNode, Node, NotNode, OrNode, list_highlighted_terms
 from nightly.fuzz.promises import as_text, holds
 
 SCHEMA = build_schema()
@@ -31,7 +31,7 @@ def check(data: bytes) -> None:
         holds(0 < len(told) <= SENTENCE_CHARACTERS_MAX, "an error is a sentence", told)
         return
     holds(_depth(tree) <= 3 * DEPTH_MAX + 3, "a tree is as deep as it may be", tree)
-    list_wanted_terms(tree)
+    list_highlighted_terms(tree)
     query = SearchQuery(text=text)
     tantivy_query.build(query, tree, SCHEMA)
     msgspec.json.encode(elastic_query.build_body(query, tree))

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from fonds.model.access import Role, Viewer
 from fonds.web.access.viewers import (
     ANONYMOUS_READER,
-    ASKER,
     OWNER,
+    REQUESTER_KEY,
     Requester,
     get_requester,
     get_viewer,
@@ -19,7 +19,9 @@ from fonds.web.access.viewers import (
 
 def test_behind_the_gate_the_viewer_is_known_and_without_one_may_nothing() -> None:
     anne = Viewer("anne", Role.CURATOR)
-    assert asyncio.run(get_viewer(Request({"type": "http", ASKER: Requester(anne)}))) == anne
+    assert (
+        asyncio.run(get_viewer(Request({"type": "http", REQUESTER_KEY: Requester(anne)}))) == anne
+    )
     assert not get_requester({}).has_role(Role.READER)
     assert asyncio.run(get_viewer(Request({"type": "http"}))) == ANONYMOUS_READER
 

@@ -15,7 +15,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.ports import Stores
 from fonds.viewer.story_versions import StoryVersion, StoryVersions, VersionDifference
 from fonds.web.app import create_app
-from fonds.web.pages.capture_timeline import capture_words, story_captures
+from fonds.web.pages.capture_timeline import build_story_captures, describe_capture
 from home_rows import NOW, Body, ended, enter, entry, write
 from page_reading import read
 from reading_home import STORY_URL, Reading, fill_reading
@@ -72,10 +72,10 @@ def test_versions_that_are_left_out_are_said(library: tuple[Stores, Reading]) ->
         )
         for n, day in enumerate(days)
     ]
-    found = story_captures(stores.records, StoryVersions(shown, 9), [])
+    found = build_story_captures(stores.records, StoryVersions(shown, 9), [])
     assert [capture.at[:8] for capture in found.captures] == list(reversed(days))
     assert not found.is_complete
-    assert story_captures(stores.records, StoryVersions(shown, 3), []).is_complete
+    assert build_story_captures(stores.records, StoryVersions(shown, 3), []).is_complete
 
 
 def test_captures_of_one_moment_and_a_story_of_one_capture(
@@ -84,13 +84,15 @@ def test_captures_of_one_moment_and_a_story_of_one_capture(
     stores, _ = library
     one = StoryVersion("a" * 40, "20240101000000", None, None)
     same = [one, replace(one, sha1hex="b" * 40, difference=VersionDifference.UNKNOWN)]
-    found = story_captures(stores.records, StoryVersions(same, 2), ["http://nowhere.example/<b>"])
-    assert [capture_words(capture) for capture in found.captures] == [
+    found = build_story_captures(
+        stores.records, StoryVersions(same, 2), ["http://nowhere.example/<b>"]
+    )
+    assert [describe_capture(capture) for capture in found.captures] == [
         "not compared",
         "first version listed",
     ]
     assert found.failed == 0
-    alone = story_captures(stores.records, StoryVersions([one], 1), [])
+    alone = build_story_captures(stores.records, StoryVersions([one], 1), [])
     assert len(alone.captures) == 1
 
 
@@ -101,8 +103,8 @@ def test_a_capture_whose_time_is_not_known_stands_where_it_came_in(
     body = Body(810, STORY_URL, NOW, "text/html", b"810")
     stores.ledger.enter([], [replace(entry(body), seen=None)], ["identify"])
     write(stores, ended(body, "identify", Verdict.DROPPED, Reason.HTTP_STATUS))
-    found = story_captures(stores.records, StoryVersions([], 0), [STORY_URL])
+    found = build_story_captures(stores.records, StoryVersions([], 0), [STORY_URL])
     (capture,) = [one for one in found.captures if one.sort == "failed"]
     assert capture.is_entered
-    assert capture_words(capture) == "failed: http-status, received then"
+    assert describe_capture(capture) == "failed: http-status, received then"
     assert capture.href.startswith("/show?key=http")

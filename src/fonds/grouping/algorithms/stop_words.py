@@ -9,30 +9,30 @@ from functools import cache
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from fonds.text.stop_words import list_languages, stop_words
+from fonds.text.stop_words import get_stop_words, list_languages
 from fonds.text.words import split_words
 
-__all__ = ["list_languages", "load_function_words"]
+__all__ = ["list_languages", "load_stop_words"]
 
 
 @cache
-def load_function_words(language: str) -> frozenset[str]:
+def load_stop_words(language: str) -> frozenset[str]:
     """Return the folded stop words of a two-letter language; empty if unknown.
 
     "" is an undetected language and gets those of English.
     """
     language = language or "en"
-    words = stop_words(language)
+    words = get_stop_words(language)
     if language == "en":
         words |= {part for word in ENGLISH_STOP_WORDS for part in split_words(word)}
     return words
 
 
-def is_function_pair(first: str, second: str, language: str) -> bool:
+def is_stop_word_pair(first: str, second: str, language: str) -> bool:
     """Return whether two adjacent characters of a script without spaces name nothing.
 
     That is the case if both are Hiragana or either is a stop word.
     """
-    words = load_function_words(language)
+    words = load_stop_words(language)
     both_hiragana = "\u3041" <= first <= "\u309f" and "\u3041" <= second <= "\u309f"
     return both_hiragana or first in words or second in words
