@@ -18,7 +18,7 @@ from fonds.archive.replay.cdx_query import CdxFilter, CdxQuery, run_query
 from fonds.model.capture import parse_datetime14
 from fonds.model.rows import CdxRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
-from fonds.urls.surt import build_surt, lookup_key
+from fonds.urls.surt import build_lookup_key, build_surt
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TIMES = 5
@@ -32,7 +32,7 @@ def row(number: int) -> CdxRow:
     key = build_surt(url)
     turn = number // (SITES * PAGES)
     return CdxRow(
-        f"c{number}", f"{number:040x}", url, key, lookup_key(key), f"20{10 + turn:02d}0101000000",
+        f"c{number}", f"{number:040x}", url, key, build_lookup_key(key), f"20{10 + turn:02d}0101000000",
         "text/html", 200, f"fonds-{number // 5000:05d}.warc.gz", 1000, number % 5000 * 1000, NOW,
     )  # fmt: skip
 

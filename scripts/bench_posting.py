@@ -99,7 +99,7 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     stores = open_stores(home, load_settings(home, {}))
     service = create_service(stores, threads=1)
     before = [Document(str(number), text(number)) for number in range(BEFORE)]
-    service.writing().put(NAME, before)
+    service.open_writer().put(NAME, before)
     listening = serving.listen("127.0.0.1", 0)
     port, running = (
         serving.get_port(listening),

@@ -8,7 +8,7 @@ from hashlib import sha1
 from typing import Any
 
 from fonds.model.rows import CdxRow
-from fonds.urls.surt import build_surt, lookup_key
+from fonds.urls.surt import build_lookup_key, build_surt
 
 NOON = datetime(2024, 5, 6, 12, 0, 0, 0, UTC)
 
@@ -21,7 +21,7 @@ def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
         "sha1hex": sha1(f"{url} {at}".encode()).hexdigest(),
         "url": url,
         "surt": key,
-        "surt_key": lookup_key(key),
+        "surt_key": build_lookup_key(key),
         "datetime": at,
         "mimetype": "text/html",
         "status": 200,

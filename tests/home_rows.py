@@ -18,7 +18,7 @@ from fonds.model.entry import CAPTURE
 from fonds.model.exchange import HttpHead
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
 from fonds.ports import Stores
-from fonds.urls.surt import build_surt, lookup_key
+from fonds.urls.surt import build_lookup_key, build_surt
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 PIPELINE = "library"
@@ -100,7 +100,7 @@ def cdx_row(body: Body) -> CdxRow:
         sha1hex=body.sha1hex,
         url=body.url,
         surt=key,
-        surt_key=lookup_key(key),
+        surt_key=build_lookup_key(key),
         datetime=format_datetime14(body.captured_at),
         mimetype=body.mime,
         status=200,

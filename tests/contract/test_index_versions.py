@@ -235,7 +235,7 @@ class TestVersionOfAHit:
     def test_of_hidden_versions_nothing_is_told(
         self, versioned: VersionedIndex, index: Index
     ) -> None:
-        hiding = replace(versioned, hidden=lambda _: {sha1hex("oldest")})
+        hiding = replace(versioned, find_hidden=lambda _: {sha1hex("oldest")})
         (hit, *_) = hiding.search(SearchQuery("version:all brandt")).hits
         assert hit.version is not None
         assert (hit.version.sha1hex, list(hit.version.snippets)) == (None, [])

@@ -59,7 +59,7 @@ KIND = "fonds"
 KEYS_MAX = 1_000
 PREFIX_KEYS_MAX = 4
 REASON_MAX_CHARS = 500
-USED_EVERY = timedelta(minutes=10)
+USED_UPDATE_INTERVAL = timedelta(minutes=10)
 """Minimum time between two updates of a key's last use."""
 NAME_MAX_CHARS = 60
 _NAME = re.compile(rf"[a-z0-9][a-z0-9._@-]{{0,{NAME_MAX_CHARS - 1}}}")
@@ -158,7 +158,7 @@ class AccessKeys:
         One of several concurrent calls writes.
         """
         now = self.clock()
-        if row.last_used is None or now - row.last_used >= USED_EVERY:
+        if row.last_used is None or now - row.last_used >= USED_UPDATE_INTERVAL:
             expected = {"last_used": row.last_used}
             self.records.change(AccessKeyRow, [row.name], {"last_used": now}, where=expected)
 

@@ -21,7 +21,7 @@ from fonds.stores.journal_table.cells import (
     read_location,
 )
 from fonds.stores.journal_table.keys import build_alternate_key
-from fonds.urls.surt import build_surt, lookup_key
+from fonds.urls.surt import build_lookup_key, build_surt
 
 INDEXED = "cdx-"
 """Prefix of the ids of captures known only from an index."""
@@ -107,7 +107,7 @@ def _build_row(capture: Capture, sha1hex: str, mime: str, place: Place, now: dat
         sha1hex=sha1hex,
         url=capture.url,
         surt=key,
-        surt_key=lookup_key(key),
+        surt_key=build_lookup_key(key),
         datetime=capture.datetime14,
         mimetype=mime,
         status=capture.status,

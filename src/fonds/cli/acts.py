@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import click
 
-from fonds.access.acts import REFUSED, ActLog
+from fonds.access.action_log import REFUSED, ActionLog
 from fonds.isolation.process_identity import find_login_name
 from fonds.model.errors import FondsError
 from fonds.model.keys import parse_sha1
@@ -26,7 +26,7 @@ def record_act(records: Records, description: str) -> Iterator[None]:
 
     An interrupted action has no outcome.
     """
-    acts = ActLog(records, get_utc_now)
+    acts = ActionLog(records, get_utc_now)
     act = acts.begin(find_local_user(), redact_secrets(description))
     try:
         yield

@@ -22,7 +22,7 @@ from fonds.failures.accounting.tallies import count_files_by_type
 from fonds.model.encoding import pluralize
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
-from fonds.wiring.collections import find_changes
+from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipelines import list_used_readers
 
 REPORT_EVERY_S = 10.0
@@ -58,9 +58,9 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     stores = app.open_stores(settings)
     round_ = None
     if deep:
-        from fonds.wiring.audit_notes import keep_audit_notes_apart
+        from fonds.wiring.audit_notes import store_audit_notes_separately
 
-        notes_context = keep_audit_notes_apart(stores, app.home, settings)
+        notes_context = store_audit_notes_separately(stores, app.home, settings)
         stores = click.get_current_context().with_resource(notes_context)
         with stop_on_signals() as stopped:
             round_ = run_deep_audit(app, stores, share, stopped)
@@ -68,7 +68,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
             _print_round(open_console(stderr=True), round_)
             return EXIT_INTERRUPTED
     pipelines = list_used_readers(stores, settings, flags["pipeline"])
-    result = auditing.run_audit(stores, pipelines, changes=find_changes(stores, settings))
+    result = auditing.run_audit(stores, pipelines, changes=find_collection_writer(stores, settings))
     if app.is_json:
         report = auditing.build_json(result)
         echo_json(report | ({"deep": round_} if round_ else {}))

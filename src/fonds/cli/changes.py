@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.names import SuggestingChoice
-from fonds.viewer.edits import Edit, EditKind, edit, load_window
+from fonds.viewer.edits import Edit, EditKind, build_edit, load_window
 
 LISTED = 30
 _STYLES = {"added": "green", "removed": "red"}
@@ -54,7 +54,7 @@ def changes(app: App, site: str, change: str, limit: int) -> int:
             counts[version.change] += 1
             if version.change == change and shown_count < limit:
                 shown_count += 1
-                _print(app, open_console(), edit(version))
+                _print(app, open_console(), build_edit(version))
         after = window.last
         if after is None or shown_count == limit:
             break

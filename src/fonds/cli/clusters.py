@@ -45,7 +45,7 @@ from fonds.grouping.views.clusters import load_clusters as read_clusters
 from fonds.grouping.views.lineage import ClusterChange, compare_clusterings
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
-from fonds.wiring.collections import open_changes, open_tables
+from fonds.wiring.collections import open_collection_writer, open_tables
 
 if TYPE_CHECKING:
     from fonds.grouping.changes.curation import ExclusionResult
@@ -182,7 +182,7 @@ def _change_collection(
     act: Callable[[CollectionWriter, CollectionName], Any],
 ) -> Any:
     stores = app.open_stores()
-    changes = open_changes(stores, app.load_settings())
+    changes = open_collection_writer(stores, app.load_settings())
     collection = require_collection(changes.tables, name)
     find_built_configuration(changes.tables, collection, conf)
     with (

@@ -44,7 +44,7 @@ from fonds.grouping.views.clusterings import (
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
 from fonds.stores.home_lock import create_home
-from fonds.wiring.collections import create_collector, open_changes, open_tables
+from fonds.wiring.collections import create_collector, open_collection_writer, open_tables
 
 TERMS_MAX = 100_000
 
@@ -153,7 +153,7 @@ def create(app: App, name: str, query: str) -> int:
         collection_name = validate_name(parse_name(name))
     create_home(app.home)
     stores = app.open_stores(create=True)
-    changes = open_changes(stores, app.load_settings())
+    changes = open_collection_writer(stores, app.load_settings())
     if query or CollectionRule(collection_name, query).is_template:
         with convert_usage_errors():
             validate_rule(CollectionRule(collection_name, query), stores.index)
@@ -222,7 +222,7 @@ def show(app: App, name: str) -> int:
     fonds collection show news/floods
     """
     stores = app.open_stores()
-    changes = open_changes(stores, app.load_settings())
+    changes = open_collection_writer(stores, app.load_settings())
     collection_view = require_collection(changes.tables, name)
     clusterings = list_clusterings(changes.tables, collection_view.name)
     rebuilds = list_progress(changes.tables, changes.leases, collection_view.name)
@@ -269,7 +269,7 @@ def add(app: App, name: str, files: tuple[str, ...]) -> int:
     """
     collection_name = parse_name(name)
     create_home(app.home)
-    changes = open_changes(app.open_stores(create=True), app.load_settings())
+    changes = open_collection_writer(app.open_stores(create=True), app.load_settings())
     counts, faults, batch = PutCounts(), 0, list[Document]()
 
     def put() -> None:
@@ -302,7 +302,7 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
     \b
     fonds collection remove survey/answers a17 a18
     """
-    changes = open_changes(app.open_stores(), app.load_settings())
+    changes = open_collection_writer(app.open_stores(), app.load_settings())
     collection_view = require_collection(changes.tables, name)
     count = changes.delete(collection_view.name, ids)
     if app.is_json:
@@ -324,7 +324,7 @@ def delete(app: App, name: str) -> int:
     fonds collection delete survey/answers
     """
     stores = app.open_stores()
-    changes = open_changes(stores, app.load_settings())
+    changes = open_collection_writer(stores, app.load_settings())
     collection_view = require_collection(changes.tables, name)
     with record_act(stores.records, f"fonds collection delete {collection_view.name}"):
         changing.remove(changes, collection_view.name)

@@ -124,10 +124,10 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
 
 def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
     from fonds.restrictions.embargo import EmbargoService
-    from fonds.wiring.collections import find_changes
+    from fonds.wiring.collections import find_collection_writer
     from fonds.wiring.stores import get_utc_now
 
-    return EmbargoService(stores, find_changes(stores, settings), get_utc_now)
+    return EmbargoService(stores, find_collection_writer(stores, settings), get_utc_now)
 
 
 def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[EmbargoRow]) -> int:

@@ -12,7 +12,7 @@ from fonds.cli.collection_arguments import convert_usage_errors, require_collect
 from fonds.cli.context import App, command, echo_json, open_console
 from fonds.cli.table_options import workers_option
 from fonds.model.encoding import pluralize
-from fonds.wiring.collections import count_rebuild_threads, create_collector, open_changes
+from fonds.wiring.collections import count_rebuild_threads, create_collector, open_collection_writer
 
 if TYPE_CHECKING:
     from fonds.config import Settings
@@ -52,7 +52,7 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
     """
     settings = app.load_settings()
     stores = app.open_stores()
-    changes = open_changes(stores, settings)
+    changes = open_collection_writer(stores, settings)
     collection = require_collection(changes.tables, name)
     if collection.query:
         create_collector(stores, changes).run(collection.name)

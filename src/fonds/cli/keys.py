@@ -9,7 +9,7 @@ import click
 import msgspec
 from msgspec import Meta
 
-from fonds.access.acts import ActLog
+from fonds.access.action_log import ActionLog
 from fonds.access.keys import AccessKeys
 from fonds.cli.acts import find_local_user, record_act
 from fonds.cli.collection_arguments import convert_usage_errors
@@ -187,7 +187,7 @@ def acts(app: App, limit: int) -> int:
     \b
     fonds keys acts --limit 200
     """
-    newest = ActLog(app.open_stores().records, get_utc_now).list_newest(limit)
+    newest = ActionLog(app.open_stores().records, get_utc_now).list_newest(limit)
     for row in newest:
         if app.is_json:
             echo_json(ActAnswer(row.at, row.who, row.what, row.outcome))

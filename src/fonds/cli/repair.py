@@ -38,7 +38,7 @@ from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
-from fonds.wiring.collections import find_changes
+from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipelines import list_used_readers
 
 ACT_LABELS = {
@@ -127,7 +127,7 @@ def _plan_repair(
             return EXIT_INTERRUPTED
     with RepairPlan(app.home / SPOOL) as plan:
         pipelines = list_used_readers(stores, settings, pipeline)
-        result = run_audit(stores, pipelines, plan.add, find_changes(stores, settings))
+        result = run_audit(stores, pipelines, plan.add, find_collection_writer(stores, settings))
         if app.is_json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
             echo_json({**build_json(result), "would": acts})
@@ -190,7 +190,7 @@ class _RepairRun:
         report_fault: Callable[[AuditFault], None] = lambda fault: None,
     ) -> AuditResult:
         return run_audit(
-            self.stores, pipelines, report_fault, find_changes(self.stores, self.settings)
+            self.stores, pipelines, report_fault, find_collection_writer(self.stores, self.settings)
         )
 
     def _run_round(self, plan: RepairPlan, pipelines: Sequence[str], has_pending: bool) -> bool:
@@ -230,7 +230,7 @@ class _RepairRun:
             if not (self.app.is_json or self.app.is_quiet):
                 screen.print(escape(told))
 
-        changes = find_changes(self.stores, self.settings)
+        changes = find_collection_writer(self.stores, self.settings)
         return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
 
     def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:

@@ -42,10 +42,10 @@ from fonds.viewer.history import (
     EntryHistory,
     MessageBranch,
     build_branches,
-    files_named,
     find_entries_by_file_name,
     find_entry_histories,
     find_entry_history,
+    find_files_named,
 )
 from fonds.viewer.rights import (
     NO_RIGHTS_MESSAGE,
@@ -139,7 +139,9 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         descriptions = _find_descriptions(
             stores, [hit.sha1hex for hit in find_direct_hits(stores, key)]
         )
-        descriptions = descriptions or _find_descriptions(stores, files_named(stores.records, key))
+        descriptions = descriptions or _find_descriptions(
+            stores, find_files_named(stores.records, key)
+        )
         if not descriptions and histories.stories:
             print_note(
                 f"{key!r} matches {_records(histories.total)}, but no file. Name one of its files."

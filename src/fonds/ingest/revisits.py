@@ -24,7 +24,7 @@ from fonds.model.file import REVISIT, IdentifiedCapture, RevisitReference
 from fonds.model.keys import parse_sha1
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.ports import Records
-from fonds.urls.surt import build_surt, lookup_key
+from fonds.urls.surt import build_lookup_key, build_surt
 
 ENTRIES_MAX = 1_000
 CAPTURES_MAX = 100
@@ -55,7 +55,7 @@ def find_revisited(
     """
     if reference.url and reference.captured_at:
         moment = format_datetime14(reference.captured_at)
-        where = {"surt_key": lookup_key(build_surt(reference.url)), "datetime": moment}
+        where = {"surt_key": build_lookup_key(build_surt(reference.url)), "datetime": moment}
         if (row := next(records.find(CdxRow, where, count_max=1), None)) is not None:
             return RevisitedFile(row.sha1hex)
     digest = _parse_file_digest(reference.digest)
@@ -104,7 +104,7 @@ def _find_referenced_row(
     if not reference.url or reference.captured_at is None:
         return None
     moment = format_datetime14(reference.captured_at)
-    where = {"surt_key": lookup_key(build_surt(reference.url)), "datetime": moment}
+    where = {"surt_key": build_lookup_key(build_surt(reference.url)), "datetime": moment}
     rows = records.find(CdxRow, where, count_max=CAPTURES_MAX)
     return next((row for row in rows if _has_body(row) and sha1hex in (None, row.sha1hex)), None)
 
@@ -157,7 +157,7 @@ def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
     """Return the last capture of the same URL before this one."""
     rows = records.find(
         CdxRow,
-        {"surt_key": lookup_key(build_surt(capture.url))},
+        {"surt_key": build_lookup_key(build_surt(capture.url))},
         order=("-datetime", "-warc_path", "-warc_offset"),
         after={"datetime": capture.datetime14, "warc_path": "", "warc_offset": 0},
         count_max=1,

@@ -66,7 +66,7 @@ def withhold_documents(
         return 0
     withheld = {
         document_entry.place: document_entry
-        for document_entry in _load_aside(blobs, sha1hex).documents
+        for document_entry in _load_withheld(blobs, sha1hex).documents
     }
     for name in names:
         for document in _load_documents(changes.tables, name, ids):
@@ -82,7 +82,7 @@ def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> 
     A collection that has a newer document of that id keeps it. Repeating it is harmless.
     """
     count = 0
-    for withheld in _load_aside(blobs, sha1hex).documents:
+    for withheld in _load_withheld(blobs, sha1hex).documents:
         name, id_ = withheld.place
         exists = is_collection_row(changes.tables.get_row(COLLECTIONS, name.row, ["main:"]))
         if exists and not list(iter_holders(changes.tables, [name], id_)):
@@ -92,7 +92,7 @@ def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> 
     return count
 
 
-def _load_aside(blobs: Blobs, sha1hex: str) -> WithheldDocuments:
+def _load_withheld(blobs: Blobs, sha1hex: str) -> WithheldDocuments:
     blob = blobs.get(build_embargoed_blob_key(sha1hex))
     return (
         WithheldDocuments()

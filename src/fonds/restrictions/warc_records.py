@@ -37,12 +37,12 @@ def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
     """Return the bare names of our WARCs that the rows of a file name or a takedown must still
     purge.
     """
-    found = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
+    paths = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
-    found |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
+    paths |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
     for row in stores.records.get(TakedownRow, [sha1hex]):
-        found |= set(row.rest.warcs)
-    return {name for name in found if "/" not in name}
+        paths |= set(row.rest.warcs)
+    return {name for name in paths if "/" not in name}
 
 
 def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
@@ -57,33 +57,33 @@ def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
 def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
     """Yield our WARCs whose index lists these bytes, by reading every index."""
     for name in archive.iter_names():
-        held = archive.inspect(name)
-        if any(one.sha1hex == sha1hex for one in (held.records if held else None) or ()):
+        warc = archive.inspect(name)
+        if any(record.sha1hex == sha1hex for record in (warc.records if warc else None) or ()):
             yield name
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
     """Return the state of these WARCs without reading records."""
-    found = []
+    own_warcs = []
     for name in names:
-        held = archive.inspect(name)
-        records = held.records if held else None
+        warc = archive.inspect(name)
+        records = warc.records if warc else None
         captures = None if records is None else sum(record.sha1hex == sha1hex for record in records)
-        size_bytes = held.size_bytes if held else None
-        found.append(OwnWarc(name, captures, size_bytes, held is not None and held.is_open))
-    return found
+        size_bytes = warc.size_bytes if warc else None
+        own_warcs.append(OwnWarc(name, captures, size_bytes, warc is not None and warc.is_open))
+    return own_warcs
 
 
 @dataclass(frozen=True, slots=True)
 class WarcPurge:
     """Rewrites our WARCs, each by one process at a time.
 
-    `say` receives a sentence with the outcome.
+    `report` receives a sentence with the outcome.
     """
 
     archive: WarcFiles
     leases: Leases
-    say: Callable[[str], None] = lambda _: None
+    report: Callable[[str], None] = lambda _: None
     tick: Tick = lambda name, done_bytes: None
 
     def __call__(self, row: TakedownRow, name: str) -> bool:
@@ -96,15 +96,15 @@ class WarcPurge:
                     self.leases.check(lease)
                     self.tick(name, done_bytes)
 
-                done = self.archive.purge(name, tombstone, tick)
+                purge = self.archive.purge(name, tombstone, tick)
                 # Another process may have considered the lease expired and replaced this copy.
                 self.leases.check(lease)
         except FondsError as error:
-            self.say(f"{name} still contains records of {row.sha1hex}: {error}")
+            self.report(f"{name} still contains records of {row.sha1hex}: {error}")
             return False
-        if done.waits:
-            self.say(f"{name} still contains records of {row.sha1hex}: {done.waits}")
-        elif done.records:
-            noun = "record" if done.records == 1 else "records"
-            self.say(f"{name}: {done.records:,} {noun} replaced, {done.size_bytes:,} bytes")
-        return not done.waits
+        if purge.waits:
+            self.report(f"{name} still contains records of {row.sha1hex}: {purge.waits}")
+        elif purge.records:
+            noun = "record" if purge.records == 1 else "records"
+            self.report(f"{name}: {purge.records:,} {noun} replaced, {purge.size_bytes:,} bytes")
+        return not purge.waits

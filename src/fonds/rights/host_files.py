@@ -44,7 +44,7 @@ from fonds.rights.robots_txt import RobotsRules, parse_robots_rules
 from fonds.rights.tdmrep import read_tdmrep_statements
 from fonds.urls.request_url import RequestUrl, parse_web_url
 
-IN_FORCE = timedelta(hours=24)
+VALIDITY = timedelta(hours=24)
 ROBOTS, TDM = NAMES = "robots.txt", "tdmrep.json"
 TDMREP_PATH = "/.well-known/tdmrep.json"
 PATHS = {"/robots.txt": ROBOTS, TDMREP_PATH: TDM}
@@ -136,8 +136,8 @@ def _update_rights_around(
     """Update the captures for which any of these files may be in force."""
     changed: set[str] = set()
     for file in files:
-        start_at = file.captured_at - (IN_FORCE if file.name == TDM else timedelta(0))
-        time_range = TimeRange(start_at, file.captured_at + IN_FORCE)
+        start_at = file.captured_at - (VALIDITY if file.name == TDM else timedelta(0))
+        time_range = TimeRange(start_at, file.captured_at + VALIDITY)
         captures = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": time_range})
         while batch := list(islice(captures, BATCH_SIZE)):
             changed |= update_rights(records, batch, now, excluded)
@@ -206,12 +206,12 @@ def _write(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> set[str]:
-    written, deleted_ids = _update_rights(records, captures, in_force, now)
-    if written:
-        records.put(written)
+    updated_rows, deleted_ids = _update_rights(records, captures, in_force, now)
+    if updated_rows:
+        records.put(updated_rows)
     if deleted_ids:
         records.delete(CaptureRightsRow, deleted_ids)
-    ids = {*deleted_ids, *(row.capture_id for row in written)}
+    ids = {*deleted_ids, *(row.capture_id for row in updated_rows)}
     return {capture.sha1hex for capture in captures if capture.capture_id in ids}
 
 
@@ -259,7 +259,7 @@ def _find_in_force(
     if last_at - first_at > TOGETHER_MAX:
         return _find_each_in_force(records, captures)
     origins = sorted({capture.origin for capture in captures})
-    where = {"origin": origins, "captured_at": TimeRange(first_at - IN_FORCE, last_at + IN_FORCE)}
+    where = {"origin": origins, "captured_at": TimeRange(first_at - VALIDITY, last_at + VALIDITY)}
     rows_by_name: dict[tuple[str, str], list[HostFileRow]] = {}
     for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
         if row.sha1hex not in excluded:
@@ -277,21 +277,21 @@ def _find_in_force(
     return files_in_force
 
 
-def _find_newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
+def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
     """Return the last of these rows at or before a time, if it is still in force."""
-    position = bisect_right(rising, moment, key=lambda row: row.captured_at)
-    candidate = rising[position - 1] if position else None
+    position = bisect_right(files_by_time, moment, key=lambda row: row.captured_at)
+    candidate = files_by_time[position - 1] if position else None
     return (
-        candidate if candidate is not None and moment - candidate.captured_at <= IN_FORCE else None
+        candidate if candidate is not None and moment - candidate.captured_at <= VALIDITY else None
     )
 
 
-def _find_next(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
+def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
     """Return the first of these rows at or after a time, if it is at most 24 hours later."""
-    position = bisect_left(rising, moment, key=lambda row: row.captured_at)
-    candidate = rising[position] if position < len(rising) else None
+    position = bisect_left(files_by_time, moment, key=lambda row: row.captured_at)
+    candidate = files_by_time[position] if position < len(files_by_time) else None
     return (
-        candidate if candidate is not None and candidate.captured_at - moment <= IN_FORCE else None
+        candidate if candidate is not None and candidate.captured_at - moment <= VALIDITY else None
     )
 
 
@@ -305,7 +305,7 @@ def _find_each_in_force(
         {
             "origin": capture.origin,
             "name": name,
-            "captured_at": TimeRange(capture.captured_at - IN_FORCE, capture.captured_at),
+            "captured_at": TimeRange(capture.captured_at - VALIDITY, capture.captured_at),
         }
         for capture in captures
         for name in NAMES
@@ -314,7 +314,7 @@ def _find_each_in_force(
         {
             "origin": capture.origin,
             "name": TDM,
-            "captured_at": TimeRange(capture.captured_at, capture.captured_at + IN_FORCE),
+            "captured_at": TimeRange(capture.captured_at, capture.captured_at + VALIDITY),
         }
         for capture in captures
     ]

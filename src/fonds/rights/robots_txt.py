@@ -75,7 +75,7 @@ class RobotsRules:
             for name, pattern in self.rules
             if pattern and matches_pattern(pattern, path)
         ]
-        return max(candidates, key=lambda one: one[:2])[2] if candidates else ""
+        return max(candidates, key=lambda candidate: candidate[:2])[2] if candidates else ""
 
     def find_statements(self, target: str) -> tuple[Statement, ...]:
         """Return the preferences for a path with query: those of the longest matching patterns."""
@@ -146,7 +146,7 @@ def _normalize_path(path: str) -> str:
     """Decode escapes, except those of characters with a special meaning."""
     if "%" not in path:
         return path
-    protected = _RESERVED_ESCAPE.sub(lambda one: f"%25{one[1].upper()}", path)
+    protected = _RESERVED_ESCAPE.sub(lambda match: f"%25{match[1].upper()}", path)
     return unquote(protected, errors="surrogateescape")
 
 

@@ -26,10 +26,10 @@ def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
 
     A text that is not an array of objects states nothing.
     """
-    matches = [one for one in _parse_entries(text) if matches_pattern(one[0], target)]
+    matches = [item for item in _parse_entries(text) if matches_pattern(item[0], target)]
     if not matches:
         return ()
-    entry = max(matches, key=lambda one: len(one[0]))[1]
+    entry = max(matches, key=lambda item: len(item[0]))[1]
     source, policy = StatementSource.TDMREP, entry.get("tdm-policy")
     statements = parse_reservation(str(entry.get("tdm-reservation", "")), source)
     statements += parse_policy(policy, source) if isinstance(policy, str) else []

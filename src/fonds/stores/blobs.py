@@ -51,16 +51,16 @@ def check_key(key: str) -> None:
         )
 
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A symbolic link in the path of a blob counts as absent.
-_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO})
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MISCONFIGURED = frozenset(
+_ABSENT_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO})
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MISCONFIGURED_ERRNOS = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 )
 PART_LIFE_S = 86_400.0
-ALONE_MAX = 3
+SEQUENTIAL_SYNC_MAX = 3
 SYNC_THREADS = 8
 
 
@@ -107,12 +107,12 @@ class FolderBlobs:
         with _translate_errors(self._build_path(key)):
             try:
                 with _open_folder(self._root, key) as (folder, name):
-                    descriptor = os.open(name, _READ, dir_fd=folder)
+                    descriptor = os.open(name, _READ_FLAGS, dir_fd=folder)
                 with os.fdopen(descriptor, "rb") as file:
                     is_blob = stat.S_ISREG(os.fstat(descriptor).st_mode)
                     return file.read() if is_blob else None
             except OSError as error:
-                if error.errno in _ABSENT:
+                if error.errno in _ABSENT_ERRNOS:
                     return None
                 raise
 
@@ -134,7 +134,7 @@ class FolderBlobs:
                     with _open_folder(self._root, key) as (folder, name):
                         os.unlink(name, dir_fd=folder)
                 except OSError as error:
-                    if error.errno not in _ABSENT:
+                    if error.errno not in _ABSENT_ERRNOS:
                         raise
 
     def _get_size(self, key: str) -> int | None:
@@ -143,7 +143,7 @@ class FolderBlobs:
             with _open_folder(self._root, key) as (folder, name):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError as error:
-            if error.errno in _ABSENT:
+            if error.errno in _ABSENT_ERRNOS:
                 return None
             raise
         return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -167,13 +167,13 @@ class FolderBlobs:
     def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
         """Sync contents to disk; several in parallel, which most file systems combine."""
 
-        def sync(some: Sequence[tuple[Path, Path]]) -> None:
-            for part, path in some:
+        def sync(batch: Sequence[tuple[Path, Path]]) -> None:
+            for part, path in batch:
                 with _translate_errors(path):
                     _sync(part)
 
         pairs = list(zip(parts, paths, strict=True))
-        if len(pairs) <= ALONE_MAX:
+        if len(pairs) <= SEQUENTIAL_SYNC_MAX:
             sync(pairs)
             return
         with ThreadPoolExecutor(SYNC_THREADS, "sync") as pool:
@@ -193,18 +193,18 @@ def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[
     With `make`, missing folders are created durably. Raises OSError.
     """
     *folders, name = key.split("/")
-    descriptor = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    descriptor = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
     try:
         for folder in folders:
             try:
-                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+                inner = os.open(folder, _FOLDER_FLAGS, dir_fd=descriptor)
             except FileNotFoundError:
                 if not make:
                     raise
                 with suppress(FileExistsError):
                     os.mkdir(folder, dir_fd=descriptor)
                     os.fsync(descriptor)
-                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+                inner = os.open(folder, _FOLDER_FLAGS, dir_fd=descriptor)
             descriptor, outer = inner, descriptor
             os.close(outer)
         yield descriptor, name
@@ -239,11 +239,11 @@ def _translate_errors(path: Path) -> Iterator[None]:
 
 
 def _explain(error: OSError, path: Path) -> FondsError:
-    if error.errno in _FULL:
+    if error.errno in _FULL_ERRNOS:
         return StorageFullError(
             f"No space left to write {path}. Free some space and run the command again."
         )
-    if error.errno in _MISCONFIGURED:
+    if error.errno in _MISCONFIGURED_ERRNOS:
         return ConfigurationError(
             f"Cannot use {path}: {error.strerror}. Check the folder and its permissions, "
             "and that no blob has the name of a folder."

@@ -45,7 +45,7 @@ _WINDOW_MAX_BYTES = 8 * 1024 * 1024
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
 _LINE_MAX_BYTES = 4096
 _PLAIN_START = re.compile(rb"\s{0,200}(?:<[!?A-Za-z]|[{\[]|%PDF-)")
-_MISNOMERS = {"x-gzip": "gzip", "x-deflate": "deflate", "x-br": "br", "brotli": "br"}
+_CODING_ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate", "x-br": "br", "brotli": "br"}
 _MAGICS = {"gzip": b"\x1f\x8b\x08", "zstd": b"\x28\xb5\x2f\xfd"}
 _CODED = frozenset({"gzip", "deflate", "br", "zstd"})
 
@@ -72,7 +72,7 @@ def list_codings(http: HttpHead) -> list[str]:
     for header in ("transfer-encoding", "content-encoding"):
         values = [value for name, value in http.headers if name.lower() == header]
         names = [part.strip().lower() for value in values for part in value.split(",")]
-        canonical_names = [_MISNOMERS.get(name, name) for name in names]
+        canonical_names = [_CODING_ALIASES.get(name, name) for name in names]
         allowed = _CODED | {"chunked"} if header == "transfer-encoding" else _CODED
         codings += [name for name in reversed(canonical_names) if name in allowed]
     return codings
@@ -82,7 +82,7 @@ def list_unknown_codings(http: HttpHead) -> list[str]:
     """Return the names in Content-Encoding that are neither a known coding nor `identity`."""
     values = [value for name, value in http.headers if name.lower() == "content-encoding"]
     names = [part.strip().lower() for value in values for part in value.split(",")]
-    known_codings = _CODED | _MISNOMERS.keys() | {"identity", ""}
+    known_codings = _CODED | _CODING_ALIASES.keys() | {"identity", ""}
     return [name for name in names if name not in known_codings]
 
 

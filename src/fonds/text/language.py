@@ -102,7 +102,7 @@ def identify_page_language(text: str, declared: str | None) -> IdentifiedLanguag
 def _choose_language(declared: str | None, guess: tuple[str, float] | None) -> IdentifiedLanguage:
     tag = parse_language_tag(declared)
     declared_code = find_two_letter_code(tag.partition("-")[0]) if tag else None
-    if guess is not None and _is_believed(guess, declared_code):
+    if guess is not None and _is_accepted(guess, declared_code):
         code, confidence = guess
         return IdentifiedLanguage(code, tag if tag and declared_code == code else code, confidence)
     return IdentifiedLanguage(
@@ -110,7 +110,7 @@ def _choose_language(declared: str | None, guess: tuple[str, float] | None) -> I
     )
 
 
-def _is_believed(guess: tuple[str, float], text: str | None) -> bool:
+def _is_accepted(guess: tuple[str, float], text: str | None) -> bool:
     code, confidence = guess
     if text is None:
         return confidence >= PROBABLE

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 STEMMED_MAX_CHARS = 64
 """A longer run of letters is no word of any language; it is its own stem."""
-STEMS_REMEMBERED = 65_536
-QUERIES_REMEMBERED = 2_048
+STEM_CACHE_SIZE = 65_536
+QUERY_CACHE_SIZE = 2_048
 
 ALGORITHMS: Mapping[str, str] = MappingProxyType(
     {
@@ -60,9 +60,9 @@ def stem_text(text: str, language: str | None) -> str:
     """Return the stems of all words of `text`, joined by spaces, for the index."""
     return " ".join(
         stem
-        for written, folded in iter_written_words(text)
+        for word, folded in iter_written_words(text)
         if not is_spaceless(folded[0])
-        for stem in stem_word(written, folded, language or "")
+        for stem in stem_word(word, folded, language or "")
     )
 
 
@@ -72,16 +72,16 @@ def list_stems(word: str, language: str | None) -> set[str]:
     return set(stem_word(*words[0], language or "")) if len(words) == 1 else set()
 
 
-@lru_cache(QUERIES_REMEMBERED)
+@lru_cache(QUERY_CACHE_SIZE)
 def list_search_stems(word: str) -> Sequence[Stem]:
     """Return the stems that find exactly the documents with a form of `word` in their own language.
 
     `word` is one word as typed.
     """
-    written, folded = next(iter(iter_written_words(word)))
+    written_word, folded = next(iter(iter_written_words(word)))
     languages: dict[str, list[str]] = {folded: []}
     for language in ALGORITHMS:
-        for stem in stem_word(written, folded, language):
+        for stem in stem_word(written_word, folded, language):
             languages.setdefault(stem, []).append(language)
     changing_languages = tuple(
         language_code for language_code in ALGORITHMS if language_code not in languages[folded]
@@ -97,14 +97,14 @@ def list_search_stems(word: str) -> Sequence[Stem]:
     )
 
 
-@lru_cache(STEMS_REMEMBERED)
-def stem_word(written: str, folded: str, language: str) -> tuple[str, ...]:
+@lru_cache(STEM_CACHE_SIZE)
+def stem_word(word: str, folded: str, language: str) -> tuple[str, ...]:
     """Return one or two stems of a word, given as written (lower case) and folded."""
-    if language not in ALGORITHMS or len(written) > STEMMED_MAX_CHARS:
+    if language not in ALGORITHMS or len(word) > STEMMED_MAX_CHARS:
         return (folded,)
     stemmer = _get_stemmer(ALGORITHMS[language])
     bare = "".join(fold_text(stemmer.stemWord(folded)).split())
-    accented = bare if written == folded else "".join(fold_text(stemmer.stemWord(written)).split())
+    accented = bare if word == folded else "".join(fold_text(stemmer.stemWord(word)).split())
     return tuple(dict.fromkeys(stem or folded for stem in (bare, accented)))
 
 

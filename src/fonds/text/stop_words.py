@@ -125,7 +125,7 @@ _WORDS = {
 
 
 @cache
-def stop_words(language: str) -> frozenset[str]:
+def get_stop_words(language: str) -> frozenset[str]:
     """Return the folded stop words of a two-letter language code; empty for an unknown language."""
     return frozenset(
         part for word in _WORDS.get(language, "").split() for part in split_words(word)
@@ -137,14 +137,14 @@ def list_languages() -> tuple[str, ...]:
     return tuple(language for language, listed in _WORDS.items() if listed)
 
 
-def stop_words_of_query(query_words: Iterable[str]) -> frozenset[str]:
+def find_query_stop_words(query_words: Iterable[str]) -> frozenset[str]:
     """Return the stop words of the language that a query seems to be written in.
 
     That is the language with the most stop words among the query's folded words, or English if no
     language has two: "war crimes" is not German although "war" is a German stop word.
     """
     distinct = set(query_words)
-    counts = {language: len(distinct & stop_words(language)) for language in list_languages()}
+    counts = {language: len(distinct & get_stop_words(language)) for language in list_languages()}
     likeliest = max(counts, key=lambda language: counts[language])
     is_clear = counts[likeliest] >= LANGUAGE_WORDS_MIN
-    return stop_words(likeliest if is_clear else DEFAULT_LANGUAGE)
+    return get_stop_words(likeliest if is_clear else DEFAULT_LANGUAGE)

@@ -69,10 +69,10 @@ class _WrittenTable(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         folded = _TABLE[code]
-        written = folded if not folded or " " in folded else chr(code).lower()
+        character = folded if not folded or " " in folded else chr(code).lower()
         if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
-            self[code] = written
-        return written
+            self[code] = character
+        return character
 
 
 def fold_text(text: str) -> str:
@@ -82,7 +82,7 @@ def fold_text(text: str) -> str:
 
 def normalize_text(text: str) -> str:
     """Return the same words as `fold_text` in the same order, lower case and with accents."""
-    return _neutralize_signs(compose_text(text)).translate(_WRITTEN)
+    return _neutralize_signs(compose_text(text)).translate(_WRITTEN_TABLE)
 
 
 def split_words(text: str) -> list[str]:
@@ -126,7 +126,7 @@ def _neutralize_signs(text: str) -> str:
     """Replace signs that belong to a word by placeholders; the length stays the same."""
     if "++" not in text and "#" not in text:
         return text
-    return _SIGNED.sub(lambda found: found[0].translate(_SIGN_PLACEHOLDERS), text)
+    return _SIGNED.sub(lambda match: match[0].translate(_SIGN_PLACEHOLDERS), text)
 
 
 def _is_within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
@@ -134,4 +134,4 @@ def _is_within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 _TABLE = _FoldingTable({ord(mark): sign for sign, mark in _SIGNS.items()})
-_WRITTEN = _WrittenTable(_TABLE)
+_WRITTEN_TABLE = _WrittenTable(_TABLE)

@@ -49,8 +49,8 @@ _UTM_SOURCE = re.compile(r"utm_source=[^&]+&?")
 _HEX = re.compile(r"[0-9a-f]", re.I)
 
 _SEGMENT_CHARS = ":@-._~!$&'()*+,;="
-_SOUND_SEGMENT = re.compile(r"(?:[\w\-.~:@!$&'()*+,;=]|%[a-fA-F\d]{2})*\n?")
-_NEVER_IN_HOST = re.compile(r"""[!@#$%^&'"*()+=:;/]""")
+_VALID_SEGMENT = re.compile(r"(?:[\w\-.~:@!$&'()*+,;=]|%[a-fA-F\d]{2})*\n?")
+_FORBIDDEN_IN_HOST = re.compile(r"""[!@#$%^&'"*()+=:;/]""")
 
 _DROPPED_NAMES = """
     fb_action_ids fb_action_types fb_source fb_ref action_object_map action_type_map action_ref_map
@@ -189,7 +189,7 @@ def _normalize_host(host_and_port: str) -> str:
     if host.startswith("[") and ":" in host:
         return host
     labels = host.removesuffix(".").split(".") if host else []
-    if "" in labels or _NEVER_IN_HOST.search(host):
+    if "" in labels or _FORBIDDEN_IN_HOST.search(host):
         raise ValueError("invalid host")
     return host.encode().decode("idna") if host.startswith("xn--") else host
 
@@ -200,7 +200,7 @@ def _normalize_userinfo(userinfo: str) -> str:
 
 def _unquote_segment(segment: str) -> str:
     """Decode escapes, unless the segment contains a character that should have been escaped."""
-    return unquote(segment) if _SOUND_SEGMENT.fullmatch(segment) else segment
+    return unquote(segment) if _VALID_SEGMENT.fullmatch(segment) else segment
 
 
 def _format_query(parameters: tuple[tuple[str, str | None], ...]) -> str:

@@ -106,10 +106,10 @@ _STRIPPED = "".join(map(chr, range(0x21)))
 _NEWLINES = str.maketrans("", "", "\t\n\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BARE_HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]|$)")
-_TWICE = re.compile(r"(?:https?:[/\\]*)+(?=https?:[/\\]+[^/\\])", re.IGNORECASE)
+_DOUBLED_SCHEME = re.compile(r"(?:https?:[/\\]*)+(?=https?:[/\\]+[^/\\])", re.IGNORECASE)
 _WEB = re.compile(r"https?:([^?#]*)", re.IGNORECASE)
 _HASH_ROUTE = re.compile(r"[!/].*[^\W_]", re.S)
-_NEVER_IN_HOST = re.compile(r"[\x00-\x20\x7f/?#@:\\%<>^|\"`{}\[\]]|\s")
+_FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f/?#@:\\%<>^|\"`{}\[\]]|\s")
 _PORT = re.compile(r"0*(?!(?:80|443)?$)[1-9][0-9]{0,4}")
 _AMP = re.compile(r"^(?:amp;)+")
 _SESSION_IN_PATH = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
@@ -210,7 +210,7 @@ def _split(url: str) -> _NormalUrl:
         text = f"http://{text}"
     elif text.startswith("//"):
         text = f"http:{text}"
-    if doubled_scheme := _TWICE.match(text):
+    if doubled_scheme := _DOUBLED_SCHEME.match(text):
         text = text[doubled_scheme.end() :]
     if web_scheme := _WEB.match(text):
         rest = web_scheme[1].replace("\\", "/").lstrip("/")
@@ -235,11 +235,13 @@ def _split_host_and_port(authority: str) -> tuple[str, str]:
         # A colon without a number does not belong to the host.
         host = host.partition(":")[0]
     if not is_ip(host.removeprefix("[").removesuffix("]")):
-        host = _NEVER_IN_HOST.sub("", host).strip(".")
+        host = _FORBIDDEN_IN_HOST.sub("", host).strip(".")
     if not host.isascii() and len(host) < 254:
         # A host that no resolver accepts still identifies one page.
         with contextlib.suppress(UnicodeError):
-            host = _NEVER_IN_HOST.sub("", host.encode("idna").decode("ascii").lower()).strip(".")
+            host = _FORBIDDEN_IN_HOST.sub("", host.encode("idna").decode("ascii").lower()).strip(
+                "."
+            )
     return host, f":{port.lstrip('0')}" if _PORT.fullmatch(port) else ""
 
 

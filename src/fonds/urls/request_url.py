@@ -23,7 +23,7 @@ _HOST = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\
 _BLANKS = "".join(map(chr, range(0x21)))
 _BREAKS = str.maketrans("", "", "\t\r\n")
 _UNESCAPED_CHARS = "%/:?&=+$,;@!*'()~[]|"
-_WRITTEN = re.compile(r"[^\x00-\x20\x7f/?#@:\\%<>^|\"`{}\[\]\s]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
+_HOST_TEXT = re.compile(r"[^\x00-\x20\x7f/?#@:\\%<>^|\"`{}\[\]\s]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 _IPV6 = re.compile(r"[0-9a-f:.]{2,45}")
 
 
@@ -62,7 +62,7 @@ def parse_request_url(text: str) -> RequestUrl:
     bare = text.translate(_BREAKS).strip(_BLANKS)
     parts = split_address(bare)
     is_web = parts.scheme in _PORTS and len(bare) <= URL_MAX_CHARS
-    host = _normalize_host(parts.host) if is_web and _WRITTEN.fullmatch(parts.host) else ""
+    host = _normalize_host(parts.host) if is_web and _HOST_TEXT.fullmatch(parts.host) else ""
     is_usable = (_IPV6 if ":" in host else _HOST).fullmatch(host) and _is_port(parts.port)
     if not is_usable:
         redacted = redact_secrets(text)[:200]
@@ -87,8 +87,8 @@ def _find_domain(host: str) -> str:
 
 
 @lru_cache(HOST_CACHE_SIZE)
-def _normalize_host(written: str) -> str:
-    return find_host(f"http://{written}")
+def _normalize_host(host_text: str) -> str:
+    return find_host(f"http://{host_text}")
 
 
 def _is_port(digits: str) -> bool:

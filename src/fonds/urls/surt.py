@@ -21,7 +21,7 @@ LOOKUP_MAX_CHARS = 400
 _KEY_MAX_CHARS = LOOKUP_MAX_CHARS - 41
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
-_AS_THEY_ARE = frozenset(
+_UNCHANGED_SCHEMES = frozenset(
     {
         "filedesc",
         "warcinfo",
@@ -76,7 +76,7 @@ def build_surt(url: str) -> str:
         return NONE
     scheme_match = _SCHEME.match(bare)
     scheme = scheme_match.group(1).lower() if scheme_match else "http"
-    if scheme in _AS_THEY_ARE:
+    if scheme in _UNCHANGED_SCHEMES:
         return bare
     if bare[:8].lower() == "file:///":
         path_and_query, hash_sign, fragment = bare[7:].partition("#")
@@ -92,7 +92,7 @@ def build_surt(url: str) -> str:
     return f"{_reverse_host(parts, scheme)}){path}{query}{fragment}"
 
 
-def lookup_key(key: str) -> str:
+def build_lookup_key(key: str) -> str:
     """Return a SURT as database indexes store it: unchanged, or if too long its prefix, `~` and its
     SHA-1.
 
@@ -105,7 +105,7 @@ def lookup_key(key: str) -> str:
     return f"{key[:_KEY_MAX_CHARS]}~{digest}"
 
 
-def lookup_prefix(prefix: str) -> str:
+def build_lookup_prefix(prefix: str) -> str:
     """Return the common prefix of the lookup keys of all SURTs that start with `prefix`."""
     return prefix[:_KEY_MAX_CHARS]
 

@@ -31,7 +31,7 @@ from fonds.stores.journal_table.keys import build_row_key
 from fonds.urls.normalization import compute_story_id, normalize_url
 from fonds.urls.surt import NONE, build_surt
 from fonds.viewer.history import list_history
-from fonds.viewer.path_keys import places_of_record, urls_of_path
+from fonds.viewer.path_keys import list_path_urls, list_record_places
 from fonds.viewer.rights import NO_RIGHTS, FileRights, load_file_rights
 
 LISTED_MAX = 1000
@@ -134,20 +134,20 @@ def resolve(stores: Stores, key: str) -> ResolvedKey:
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
         return _build_resolved(list_versions(stores.records, key.lower(), LISTED_MAX + 1))
     records = stores.records
-    locations = places_of_record(records, key)
+    locations = list_record_places(records, key)
     hashes = [row.sha1hex for row in records.get(CdxRow, locations)] if locations else []
-    urls = [key, *urls_of_path(key)]
+    urls = [key, *list_path_urls(key)]
     # A page from a loose file was captured under its path, but its story has the URL that the page
     # states.
     resolved = _build_resolved(
         hashes,
-        *(_captured_at(records, url) for url in urls),
+        *(_find_captured_files(records, url) for url in urls),
         *(list_versions(records, compute_story_id(url), LISTED_MAX + 1) for url in urls),
     )
-    return resolved if resolved.files else _build_resolved(_entered_at(records, urls))
+    return resolved if resolved.files else _build_resolved(_find_entered_files(records, urls))
 
 
-def _captured_at(records: Records, url: str) -> list[str]:
+def _find_captured_files(records: Records, url: str) -> list[str]:
     """Return the files captured at a URL.
 
     Capture keys ignore the case of paths, and fragments of web URLs. Both matter if they name a
@@ -164,7 +164,7 @@ def _captured_at(records: Records, url: str) -> list[str]:
     return [row.sha1hex for row in rows]
 
 
-def _entered_at(records: Records, urls: Sequence[str]) -> list[str]:
+def _find_entered_files(records: Records, urls: Sequence[str]) -> list[str]:
     """Return the files that entered under these URLs."""
     entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
     about = _list_distinct([row.about for row in entries if row.about])

@@ -186,7 +186,7 @@ class Edit:
         return ", ".join(parts)
 
 
-def edit(version: LaterVersion) -> Edit:
+def build_edit(version: LaterVersion) -> Edit:
     """Build the edit that pages, API and command line show."""
     row, previous = version.row, version.previous
     is_compared = version.change is EditKind.EDITED and (

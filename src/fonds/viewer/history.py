@@ -10,7 +10,7 @@ from fonds.following.link_rules import normalize_requested_url
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records
 from fonds.urls.parts import file_name
-from fonds.viewer.path_keys import entries_of_record, inputs_of_path, urls_of_path
+from fonds.viewer.path_keys import list_path_inputs, list_path_urls, list_record_entries
 
 MESSAGES_MAX = 1000
 ENTRIES_MAX = 20
@@ -49,7 +49,7 @@ def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:
     """
     key = {(row.pipeline, row.message_id, row.step): row for row in rows}
     children: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
-    for row_key, row in sorted(key.items(), key=lambda one: (one[1].promised_at, one[0])):
+    for row_key, row in sorted(key.items(), key=lambda item: (item[1].promised_at, item[0])):
         parent = (row.pipeline, row.parent_id or "", row.parent_step or "")
         children[parent if parent in key and parent != row_key else None].append(row_key)
     depths: dict[tuple[str, str, str], int] = {}
@@ -105,14 +105,14 @@ def find_entries_by_file_name(records: Records, name: str) -> tuple[list[EntryRo
         return [], True
     for row in records.find(EntryRow, count_max=ENTRIES_SEARCHED_MAX):
         searched_count += 1
-        if folded_name in (name.casefold() for name in _names_of(row.url)):
+        if folded_name in (name.casefold() for name in _list_names(row.url)):
             matches.append(row)
             if len(matches) == ENTRIES_MAX:
                 return matches, False
     return matches, searched_count < ENTRIES_SEARCHED_MAX
 
 
-def files_named(records: Records, name: str) -> list[str]:
+def find_files_named(records: Records, name: str) -> list[str]:
     """Return the SHA-1s of stored files whose entry's address ends in a file name."""
     about = dict.fromkeys(
         row.about for row in find_entries_by_file_name(records, name)[0] if row.about
@@ -121,7 +121,7 @@ def files_named(records: Records, name: str) -> list[str]:
     return [sha1hex for sha1hex in about if sha1hex in stored]
 
 
-def _names_of(url: str) -> tuple[str, str]:
+def _list_names(url: str) -> tuple[str, str]:
     """Return the file name of a URL, and the name of the container if it is a member."""
     return file_name(url), file_name(url.partition("#")[0])
 
@@ -132,13 +132,15 @@ def find_entries(records: Records, key: str, count_max: int) -> tuple[list[Entry
     A key is an entry id, a location of a record, an address, or a path or URL of an input (WARC,
     ZIP, index or list).
     """
-    by_id = list(records.find(EntryRow, {"entry_id": [key, *entries_of_record(records, key)]}))
+    by_id = list(records.find(EntryRow, {"entry_id": [key, *list_record_entries(records, key)]}))
     if by_id:
         return by_id, len(by_id)
     by_url = {
-        "url": list(dict.fromkeys((key.strip(), normalize_requested_url(key), *urls_of_path(key))))
+        "url": list(
+            dict.fromkeys((key.strip(), normalize_requested_url(key), *list_path_urls(key)))
+        )
     }
-    by_input = {"input_id": inputs_of_path(records, key)}
+    by_input = {"input_id": list_path_inputs(records, key)}
     filters = [by_url, by_input] if by_input["input_id"] else [by_url]
     order = ("-entered_at", "entry_id")
     matches = {
@@ -150,8 +152,10 @@ def find_entries(records: Records, key: str, count_max: int) -> tuple[list[Entry
     newest = sorted(newest, key=lambda row: row.entered_at, reverse=True)[:count_max]
     if len(matches) < count_max:
         return newest, len(matches)
-    both = records.count(EntryRow, (), by_url | by_input)[()] if len(filters) > 1 else 0
-    return newest, sum(records.count(EntryRow, (), conditions)[()] for conditions in filters) - both
+    total = records.count(EntryRow, (), by_url | by_input)[()] if len(filters) > 1 else 0
+    return newest, sum(
+        records.count(EntryRow, (), conditions)[()] for conditions in filters
+    ) - total
 
 
 def list_history(

@@ -46,8 +46,10 @@ def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
     first, next_day, last = (_shift_day(day, n) for n in (-WINDOW_DAYS, 1, WINDOW_DAYS))
     until = _build_query(document, dates, first, day, "newest")
     since = _build_query(document, dates, next_day, last, "oldest")
-    results = [index.search(one) for one in (until, since) if one.date_from != day or one is until]
-    others = [
+    results = [
+        index.search(query) for query in (until, since) if query.date_from != day or query is until
+    ]
+    neighbours = [
         hit.document for result in results for hit in result.hits if hit.document.id != document.id
     ]
     return AroundDay(
@@ -57,8 +59,10 @@ def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
         day=day,
         first=first,
         last=last,
-        total=max(sum(result.total for result in results) - 1, len(others)),
-        documents=sorted(others, key=lambda one: _distance_key(one, dates, day))[:NEIGHBOURS_MAX],
+        total=max(sum(result.total for result in results) - 1, len(neighbours)),
+        documents=sorted(neighbours, key=lambda query: _distance_key(query, dates, day))[
+            :NEIGHBOURS_MAX
+        ],
     )
 
 

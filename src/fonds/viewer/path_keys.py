@@ -24,55 +24,60 @@ File names may also contain `#`.
 _FILE_URL = "file://"
 
 
-def urls_of_path(key: str) -> list[str]:
+def list_path_urls(key: str) -> list[str]:
     """Return the `file:` URLs that a path of a file or member may mean; none for a URL."""
     if "://" in key or "\0" in key:
         return []
     text = key.strip()
-    urls = [path.as_uri() for path in _absolute(text)]
+    urls = [path.as_uri() for path in _list_absolute_paths(text)]
     mark_positions = [position for position, character in enumerate(text) if character == "#"]
     for position in mark_positions[:MARKS_MAX]:
         urls += [
-            member_url(path.as_uri(), text[position + 1 :]) for path in _absolute(text[:position])
+            member_url(path.as_uri(), text[position + 1 :])
+            for path in _list_absolute_paths(text[:position])
         ]
     return list(dict.fromkeys(urls))
 
 
-def inputs_of_path(records: Records, key: str) -> list[str]:
+def list_path_inputs(records: Records, key: str) -> list[str]:
     """Return the ids of inputs that were read from this path, or from a `file:` or remote URL."""
     text = key.strip()
     if text.startswith(_FILE_URL):
         paths = [unquote(text.removeprefix(_FILE_URL))]
     else:
-        paths = [text] if "://" in text else _as_in_records(text)
+        paths = [text] if "://" in text else _list_recorded_paths(text)
     return list(dict.fromkeys(row.input_id for row in records.find(InputRow, {"path": paths})))
 
 
-def places_of_record(records: Records, key: str) -> list[tuple[str, int]]:
+def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
     """Return the `cdx` keys of the record at a WARC path and offset; none for other keys."""
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []
     path, offset = parsed
-    rows = records.find(WarcFileRow, {"path": _as_in_records(path)})
+    rows = records.find(WarcFileRow, {"path": _list_recorded_paths(path)})
     return [(name, offset) for name in dict.fromkeys((path, *(row.name for row in rows)))]
 
 
-def entries_of_record(records: Records, key: str) -> list[str]:
+def list_record_entries(records: Records, key: str) -> list[str]:
     """Return the entry ids that the record at a WARC path and offset may have."""
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []
-    ids = [f"{input_id}-{offset_id(parsed[1])}" for input_id in inputs_of_path(records, parsed[0])]
+    ids = [
+        f"{input_id}-{offset_id(parsed[1])}" for input_id in list_path_inputs(records, parsed[0])
+    ]
     return [*ids, *(f"{input_id}-damage" for input_id in ids)]
 
 
-def _as_in_records(text: str) -> list[str]:
+def _list_recorded_paths(text: str) -> list[str]:
     """Return the possible paths as stored in rows, where bytes that are not UTF-8 are escaped."""
-    return [os.fsencode(path).decode("utf-8", "backslashreplace") for path in _absolute(text)]
+    return [
+        os.fsencode(path).decode("utf-8", "backslashreplace") for path in _list_absolute_paths(text)
+    ]
 
 
-def _absolute(text: str) -> Sequence[Path]:
+def _list_absolute_paths(text: str) -> Sequence[Path]:
     """Return the absolute path, as written and with `..` resolved; none if it is not a path."""
     try:
         path = Path(os.fsdecode(os.fsencode(text))).absolute()

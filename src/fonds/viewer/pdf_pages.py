@@ -127,13 +127,13 @@ class PageViews:
         finally:
             self._slots.release()
 
-    def _wait_for(self, other: _PendingView) -> PageView:
+    def _wait_for(self, pending: _PendingView) -> PageView:
         """Wait for the page that another thread is drawing."""
         with self._wait_in_line():
-            is_finished = other.finished.wait(WAIT_MAX_S)
-        if not is_finished or other.view is None:
-            raise other.error or _build_busy_error()
-        return other.view
+            is_finished = pending.finished.wait(WAIT_MAX_S)
+        if not is_finished or pending.view is None:
+            raise pending.error or _build_busy_error()
+        return pending.view
 
     @contextmanager
     def _wait_in_line(self) -> Iterator[None]:
@@ -227,20 +227,20 @@ class PageHits:
 class TextQuery:
     """Query for text in a file.
 
-    `marks` returns (start, end) of its hits in a text with composed accents; None means no query.
+    `find_marks` returns (start, end) of its hits in a text with composed accents; None means no query.
     """
 
-    marks: Callable[[str], list[tuple[int, int]]] | None
+    find_marks: Callable[[str], list[tuple[int, int]]] | None
 
     def find_in_text(self, text: str) -> list[tuple[int, int]]:
         """Return (start, end) of the hits in a text with composed accents."""
-        return self.marks(text) if self.marks else []
+        return self.find_marks(text) if self.find_marks else []
 
     def find_by_page(self, pages: Sequence[str]) -> tuple[list[PageHits], bool]:
         """Return the pages with hits, and whether all pages were searched."""
         page_hits: list[PageHits] = []
         searched_chars = 0
-        for number, text in enumerate(pages if self.marks else (), start=1):
+        for number, text in enumerate(pages if self.find_marks else (), start=1):
             searched_chars += len(text)
             if searched_chars > SCANNED_MAX_CHARS or len(page_hits) == PAGES_MAX:
                 return page_hits, False

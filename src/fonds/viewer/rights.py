@@ -20,7 +20,7 @@ from fonds.rights.combined_rights import (
     STATEMENTS_TOGETHER_MAX,
     load_capture_rights,
 )
-from fonds.rights.host_files import IN_FORCE, TDMREP_PATH
+from fonds.rights.host_files import TDMREP_PATH, VALIDITY
 from fonds.urls.request_url import parse_web_url
 
 NO_RIGHTS_MESSAGE = "No rights statements found."
@@ -174,7 +174,7 @@ def _load_tdmrep_rows(
     rows_by_capture: dict[str, TdmrepAnswerRow] = {}
     for key, origin in origins.items():
         row, moment = answers.get(origin), _parse_moment(places[key][0])
-        if row is not None and moment is not None and abs(row.asked_at - moment) <= IN_FORCE:
+        if row is not None and moment is not None and abs(row.asked_at - moment) <= VALIDITY:
             rows_by_capture[key] = row
     return rows_by_capture
 

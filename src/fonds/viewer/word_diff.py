@@ -245,17 +245,17 @@ def _iter_stretches(
     old: Sequence[str], new: Sequence[str], blocks: Sequence[tuple[int, int, int]]
 ) -> Iterator[DiffSpan]:
     """Yield the passages of both texts from their equal blocks, with one span per kind and passage."""
-    same: list[str] = []
+    same_tokens: list[str] = []
     old_index = new_index = 0
     for place, new_place, length in [*blocks, (len(old), len(new), 0)]:
         if place > old_index or new_place > new_index:
-            yield from _build_stretch(DiffKind.SAME, same)
+            yield from _build_stretch(DiffKind.SAME, same_tokens)
             yield from _build_stretch(DiffKind.REMOVED, old[old_index:place])
             yield from _build_stretch(DiffKind.ADDED, new[new_index:new_place])
-            same = []
-        same += new[new_place : new_place + length]
+            same_tokens = []
+        same_tokens += new[new_place : new_place + length]
         old_index, new_index = place + length, new_place + length
-    yield from _build_stretch(DiffKind.SAME, same)
+    yield from _build_stretch(DiffKind.SAME, same_tokens)
 
 
 def _build_stretch(kind: DiffKind, tokens: Sequence[str]) -> list[DiffSpan]:

@@ -105,7 +105,9 @@ class AuditNoteRecords:
 
 
 @contextmanager
-def keep_audit_notes_apart(stores: Stores, home: Path, settings: Settings) -> Iterator[Stores]:
+def store_audit_notes_separately(
+    stores: Stores, home: Path, settings: Settings
+) -> Iterator[Stores]:
     """Yield the stores; if the records are read-only, with audit notes in a temporary database.
 
     Existing notes are copied there first, so that an audit continues where the last one stopped.
@@ -125,11 +127,11 @@ def keep_audit_notes_apart(stores: Stores, home: Path, settings: Settings) -> It
             note_records.close()
 
 
-def _copy(kind: type[Row], records: Records, aside: Records) -> None:
+def _copy(kind: type[Row], records: Records, note_records: Records) -> None:
     chunk: list[Row] = []
     for row in records.find(kind):
         chunk.append(row)
         if len(chunk) == _CHUNK:
-            aside.put(chunk)
+            note_records.put(chunk)
             chunk = []
-    aside.put(chunk)
+    note_records.put(chunk)

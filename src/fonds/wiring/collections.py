@@ -66,12 +66,12 @@ class CollectionService:
         """Tables of collections. They do not exist in a home without collections."""
         return self.changes.tables
 
-    def are_there(self) -> bool:
+    def has_tables(self) -> bool:
         """Return whether the tables exist."""
         self._declared = self._declared or self.tables.exist()
         return self._declared
 
-    def writing(self) -> CollectionWriter:
+    def open_writer(self) -> CollectionWriter:
         """Return the writer of collections; create the tables if they do not exist."""
         with self._guard:
             if not self._complete and not self.tables.is_complete():
@@ -86,24 +86,27 @@ class CollectionService:
             self.tables, name, conf, timestamp
         )
 
-    def every(
+    def iter_collections(
         self, namespace: str | None = None, after: CollectionName | None = None
     ) -> Iterator[CollectionView]:
         """Return all collections, or those of a namespace, after the given one."""
-        return iter_collections(self.tables, namespace, after) if self.are_there() else iter(())
+        return iter_collections(self.tables, namespace, after) if self.has_tables() else iter(())
 
     def collection(self, name: CollectionName) -> CollectionView:
         """Return a collection. Raises UnknownNameError (field "key")."""
-        collection_view = find_collection(self.tables, name) if self.are_there() else None
+        collection_view = find_collection(self.tables, name) if self.has_tables() else None
         if collection_view is None:
-            keys = [view.name.key for view in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
+            keys = [
+                view.name.key
+                for view in islice(self.iter_collections(name.namespace), KEYS_COMPARED_MAX)
+            ]
             description = f"collection in the namespace {name.namespace!r} with the key"
             raise UnknownNameError("key", description, name.key, keys)
         return collection_view
 
     def configuration(self, namespace: str, conf: str) -> Configuration:
         """Return a configuration. Raises UnknownNameError (field "conf")."""
-        if self.are_there():
+        if self.has_tables():
             return configurations.get(self.tables, namespace, conf)
         if conf == DEFAULT:
             return Configuration()
@@ -114,7 +117,7 @@ def create_service(
     stores: Stores, prefix: str = "", threads: int | None = None
 ) -> CollectionService:
     """Return the service of this process over `stores`. `prefix` starts the names of its tables."""
-    changes = create_changes(stores, Tables(stores.table, prefix))
+    changes = create_collection_writer(stores, Tables(stores.table, prefix))
     return CollectionService(changes, Runs(changes, threads))
 
 
@@ -132,10 +135,10 @@ def find_tables(stores: Stores, settings: Settings) -> Tables | None:
     return tables if tables.exist() else None
 
 
-def find_changes(stores: Stores, settings: Settings) -> CollectionWriter | None:
+def find_collection_writer(stores: Stores, settings: Settings) -> CollectionWriter | None:
     """Return the writer of collections; None if there are none."""
     tables = find_tables(stores, settings)
-    return None if tables is None else create_changes(stores, tables)
+    return None if tables is None else create_collection_writer(stores, tables)
 
 
 def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
@@ -145,15 +148,15 @@ def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
     tables = find_tables(stores, settings)
     if tables is None or next(iter_rules(tables), None) is None:
         return None
-    return create_collector(stores, open_changes(stores, settings)).run()
+    return create_collector(stores, open_collection_writer(stores, settings)).run()
 
 
-def open_changes(stores: Stores, settings: Settings) -> CollectionWriter:
+def open_collection_writer(stores: Stores, settings: Settings) -> CollectionWriter:
     """Return this process's writer of collections; create missing tables."""
-    return create_changes(stores, open_tables(stores, settings))
+    return create_collection_writer(stores, open_tables(stores, settings))
 
 
-def create_changes(stores: Stores, tables: Tables) -> CollectionWriter:
+def create_collection_writer(stores: Stores, tables: Tables) -> CollectionWriter:
     """Return this process's writer of the collections in these tables."""
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return CollectionWriter(tables, leases, lambda: int(time.time()))
@@ -194,7 +197,7 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     They are separate because a rebuild takes long and documents arrive meanwhile. Of several
     processes, one does each task.
     """
-    changes, stop_event = open_changes(stores, settings), Event()
+    changes, stop_event = open_collection_writer(stores, settings), Event()
     collector = create_collector(stores, changes, stop_event)
 
     def collect() -> str:
@@ -268,7 +271,7 @@ def create_takedown(
     """
     return TakedownService(
         stores,
-        find_changes(stores, settings),
+        find_collection_writer(stores, settings),
         list(list_readers(settings)),
         get_utc_now,
         create_warc_purge(stores, report, tick),

@@ -59,9 +59,9 @@ from fonds.wiring.stores import get_utc_now, open_backend
 ANSWER_MAX_S = 600.0
 """Time limit for a response; redirect chains end long before."""
 READ_S = 60.0
-FOR_GOOD = frozenset({301, 308})
+PERMANENT_REDIRECTS = frozenset({301, 308})
 CHECK_EVERY_S = 10
-LOOK_LEASE_S = 15.0
+POLL_LEASE_S = 15.0
 """Lease duration of the task that looks for due sources."""
 DUE_MAX = 500
 ACCEPT = (
@@ -137,7 +137,7 @@ def _find_permanent_target(hops: Sequence[Hop]) -> str:
     """Return the target of the leading permanent redirects; "" if there are none."""
     moved_to = ""
     for before, after in pairwise(hops):
-        if before.status not in FOR_GOOD:
+        if before.status not in PERMANENT_REDIRECTS:
             break
         moved_to = after.url
     return moved_to
@@ -194,7 +194,7 @@ def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterato
     poller = create_poller(stores, pool, settings, fetcher, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", CHECK_EVERY_S, pipeline=settings.pipeline)
     clocks = (get_utc_now, time.monotonic)
-    timetable = Timetable(stores.records, [task], poller.leases.holder_name, *clocks, LOOK_LEASE_S)
+    timetable = Timetable(stores.records, [task], poller.leases.holder_name, *clocks, POLL_LEASE_S)
 
     def act() -> str:
         return poll_due(poller, settings.sources.poll_threads, stopping.is_set)

@@ -56,7 +56,7 @@ LOCAL = "local"
 SPARK_MASTERS = ("spark", "yarn", "k8s")
 STORES = ("table", "records")
 BULK_FOLDER = "bulk"
-RANGES_A_WORKER = 4
+RANGES_PER_WORKER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def build_captures_job(
     )
     where = "\n".join((indexes.fingerprint, settings.table, settings.records, stores[2]))
     parts = [*iter_parts(indexes.paths)]
-    ranges = RANGES_A_WORKER * (workers or os.cpu_count() or 1)
+    ranges = RANGES_PER_WORKER * (workers or os.cpu_count() or 1)
     return build_backfill_job(parts, capture_filter, ranges, stores, now, where)
 
 
@@ -276,16 +276,18 @@ def build_rebuild_passes(
 
     def read(
         tables: Tables,
-        one: StoredClustering,
-        until: int,
+        clustering: StoredClustering,
+        last_change: int,
         configuration: Configuration,
         progress: Callable[[int], None],
-        keep: StoreEncoded,
+        store_encoded: StoreEncoded,
     ) -> Corpus:
         # The builder has the lease, so existing folders were left by a builder that died.
         for leftover in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        return bulk_passes.read(tables, one, until, configuration, progress, keep)
+        return bulk_passes.read(
+            tables, clustering, last_change, configuration, progress, store_encoded
+        )
 
     return RebuildPasses(read, bulk_passes.put)
 

@@ -129,7 +129,7 @@ def _open_lists(
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4
-_ASKERS: dict[int, Fetcher] = {}
+_FETCHERS: dict[int, Fetcher] = {}
 """Fetchers of this process, by the identity of their records."""
 
 
@@ -187,10 +187,10 @@ def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
 def get_fetcher(records: Records, settings: Settings) -> Fetcher:
     """Return this process's fetcher for these records; sharing one keeps rate limits."""
     key = id(records)
-    if key not in _ASKERS:
+    if key not in _FETCHERS:
         make = partial(create_scheduler, records, settings)
-        _ASKERS[key] = Fetcher(make, lambda: _ASKERS.pop(key, None))
-    return _ASKERS[key]
+        _FETCHERS[key] = Fetcher(make, lambda: _FETCHERS.pop(key, None))
+    return _FETCHERS[key]
 
 
 def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:

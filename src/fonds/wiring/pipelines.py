@@ -92,13 +92,13 @@ def create_threads(
     work = settings.work
     retry = RetryPolicy(work.retries_max, work.retry_first_s, work.retry_longest_s)
 
-    def told(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+    def observe_step(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
         heartbeat.observe(step, rows, seconds)
         observe(step, rows, seconds)
 
     def make_loop(bound: BoundStage) -> BatchLoop | ConcurrentLoop:
         io = StageIO(bound, stores.queue, stores.ledger, handover, get_utc_now)
-        return (ConcurrentLoop if bound.stage.many else BatchLoop)(io, retry, told)
+        return (ConcurrentLoop if bound.stage.many else BatchLoop)(io, retry, observe_step)
 
     threads_default = work.children or count_cores()
     return WorkerThreads(
@@ -257,7 +257,7 @@ def send_catchup(
     reader = _find_reader(list_readers(settings), settings.pipeline, selection)
     marks = QueueMarks(settings.work.queue_high, settings.work.queue_low)
 
-    def room() -> bool:
+    def has_room() -> bool:
         if should_stop is None:
             return True
         wait_for_room(stores.queue, reader, marks, should_stop)
@@ -272,7 +272,7 @@ def send_catchup(
         reader,
         selection,
         get_utc_now,
-        room,
+        has_room,
     )
     return sender.run(tick)
 

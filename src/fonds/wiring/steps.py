@@ -81,7 +81,7 @@ def create_intake_step(
     )
     identify = create_identify(stores.archive, settings)
 
-    def file_of(sha1hex: str) -> FileMeta | None:
+    def load_file(sha1hex: str) -> FileMeta | None:
         key = build_row_key(sha1hex)
         cells = stores.table.get(stores.journal, [key], [FILE_META]).get(key, {})
         try:
@@ -105,7 +105,7 @@ def create_intake_step(
         work,
         get_utc_now,
         name_location,
-        file_of,
+        load_file,
         scan,
         needs_reading,
     )

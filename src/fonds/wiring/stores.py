@@ -235,18 +235,20 @@ def open_index(home: Path, settings: Settings, table: Table | None = None) -> In
     """
     from fonds.search.index.wrappers import ThemedIndex
 
-    def themes(asked: str) -> list[str]:
+    def list_documents(theme_name: str) -> list[str]:
         from fonds.grouping.tables import Tables
         from fonds.grouping.views.themes import list_theme_documents
 
         opened_table = table or open_backend("table", settings.table, home)
         try:
-            return list_theme_documents(Tables(opened_table, settings.collections.prefix), asked)
+            return list_theme_documents(
+                Tables(opened_table, settings.collections.prefix), theme_name
+            )
         finally:
             if table is None:
                 close(opened_table)
 
-    return ThemedIndex(open_backend("index", settings.index, home), themes)
+    return ThemedIndex(open_backend("index", settings.index, home), list_documents)
 
 
 def open_stores(home: Path, settings: Settings) -> Stores:
@@ -336,7 +338,7 @@ def _open_bare_archive(
 ) -> WarcArchive:
     base = strip_credentials(settings.warc.base)
 
-    def paths(name: str) -> Iterator[str]:
+    def iter_paths(name: str) -> Iterator[str]:
         try:
             recorded_paths, ambiguity = list_paths(records(), name), None
         except PermanentError as error:
@@ -364,7 +366,7 @@ def _open_bare_archive(
         credentials=collect_credentials(
             (settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)
         ),
-        list_paths=paths,
+        list_paths=iter_paths,
     )
     archive: WarcArchive = open_backend("archive", settings.archive, home, options)
     return archive

@@ -26,7 +26,7 @@ from fonds.archive.replay.captures import (
 from fonds.model.capture import parse_datetime14
 from fonds.model.rows import CdxRow
 from fonds.stores.records.sql import SqlRecords
-from fonds.urls.surt import LOOKUP_MAX_CHARS, lookup_key, lookup_prefix
+from fonds.urls.surt import LOOKUP_MAX_CHARS, build_lookup_key, build_lookup_prefix
 
 URLS = [
     "http://example.org/",
@@ -168,9 +168,9 @@ def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
 
 @given(st.text("ab)", max_size=1200))
 def test_lookup_keys_are_of_bounded_length_and_keep_their_prefix(text: str) -> None:
-    key = lookup_key(text)
+    key = build_lookup_key(text)
     assert len(key) <= LOOKUP_MAX_CHARS
-    assert key.startswith(lookup_prefix(text))
+    assert key.startswith(build_lookup_prefix(text))
     assert (key == text) == (len(text) <= LOOKUP_MAX_CHARS)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from empty_records import open_records
-from fonds.access.acts import ActLog
+from fonds.access.action_log import ActionLog
 from fonds.cli.acts import record_act
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
@@ -16,7 +16,7 @@ from fonds.wiring.stores import get_utc_now
 
 def test_an_act_is_noted_before_and_its_end_behind_it(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    acts = ActLog(records, get_utc_now)
+    acts = ActionLog(records, get_utc_now)
     with record_act(records, "fonds embargo x"):
         assert [(one.what, one.outcome) for one in acts.list_newest(9)] == [
             ("fonds embargo x", None)
@@ -37,5 +37,5 @@ def test_no_password_of_an_address_is_noted(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
     with record_act(records, "fonds sources add https://anne:hunter2@example.org/feed"):
         pass
-    assert "hunter2" not in ActLog(records, get_utc_now).list_newest(1)[0].what
+    assert "hunter2" not in ActionLog(records, get_utc_now).list_newest(1)[0].what
     records.close()

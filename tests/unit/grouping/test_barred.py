@@ -17,7 +17,7 @@ def test_the_nearest_other_cluster_takes_what_one_may_not_if_it_reaches_as_far()
     model = build(GroupingInput(texts), Options(clusters=5), version=1).model
     plain = assign(model, texts[:20])
     barred = {at: [int(plain.members[at])] for at in range(0, 20, 2)}
-    far = replace(model, reach=np.full(5, -1.0, np.float32))
+    far = replace(model, score_minimums=np.full(5, -1.0, np.float32))
     moved = assign(far, texts[:20], excluded=barred)
     for at in range(20):
         if at not in barred:
@@ -30,7 +30,7 @@ def test_the_nearest_other_cluster_takes_what_one_may_not_if_it_reaches_as_far()
             if other not in barred[at]
         ]
         assert moved.scores[at] == max(one.scores[at] for one in others)
-    near = replace(model, reach=np.full(5, 2.0, np.float32))
+    near = replace(model, score_minimums=np.full(5, 2.0, np.float32))
     nowhere = assign(near, texts[:20], excluded=barred)
     assert set(nowhere.members.tolist()) == {-1}
     every = {at: list(range(5)) for at in range(20)}

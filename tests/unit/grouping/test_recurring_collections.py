@@ -13,7 +13,7 @@ from fonds.grouping.names import DEFAULT, CollectionName
 from fonds.grouping.rebuild.requests import DONE, QUEUED, find_request, request_rebuild
 from fonds.model.rows import EmbargoRow
 from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
-from fonds.wiring.collections import open_changes, run_recurring
+from fonds.wiring.collections import open_collection_writer, run_recurring
 from home_rows import NOW
 from themed_texts import themed_texts
 
@@ -24,7 +24,7 @@ WAIT_S = 120.0
 def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().replace_values(collections_every_s=1)
     with opened(tmp_path) as stores:
-        changes = open_changes(stores, settings)
+        changes = open_collection_writer(stores, settings)
         texts, _ = themed_texts(60)
         changes.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
         request_rebuild(changes, NAME, DEFAULT)

@@ -17,7 +17,7 @@ from fonds.model.paper import UngrobidedPdf
 from fonds.model.rows import FileMetaRow
 from fonds.model.story import UnarchivedBody
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
-from fonds.urls.surt import build_surt, lookup_key
+from fonds.urls.surt import build_lookup_key, build_surt
 from step_bench import (
     JOURNAL,
     LATER,
@@ -107,7 +107,7 @@ def test_the_row_of_a_capture_in_a_warc_points_to_its_record(
     assert row.warc_csize == capture.place.size_bytes
     assert (row.sha1hex, row.mimetype, row.datetime) == (KEY, "text/html", "20240305060708")
     assert row.surt == build_surt(capture.url)
-    assert row.surt_key == lookup_key(row.surt)
+    assert row.surt_key == build_lookup_key(row.surt)
     assert bench.archive.read(capture.place).body == PAGE
 
 

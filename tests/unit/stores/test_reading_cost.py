@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from fonds.model.rows import EmbargoRow, EntryRow, FileMetaRow, TallyRow
 from fonds.stores.records.sql import (
-    CONDITIONS_A_STATEMENT,
+    CONDITIONS_PER_STATEMENT,
     PAGE_ROWS,
     SqlRecords,
     _build_cached_statement,
@@ -98,5 +98,5 @@ def test_the_first_of_each_is_asked_with_a_statement_made_before(records: SqlRec
     assert first([*keys[200:240], "none"]) == [*keys[200:240], None]
     assert first(keys[500:564]) == keys[500:564]
     assert _build_cached_statement.cache_info().misses == made
-    for size in (1, 3, CONDITIONS_A_STATEMENT, CONDITIONS_A_STATEMENT + 1):
+    for size in (1, 3, CONDITIONS_PER_STATEMENT, CONDITIONS_PER_STATEMENT + 1):
         assert first(keys[:size]) == keys[:size]

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.access.acts import ActLog
+from fonds.access.action_log import ActionLog
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW
@@ -64,7 +64,7 @@ def test_a_name_stands_wherever_the_theme_is_named_and_the_label_beside_it(
     told = pages.get("/clusters/made/five").json()["clusters"]
     assert [one["name"] for one in told if one["id"] == smallest["id"]] == [CALLED]
     assert pages.get(f"/clusters/made/five/{smallest['id']}").json()["cluster"]["name"] == CALLED
-    assert [one.what for one in ActLog(stores.records, lambda: NOW).list_newest(9)][:1] == [
+    assert [one.what for one in ActionLog(stores.records, lambda: NOW).list_newest(9)][:1] == [
         f"POST {HERE}/rename DEFAULT “{smallest['id']}” {CALLED}"
     ]
     _post(pages, "rename", conf="DEFAULT", theme=smallest["id"], name="")

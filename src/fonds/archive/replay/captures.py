@@ -15,7 +15,7 @@ from itertools import islice
 from fonds.model.capture import parse_datetime14
 from fonds.model.rows import CdxRow
 from fonds.ports import Records
-from fonds.urls.surt import NONE, build_surt, lookup_key, lookup_prefix
+from fonds.urls.surt import NONE, build_lookup_key, build_lookup_prefix, build_surt
 
 ORDER = ("surt_key", "datetime")
 BACKWARDS = ("-surt_key", "-datetime", "-warc_path", "-warc_offset")
@@ -68,7 +68,7 @@ class KeyRange:
     @property
     def first_key(self) -> str:
         """The smallest lookup key in the range."""
-        return lookup_key(self.text) if self.is_exact else lookup_prefix(self.text)
+        return build_lookup_key(self.text) if self.is_exact else build_lookup_prefix(self.text)
 
     def reaches(self, row: CdxRow) -> bool:
         """Whether the row is not past the end of the range."""
@@ -182,7 +182,7 @@ def iter_url_captures(records: Records, url: str, *, since: str = "") -> Iterato
 def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | None:
     """Return the newest capture of a URL before a time, or None."""
     key = build_surt(url)
-    edge = cursor_before(lookup_key(key), datetime14)
+    edge = cursor_before(build_lookup_key(key), datetime14)
     for row in records.find(CdxRow, order=BACKWARDS, after=edge.build_filter(), count_max=1):
         return row if row.surt == key else None
     return None
@@ -226,7 +226,7 @@ def list_seconds_after(records: Records, url: str, after: str, count_max: int) -
 
     If a second has several captures, only its first is returned.
     """
-    key, stretches = lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
+    key, stretches = build_lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
     spot = cursor_after(key, after) if after else None
     rows: list[CdxRow] = []
     while len(rows) < count_max:

@@ -9,7 +9,7 @@ from functools import cache
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from fonds.text.stop_words import list_languages, stop_words
+from fonds.text.stop_words import get_stop_words, list_languages
 from fonds.text.words import split_words
 
 __all__ = ["list_languages", "load_stop_words"]
@@ -22,7 +22,7 @@ def load_stop_words(language: str) -> frozenset[str]:
     "" is an undetected language and gets those of English.
     """
     language = language or "en"
-    words = stop_words(language)
+    words = get_stop_words(language)
     if language == "en":
         words |= {part for word in ENGLISH_STOP_WORDS for part in split_words(word)}
     return words

@@ -37,7 +37,7 @@ from fonds.stores.journal_table.cells import (
     set_dupe_count,
 )
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
-from fonds.urls.surt import lookup_key
+from fonds.urls.surt import build_lookup_key
 
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
@@ -264,7 +264,7 @@ def _build_row(capture: IndexedCapture, now: datetime) -> CdxRow:
         sha1hex=capture.sha1hex,
         url=location.url,
         surt=location.surt,
-        surt_key=lookup_key(location.surt),
+        surt_key=build_lookup_key(location.surt),
         datetime=location.datetime14,
         mimetype=capture.mime,
         status=capture.status,

@@ -51,7 +51,7 @@ from fonds.search.query.tree import (
     relax_to_any,
     set_versions,
 )
-from fonds.text.stop_words import stop_words_of_query
+from fonds.text.stop_words import find_query_stop_words
 from fonds.text.words import is_spaceless, normalize_text, split_words
 
 QUERY_MAX_CHARS = 4_000
@@ -103,7 +103,7 @@ def _is_sentence(text: str) -> bool:
         return False
     # Single letters are names and variables as often as they are stop words.
     distinct = {word for word in split_words(text) if len(word) > 1 or is_spaceless(word)}
-    return len(distinct & stop_words_of_query(distinct)) >= SENTENCE_STOP_WORDS_MIN
+    return len(distinct & find_query_stop_words(distinct)) >= SENTENCE_STOP_WORDS_MIN
 
 
 def _parse_syntax(text: str, themes: Themes | None) -> Node:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from fonds.text.stop_words import stop_words_of_query
+from fonds.text.stop_words import find_query_stop_words
 from fonds.text.words import split_words
 
 
@@ -178,7 +178,7 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
     """Return the nodes without plain stop words, or all nodes if none would be left."""
     plain_words = [_list_plain_words(node) for node in nodes]
-    stop_words = stop_words_of_query(word for parts in plain_words for word in parts)
+    stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
     remaining = [
         node
         for node, parts in zip(nodes, plain_words, strict=True)

@@ -112,9 +112,9 @@ def build_schema(families: Sequence[Family]) -> Schema:
 
 
 def _check_unique(names: Sequence[str], message: str) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigurationError(message.format(twice))
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise ConfigurationError(message.format(duplicate))
 
 
 _INTEGER, _JSON = CellType.INTEGER, CellType.JSON
@@ -159,7 +159,7 @@ JOURNAL = build_schema(
 """The table of the seed document, plus `bib0` for what Fonds itself reads of a paper."""
 
 
-def build_journal_schema(further: str = "") -> Schema:
+def build_journal_schema(extra_families: str = "") -> Schema:
     """Build the journal's schema with further families, each
     `NAME[+COMPRESSION]=COLUMN[:TYPE],...`.
 
@@ -167,7 +167,7 @@ def build_journal_schema(further: str = "") -> Schema:
     grobid1+SNAPPY=status1:json,tei1:xml` declares two. Raises ConfigurationError for invalid text
     or a name that already exists.
     """
-    return build_schema((*JOURNAL.families, *_iter_extra_families(further)))
+    return build_schema((*JOURNAL.families, *_iter_extra_families(extra_families)))
 
 
 def _iter_extra_families(text: str) -> Iterator[Family]:

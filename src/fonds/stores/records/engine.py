@@ -45,7 +45,7 @@ first, so that no more are opened than needed at once.
 _POOL: dict[str, Any] = {"pool_size": POOL_SIZE, "max_overflow": -1, "pool_use_lifo": True}
 
 # A server that vanished is given up after about 20 seconds.
-_PATIENCE = {
+_CONNECT_OPTIONS = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -107,7 +107,7 @@ def _open_postgresql(url: URL) -> Engine:
             url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
             **_POOL,
-            connect_args=_PATIENCE,
+            connect_args=_CONNECT_OPTIONS,
             json_serializer=_to_json,
             hide_parameters=True,
         )

@@ -55,9 +55,9 @@ from fonds.stores.records.visible_rows import visible_now
 
 R = TypeVar("R", bound=Row)
 
-CONDITIONS_A_STATEMENT = 100
+CONDITIONS_PER_STATEMENT = 100
 """SQLite allows 500 parts per statement, and a condition has two where a column is nullable."""
-SIZES = (1, 2, 4, 8, 16, 25, 32, 64, CONDITIONS_A_STATEMENT)
+SIZES = (1, 2, 4, 8, 16, 25, 32, 64, CONDITIONS_PER_STATEMENT)
 STATEMENT_CACHE_SIZE = 64
 LITERAL_ONE: ColumnElement[int] = sa.literal_column("1", sa.Integer)
 """A literal instead of a parameter: two hundred more parameters take as long as the query itself.
@@ -76,8 +76,8 @@ def load_first_rows(
     Raises ValueError for an unknown column.
     """
     first_rows: list[R | None] = []
-    for start in range(0, len(filters), CONDITIONS_A_STATEMENT):
-        chunk = filters[start : start + CONDITIONS_A_STATEMENT]
+    for start in range(0, len(filters), CONDITIONS_PER_STATEMENT):
+        chunk = filters[start : start + CONDITIONS_PER_STATEMENT]
         if _has_same_columns(chunk):
             statement, values = _prepare_statement(source, kind, chunk, tuple(order))
         else:
@@ -313,14 +313,17 @@ class SqlRecords:
             keep_tallies(connection, {kind: removed}),
         ):
             for index in order:
-                one = changes[index]
-                wanted = (match_keys(key_columns, [one.key]), *build_conditions(table, one.where))
-                if one.values is None:
-                    ran = connection.execute(sa.delete(table).where(*wanted))
+                change = changes[index]
+                conditions = (
+                    match_keys(key_columns, [change.key]),
+                    *build_conditions(table, change.where),
+                )
+                if change.values is None:
+                    result = connection.execute(sa.delete(table).where(*conditions))
                 else:
-                    values = {get_column(table, name).name: v for name, v in one.values.items()}
-                    ran = connection.execute(sa.update(table).where(*wanted).values(values))
-                applied[index] = ran.rowcount == 1
+                    values = {get_column(table, name).name: v for name, v in change.values.items()}
+                    result = connection.execute(sa.update(table).where(*conditions).values(values))
+                applied[index] = result.rowcount == 1
         return applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
@@ -358,33 +361,37 @@ class SqlRecords:
                 connection.execute(statement(self._engine.dialect.name, kind), values)
 
     def _iter_pages(
-        self, asked: FindRequest[R], plain: Sequence[BoundStatement], count_max: int | None
+        self, request: FindRequest[R], statements: Sequence[BoundStatement], count_max: int | None
     ) -> Iterator[R]:
-        remaining, kind = count_max, asked.kind
+        remaining, kind = count_max, request.kind
         while remaining is None or remaining > 0:
             size = PAGE_ROWS if remaining is None else min(PAGE_ROWS, remaining)
             with translate_errors(self._engine), self._connect_to_read() as connection:
                 source = self._get_source(connection, kind)
-                (page,) = plain if source is get_table(kind) else asked.build_statements(source)
+                (page,) = (
+                    statements if source is get_table(kind) else request.build_statements(source)
+                )
                 rows = [kind(*row) for row in page.run(connection, size)]
             yield from rows
             if len(rows) < size:
                 return
             remaining = None if remaining is None else remaining - size
-            asked = replace(asked, after=dict(zip(kind.KEY, get_key(rows[-1]), strict=True)))
-            plain = asked.build_statements(get_table(kind))
+            request = replace(request, after=dict(zip(kind.KEY, get_key(rows[-1]), strict=True)))
+            statements = request.build_statements(get_table(kind))
 
     def _iter_snapshot(
-        self, asked: FindRequest[R], plain: Sequence[BoundStatement], count_max: int | None
+        self, request: FindRequest[R], statements: Sequence[BoundStatement], count_max: int | None
     ) -> Iterator[R]:
         """Yield the rows of all statements from one snapshot."""
-        remaining, kind = count_max, asked.kind
+        remaining, kind = count_max, request.kind
         with (
             translate_errors(self._engine),
             connect_snapshot(self._engine, PAGE_ROWS) as connection,
         ):
             source = self._get_source(connection, kind)
-            for part in plain if source is get_table(kind) else asked.build_statements(source):
+            for part in (
+                statements if source is get_table(kind) else request.build_statements(source)
+            ):
                 # Closed here, because a caller that stops early would leave a cursor open on the
                 # server.
                 with part.run(connection, remaining) as result:

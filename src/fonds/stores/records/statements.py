@@ -28,9 +28,9 @@ from fonds.stores.records.conditions import (
 R = TypeVar("R", bound=Row)
 
 STATEMENT_CACHE_SIZE = 512
-EVERY_ROW = 2**62
+ROWS_MAX = 2**62
 _LIMIT = "rows_max"
-_NONE, _SINGLE, _SEVERAL = "none", "one", "several"
+_NO_VALUE, _ONE_VALUE, _SEVERAL_VALUES = "none", "one", "several"
 
 Shape = tuple[tuple[str, str], ...]
 """Columns, and what each is compared with."""
@@ -45,7 +45,7 @@ class BoundStatement:
 
     def run(self, connection: Connection, rows_max: int | None = None) -> Any:
         """Run the statement; return at most `rows_max` rows, or all for None."""
-        limit = EVERY_ROW if rows_max is None else rows_max
+        limit = ROWS_MAX if rows_max is None else rows_max
         return connection.execute(self.query, {**self.values, _LIMIT: limit})
 
 
@@ -96,9 +96,9 @@ def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
         if isinstance(value, (list, tuple, set, frozenset)):
             if not value or len(value) > VALUES_MAX or not all(map(_is_plain, value)):
                 return None
-            shape.append((name, _SEVERAL))
+            shape.append((name, _SEVERAL_VALUES))
         else:
-            shape.append((name, _NONE if value is None else _SINGLE))
+            shape.append((name, _NO_VALUE if value is None else _ONE_VALUE))
     return tuple(shape)
 
 
@@ -137,11 +137,13 @@ def _build_parameters(table: Any, place: str, shape: Shape) -> dict[str, object]
     """
     return {
         name: None
-        if what == _NONE
+        if value_kind == _NO_VALUE
         else sa.bindparam(
-            f"{place}_{name}", type_=get_column(table, name).type, expanding=what == _SEVERAL
+            f"{place}_{name}",
+            type_=get_column(table, name).type,
+            expanding=value_kind == _SEVERAL_VALUES,
         )
-        for name, what in shape
+        for name, value_kind in shape
         if place == "where" or name in table.c
     }
 

@@ -82,15 +82,15 @@ def _build_hidden_condition(kind: type[Row]) -> ColumnElement[bool] | None:
     if kind in ALWAYS:
         return None
     if kind in _BY_CAPTURE:
-        return _build_among(columns[_BY_CAPTURE[kind]], _select_captures())
+        return _build_membership(columns[_BY_CAPTURE[kind]], _select_captures())
     if kind in (InputRow, RefusedLinkRow):
-        return _build_among(columns.input_id, _select_inputs())
+        return _build_membership(columns.input_id, _select_inputs())
     name = _BY_FILE.get(kind, "sha1hex")
-    return _build_among(columns[name], _select_files()) if name in columns else None
+    return _build_membership(columns[name], _select_files()) if name in columns else None
 
 
-def _build_among(column: ColumnElement[Any], found: Any) -> ColumnElement[bool]:
-    return sa.and_(column.is_not(None), column.in_(found))
+def _build_membership(column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
+    return sa.and_(column.is_not(None), column.in_(subquery))
 
 
 def _select_files() -> Select[Any]:

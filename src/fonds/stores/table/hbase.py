@@ -207,13 +207,20 @@ class HbaseTable:
                 },
             )
             descriptions = {
-                one: self._build_family(one, compression_by_family.get(one)) for one in declared
+                family: self._build_family(family, compression_by_family.get(family))
+                for family in declared
             }
-            self._call(lambda one: create_table(one, table, dict(sorted(descriptions.items()))))
+            self._call(
+                lambda connection: create_table(
+                    connection, table, dict(sorted(descriptions.items()))
+                )
+            )
             existing = self._find_families(table)
         reject_extra_families(table, existing or (), declared)
         if missing := sorted(declared - (existing or frozenset())):
-            family_definitions = ", ".join(f"{{NAME => '{one}', VERSIONS => 1}}" for one in missing)
+            family_definitions = ", ".join(
+                f"{{NAME => '{family}', VERSIONS => 1}}" for family in missing
+            )
             raise ConfigurationError(
                 f"Table {table!r} lacks the families {missing}. Add them in the HBase "
                 f"shell: alter '{table}', {family_definitions}"
@@ -221,7 +228,7 @@ class HbaseTable:
 
     def list_tables(self) -> dict[str, frozenset[str]]:
         """Return the tables of the cluster, including those of others."""
-        names = self._call(lambda one: one.tables())
+        names = self._call(lambda connection: connection.tables())
         families_by_table = {
             name.decode("utf-8", "replace"): self._find_families(name.decode()) for name in names
         }
@@ -317,8 +324,8 @@ class HbaseTable:
         if end is not None and start >= end:
             return []
         rows = self._call(
-            lambda one: scan_rows(
-                one.table(table), start, end, count_max, build_column_names(selection)
+            lambda connection: scan_rows(
+                connection.table(table), start, end, count_max, build_column_names(selection)
             )
         )
         return [(key, decode_cells(cells)) for key, cells in rows]
@@ -337,7 +344,11 @@ class HbaseTable:
             names = [name.encode() for name in check_cells(table, families, columns)]
         if not keys or names == []:
             return
-        self._call(lambda one: delete_rows(one.table(table), list(dict.fromkeys(keys)), names))
+        self._call(
+            lambda connection: delete_rows(
+                connection.table(table), list(dict.fromkeys(keys)), names
+            )
+        )
         threading.Event().wait(TICK_S)
 
     def close(self) -> None:
@@ -355,10 +366,10 @@ class HbaseTable:
     def _find_families(self, table: str) -> frozenset[str] | None:
         """Return the families of a table on the server; None if it does not exist."""
 
-        def ask(one: happybase.Connection) -> frozenset[str] | None:
-            if table.encode() not in one.tables():
+        def ask(connection: happybase.Connection) -> frozenset[str] | None:
+            if table.encode() not in connection.tables():
                 return None
-            names = one.table(table).families()
+            names = connection.table(table).families()
             return frozenset(name.decode().removesuffix(":") for name in names)
 
         families = self._call(ask)

@@ -197,15 +197,15 @@ def _build_scan(
         bound = "" if end is None else " AND key < ?"
         query = f"SELECT key, name, value FROM cells WHERE number = ? AND key >= ?{bound} ORDER BY key, name"  # noqa: S608
         return query, (number, start, *bounds)
-    within = "steps.key IS NOT NULL" if end is None else "steps.key < ?"
+    end_condition = "steps.key IS NOT NULL" if end is None else "steps.key < ?"
     condition, names = _build_columns_condition(columns)
     stepping_query = (
         "WITH RECURSIVE steps(key) AS ("  # noqa: S608 (conditions of ours)
         "SELECT min(key) FROM cells WHERE number = ? AND key >= ? UNION ALL"
         " SELECT (SELECT min(key) FROM cells WHERE number = ? AND key > steps.key)"
-        f" FROM steps WHERE {within})"
+        f" FROM steps WHERE {end_condition})"
         " SELECT cells.key, name, value FROM steps CROSS JOIN cells"
-        f" ON cells.number = ? AND cells.key = steps.key WHERE {within}{condition}"
+        f" ON cells.number = ? AND cells.key = steps.key WHERE {end_condition}{condition}"
     )
     return stepping_query, (number, start, number, *bounds, number, *bounds, *names)
 

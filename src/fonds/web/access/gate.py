@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fonds.access.acts import ActLog
+from fonds.access.action_log import ActionLog
 from fonds.access.keys import AccessKeys, build_viewer
 from fonds.access.sessions import SessionStore
 from fonds.access.sign_in_throttle import FailedAttempts
@@ -42,7 +42,7 @@ class AccessGate:
 
     keys: AccessKeys
     sessions: SessionStore
-    acts: ActLog
+    action_log: ActionLog
     attempts: FailedAttempts
     host: str
     needs_key_to_read: bool
@@ -115,7 +115,7 @@ def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
     sessions = SessionStore(records, keys, _get_now, timedelta(seconds=web.session_s))
     attempts = FailedAttempts(time.monotonic)
     return AccessGate(
-        keys, sessions, ActLog(records, _get_now), attempts, host, web.reading_needs_key
+        keys, sessions, ActionLog(records, _get_now), attempts, host, web.reading_needs_key
     )
 
 
@@ -172,7 +172,7 @@ class GateMiddleware:
                     # has no end.
                     with suppress(FondsError):
                         await run_in_threadpool(
-                            self.gate.acts.end, requester.act, message["status"]
+                            self.gate.action_log.end, requester.act, message["status"]
                         )
                 if requester.is_signed_in or self.gate.needs_key_to_read:
                     _forbid_caching(message)

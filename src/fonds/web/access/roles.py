@@ -84,7 +84,7 @@ async def check_permission(request: Request) -> None:
     changes = request.method in ACTS_METHODS and least_role.role not in (None, Role.READER)
     if changes and requester.viewer is not None:
         description = f"{request.method} {request.url.path}"
-        acts = request.app.state.gate.acts
+        acts = request.app.state.gate.action_log
         requester.act = await run_in_threadpool(acts.begin, requester.viewer.name, description)
 
 

@@ -72,7 +72,7 @@ def describe_act(request: Request, description: str) -> None:
     """Describe a request's change in the log in more detail than its address, e.g. by a SHA-1."""
     act = get_requester(request.scope).act
     if act is not None:
-        request.app.state.gate.acts.describe(act, description)
+        request.app.state.gate.action_log.describe(act, description)
 
 
 TheViewer = Annotated[Viewer, Depends(get_viewer)]

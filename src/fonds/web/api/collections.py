@@ -178,7 +178,7 @@ def list_collections(service: TheService, after: After = None, count: Count = 10
     """List collections by namespace and key. `after` is NAMESPACE/KEY."""
     after_name = _parse_after(after) if after else None
     listing = _build_listing(
-        service.every(None, after_name), count, "/collections", with_namespace=True
+        service.iter_collections(None, after_name), count, "/collections", with_namespace=True
     )
     return json_response(listing)
 
@@ -199,7 +199,9 @@ def list_namespace_collections(
     parse_namespace(ns)
     after_name = parse_name(ns, after) if after else None
     return json_response(
-        _build_listing(service.every(ns, after_name), count, build_path("collections", ns))
+        _build_listing(
+            service.iter_collections(ns, after_name), count, build_path("collections", ns)
+        )
     )
 
 
@@ -256,7 +258,7 @@ def put_documents(
 ) -> Response:
     """Put documents into a collection. Answer with the counts and the address `where`."""
     with refuse_invalid():
-        done = service.writing().put(name, documents)
+        done = service.open_writer().put(name, documents)
     counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)
     return json_response(counts, 201, {"Location": where})
 
@@ -264,7 +266,7 @@ def put_documents(
 def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """Remove a collection with its documents and clusterings. 404 if it does not exist."""
     collection = service.collection(parse_name(ns, key))
-    remove(service.writing(), collection.name)
+    remove(service.open_writer(), collection.name)
     return Response(status_code=204)
 
 
@@ -278,7 +280,7 @@ def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Respon
 def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
     """Remove a document from the collection and all its clusterings. 404 if it does not exist."""
     collection = service.collection(parse_name(ns, key))
-    if not service.writing().delete(collection.name, [parse_id(id)]):
+    if not service.open_writer().delete(collection.name, [parse_id(id)]):
         raise _build_no_document_error(ns, key, id)
     return Response(status_code=204)
 

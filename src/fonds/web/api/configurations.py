@@ -39,7 +39,7 @@ Parameters = dict[str, Any]
 def list_configurations(service: TheService, ns: Namespace) -> Response:
     """List the configurations of a namespace by name. `DEFAULT` always exists."""
     parse_namespace(ns)
-    if not service.are_there():
+    if not service.has_tables():
         return json_response({DEFAULT: build_values(Configuration())})
     by_name = configurations.list_configurations(service.tables, ns)
     return json_response(
@@ -68,7 +68,7 @@ def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Delete a configuration. Its clusterings remain. 204 even if it does not exist."""
     parse_namespace(ns)
     parse_conf(conf)
-    if service.are_there():
+    if service.has_tables():
         configurations.remove(service.tables, ns, conf)
     return Response(status_code=204)
 
@@ -97,7 +97,7 @@ def save_configuration(
             )
     with refuse_invalid(pointer):
         configuration = configurations.build_configuration(values)
-        configurations.save_configuration(service.writing().tables, ns, conf, configuration)
+        configurations.save_configuration(service.open_writer().tables, ns, conf, configuration)
     return configuration
 
 

@@ -84,8 +84,8 @@ def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # 
     """Remove a document. 204 even if it does not exist, as in v0.1."""
     name = parse_name(ns, KEY)
     parse_id(id)
-    if service.are_there():
-        service.writing().delete(name, [id])
+    if service.has_tables():
+        service.open_writer().delete(name, [id])
     return Response(status_code=204)
 
 
@@ -124,7 +124,7 @@ def list_queries(service: TheService, ns: Namespace) -> Response:
     """List the queries of a namespace by name. 413 if there are more than 10,000."""
     parse_namespace(ns)
     queries = {}
-    for collection in service.every(ns):
+    for collection in service.iter_collections(ns):
         if collection.query:
             queries[collection.name.key] = QueryOut(
                 collection.query, build_path("collections", ns, collection.name.key)
@@ -162,7 +162,7 @@ def put_query(
         raise RefusedError(400, "The query is empty; '*' is everything.", pointer="/query")
     with refuse_invalid("/query"):
         validate_rule(CollectionRule(collection, sent.query), stores.index)
-        create(service.writing(), collection, sent.query)
+        create(service.open_writer(), collection, sent.query)
     where = build_path("queries", ns, name)
     answer = QueryOut(sent.query, build_path("collections", ns, name))
     return json_response(answer, 201, {"Location": where})
@@ -174,9 +174,9 @@ def delete_query(service: TheService, ns: Namespace, name: QueryName) -> Respons
     Its collection keeps its documents and receives no more. 204 even if it does not exist.
     """
     collection = parse_name(ns, name)
-    view = find_collection(service.tables, collection) if service.are_there() else None
+    view = find_collection(service.tables, collection) if service.has_tables() else None
     if view is not None and view.query:
-        create(service.writing(), collection)
+        create(service.open_writer(), collection)
     return Response(status_code=204)
 
 

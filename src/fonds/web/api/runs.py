@@ -131,7 +131,7 @@ def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
 def _render_runs(
     service: CollectionService, requests: list[tuple[CollectionName, str]], where: str
 ) -> Response:
-    changes = service.writing()
+    changes = service.open_writer()
     for name, conf in requests:
         try:
             with refuse_invalid():
@@ -148,7 +148,7 @@ def _render_runs(
 def _list_collections(service: CollectionService, namespace: str) -> list[CollectionView]:
     parse_namespace(namespace)
     collections = []
-    for collection in service.every(namespace):
+    for collection in service.iter_collections(namespace):
         collections.append(collection)
         if len(collections) > RUNS_MAX:
             raise RefusedError(413, f"There are over {RUNS_MAX:,} collections; name one.")

@@ -64,7 +64,8 @@ class AdminPage:
 def load_admin(gate: AccessGate) -> AdminPage:
     """Load keys and changes."""
     acts = [
-        ActOut(row.at, row.who, row.what, row.outcome) for row in gate.acts.list_newest(ACTS_MAX)
+        ActOut(row.at, row.who, row.what, row.outcome)
+        for row in gate.action_log.list_newest(ACTS_MAX)
     ]
     return AdminPage([_build_key(gate, row) for row in gate.keys.list_all()], acts)
 

@@ -99,7 +99,7 @@ class CollectionsPage:
 
 def build_collections_page(collections: CollectionService, number: int) -> CollectionsPage:
     """Build one page of collections."""
-    views = list(islice(collections.every(), NAMES_MAX + 1))
+    views = list(islice(collections.iter_collections(), NAMES_MAX + 1))
     total = min(len(views), NAMES_MAX)
     page_views = views[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     complete = len(views) <= NAMES_MAX

@@ -27,7 +27,7 @@ from fonds.web.access.viewers import ActorName
 from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_actions
 from fonds.web.html.rendering import CurrentSettings, render_page
 from fonds.web.pages.takedowns import open_exclusive_stores, parse_sha1hex
-from fonds.wiring.collections import find_changes
+from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.stores import get_utc_now
 
 LISTED_MAX = 200
@@ -173,7 +173,7 @@ def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoServic
     Raises RefusedError 409 while another process has exclusive use of the home.
     """
     with open_exclusive_stores(request, settings) as stores:
-        yield EmbargoService(stores, find_changes(stores, settings), get_utc_now)
+        yield EmbargoService(stores, find_collection_writer(stores, settings), get_utc_now)
 
 
 action_router = APIRouter()

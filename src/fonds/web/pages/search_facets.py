@@ -157,7 +157,7 @@ def list_offered_collections(
     """Return the first ten collections by name with themes, out of the first hundred."""
     if form.themes:
         return []
-    collection_views = islice(collections.every(), COLLECTIONS_MAX)
+    collection_views = islice(collections.iter_collections(), COLLECTIONS_MAX)
     served = (
         str(view.name)
         for view in collection_views

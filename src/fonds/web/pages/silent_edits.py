@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 
 from fonds.model.capture import parse_datetime14
 from fonds.ports import Stores
-from fonds.viewer.edits import Edit, EditKind, VersionWindow, edit, load_window
+from fonds.viewer.edits import Edit, EditKind, VersionWindow, build_edit, load_window
 from fonds.web.access.roles import READS
 from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, PageCursor
 from fonds.web.html.rendering import OpenStores, build_url, render_page
@@ -104,7 +104,7 @@ def build_edits_page(stores: Stores, form: EditsForm) -> EditsPage:
         later=len(window.later),
         counts={str(version): changes[version] for version in EditKind},
         next=_build_next_mark(mark, window),
-        rows=[edit(version) for version in window.later if version.change == form.change],
+        rows=[build_edit(version) for version in window.later if version.change == form.change],
     )
 
 

@@ -288,7 +288,7 @@ def curate(
     """
     _check_parameters(act, sent)
     name = collections.collection(parse_name(unquote_part(namespace), unquote_part(key))).name
-    changes = collections.writing()
+    changes = collections.open_writer()
     try:
         conf = validate_conf(sent.conf or DEFAULT)
         if sent.ids is not msgspec.UNSET:

@@ -115,7 +115,7 @@ def find_document_themes(
     if not document_ids:
         return DocumentThemes({}, None)
     count = ROWS_MAX // len(document_ids)
-    candidates = list(islice(collections.every(), count + 1))
+    candidates = list(islice(collections.iter_collections(), count + 1))
     names = [
         collection.name
         for collection in candidates[:count]

@@ -136,9 +136,9 @@ def _find_collection(collections: CollectionService, namespace: str, key: str) -
         validate_name(name)
     except ValueError as error:
         raise HTTPException(404, _format_sentence(str(error))) from error
-    collection = find_collection(collections.tables, name) if collections.are_there() else None
+    collection = find_collection(collections.tables, name) if collections.has_tables() else None
     if collection is None:
-        names = [str(view.name) for view in islice(collections.every(), NAMES_MAX)]
+        names = [str(view.name) for view in islice(collections.iter_collections(), NAMES_MAX)]
         raise HTTPException(
             404, _format_sentence(format_unknown_name("collection", str(name), names))
         )

@@ -55,7 +55,7 @@ def is_for_programs(path: str) -> bool:
 
 
 def logged(home: Guarded) -> list[ActRow]:
-    return home.gate.acts.list_newest(500)
+    return home.gate.action_log.list_newest(500)
 
 
 def test_every_route_that_changes_something_is_an_action(home: Guarded) -> None:

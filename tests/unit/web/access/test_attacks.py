@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from day_clock import DayClock
 from failed_home import fail
-from fonds.access.acts import ActLog
+from fonds.access.action_log import ActionLog
 from fonds.access.keys import create_token
 from fonds.access.sign_in_throttle import PER_ADDRESS_MAX
 from fonds.model.access import Role
@@ -44,7 +44,7 @@ def test_a_key_does_what_its_role_may_and_is_noted(home: Guarded) -> None:
     assert list(home.stores.records.find(ActRow)) == []
     assert put(client, bearer(home.secrets[Role.CURATOR])) == 201
     assert client.put(DOCUMENT, json=1, headers=bearer(home.secrets[Role.ADMIN])).status_code == 400
-    (bad, good) = home.gate.acts.list_newest(9)
+    (bad, good) = home.gate.action_log.list_newest(9)
     assert (good.who, good.what, good.outcome) == ("curator", f"PUT {DOCUMENT}", 201)
     assert (bad.who, bad.outcome) == ("admin", 400)
 
@@ -262,12 +262,12 @@ def test_nothing_is_changed_that_cannot_be_noted_and_what_was_is_told(
 
     key, client = bearer(home.secrets[Role.CURATOR]), home.client()
     with monkeypatch.context() as patch:
-        patch.setattr(ActLog, "begin", away)
+        patch.setattr(ActionLog, "begin", away)
         assert put(client, key) == 503
     assert client.get(DOCUMENT).status_code == 404
-    monkeypatch.setattr(ActLog, "end", away)
+    monkeypatch.setattr(ActionLog, "end", away)
     assert put(client, key) == 201
-    assert home.gate.acts.list_newest(1)[0].outcome is None
+    assert home.gate.action_log.list_newest(1)[0].outcome is None
 
 
 def test_no_line_of_the_log_holds_a_secret(

@@ -38,7 +38,7 @@ def curl_home(tmp_path: Path) -> Iterator[Path]:
             f'connect-to = "localhost:8765:127.0.0.1:{port}"\nwrite-out = "\\n%{{http_code}}"\n'
         )
         (tmp_path / ".curlrc").write_text(f"{settings}silent\n", "utf-8")
-        with service.runs.at_work():
+        with service.runs.run_in_background():
             yield tmp_path
         running.should_exit = True
         thread.join()

@@ -85,10 +85,10 @@ def test_what_was_asked_for_is_built_by_the_service_that_comes_next(tmp_path: Pa
         from fonds.grouping.names import CollectionName
 
         name = CollectionName("runs", "later")
-        first.writing().put(name, [Document(str(at), text) for at, text in enumerate(texts)])
+        first.open_writer().put(name, [Document(str(at), text) for at, text in enumerate(texts)])
         requests.request_rebuild(first.changes, name, "DEFAULT")
         second, done = create_service(stores, threads=1), threading.Event()
-        with second.runs.at_work():
+        with second.runs.run_in_background():
             while not done.wait(0.05):
                 request = requests.find_request(
                     second.tables, second.changes.leases, name, "DEFAULT"

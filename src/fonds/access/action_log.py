@@ -12,13 +12,13 @@ from fonds.ports import Records
 
 DESCRIPTION_MAX_CHARS = 500
 ACTS_MAX = 100_000
-TRIMMED_EVERY = 1_000
+TRIM_EVERY_ACTS = 1_000
 TRIM_BATCH = 5_000
 DONE, REFUSED = 200, 400
 
 
 @dataclass(slots=True)
-class ActLog:
+class ActionLog:
     """Actions recorded in a home. Safe for several threads; two trims at once are harmless.
 
     The row is written before the action, its outcome after it.
@@ -33,7 +33,7 @@ class ActLog:
         row = ActRow(uuid4().hex, self.clock(), actor, description[:DESCRIPTION_MAX_CHARS])
         self.records.put([row])
         self._begun += 1
-        if self._begun % TRIMMED_EVERY == 1:
+        if self._begun % TRIM_EVERY_ACTS == 1:
             self.trim()
         return row
 
