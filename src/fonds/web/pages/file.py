@@ -242,7 +242,7 @@ class FilePage:
     versions: StoryVersions | None
     strip: PageStrip | None
     rights: FileRights
-    build_story_captures: StoryCaptures | None = None
+    story_captures: StoryCaptures | None = None
     hits: TextHits | None = None
 
 
@@ -435,7 +435,7 @@ def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
         return replace(page, hits=hits)
     urls = [row.url for row in page.captures] + [row.url for row in page.entries]
     captures = build_story_captures(stores.records, page.versions, urls)
-    return replace(page, hits=hits, build_story_captures=captures)
+    return replace(page, hits=hits, story_captures=captures)
 
 
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
