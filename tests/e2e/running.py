@@ -17,7 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from click.testing import CliRunner
+
 from e2e.forking import WORD_BYTES
+from fonds.cli.main import cli, run
 
 RUN_MAX_S = 240
 
@@ -62,6 +65,16 @@ def fonds(
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def call(home: Path, *words: str | Path, **environment: str) -> Ran:
+    """Run `fonds --home HOME WORDS…` in this process, where the command is tested and its process is not:
+    what it imports is loaded once."""
+    bare: dict[str, str | None] = {name: None for name in os.environ if name.startswith("FONDS_")}
+    called = ["--home", str(home), *map(str, words)]
+    with CliRunner().isolation(env=bare | environment) as (out, err, _):
+        code = run(lambda: cli.main(called, standalone_mode=False))
+        return Ran(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 def forked(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from hashlib import sha1
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from e2e.running import Ran, fonds
+from depth import partly_nightly
+from e2e.running import Ran, call, fonds
 from e2e.test_remote_paths import PRIVATE, taken
 from filled_home import opened
 from fixtures.answering import Answering, Given
@@ -40,13 +42,14 @@ def ran(home: Path, *words: str | Path) -> Ran:
 
 def failing(home: Path) -> tuple[int, int]:
     """How many failures are listed, and how many inputs that could not be read to their end."""
-    listed = ran(home, "failures", "--list", "--json").lines
-    inputs = [line for line in ran(home, "failures", "--json").lines if "input" in line]
+    listed = call(home, "failures", "--list", "--json", **PRIVATE).lines
+    groups = call(home, "failures", "--json", **PRIVATE).lines
+    inputs = [line for line in groups if "input" in line]
     return len(listed), len(inputs)
 
 
 def check_clean(home: Path) -> None:
-    audit = ran(home, "audit", "--deep", "--json")
+    audit = call(home, "audit", "--deep", "--json", **PRIVATE)
     assert audit.code == 0, audit.out
 
 
@@ -62,34 +65,30 @@ def lay(path: Path, body: bytes) -> None:
     path.write_bytes(body)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_failure_of_what_was_missing_ends_when_it_is_read(
-    home: Path, tmp_path: Path, name: str
-) -> None:
-    path = tmp_path / "in" / name
-    top = tmp_path / "in" / Path(name).parts[0]
-    words = named(tmp_path, top)
-    assert taken(home, words)["quarantined"] == {"missing-source": 1}
+def test_the_failure_of_what_was_missing_ends_when_it_is_read(home: Path, tmp_path: Path) -> None:
+    """A paper, a WARC, an index, and a paper in a folder that is missing too."""
+    folder, count = tmp_path / "in", len(FILES)
+    words = named(tmp_path, *(folder / Path(name).parts[0] for name in FILES))
+    assert taken(home, words)["quarantined"] == {"missing-source": count}
     # As long as it is missing it is one failure, however often it is named.
-    assert taken(home, words)["quarantined"] == {"missing-source": 1}
-    assert failing(home) == (1, 1)
+    assert taken(home, words)["quarantined"] == {"missing-source": count}
+    assert failing(home) == (count, count)
     check_clean(home)
-    lay(path, FILES[name])
+    for name, body in FILES.items():
+        lay(folder / name, body)
     told = taken(home, words)
-    assert (told["quarantined"], told["read_later"]) == ({}, 1)
+    assert (told["quarantined"], told["read_later"]) == ({}, count)
     assert failing(home) == (0, 0)
     assert ran(home, "status", "--json").code == 0
     check_clean(home)
     assert taken(home, words)["in"] == 0
     # It goes away and comes back.
-    path.unlink()
-    if top != path:
-        path.parent.rmdir()
-        top.rmdir()
-    assert taken(home, words)["quarantined"] == {"missing-source": 1}
-    assert failing(home) == (1, 1)
-    lay(path, FILES[name])
-    assert taken(home, words)["read_later"] == 1
+    shutil.rmtree(folder)
+    assert taken(home, words)["quarantined"] == {"missing-source": count}
+    assert failing(home) == (count, count)
+    for name, body in FILES.items():
+        lay(folder / name, body)
+    assert taken(home, words)["read_later"] == count
     assert failing(home) == (0, 0)
     check_clean(home)
 
@@ -209,7 +208,7 @@ def lay_index(folder: Path) -> tuple[Path, Path]:
     return index, warc
 
 
-@pytest.mark.parametrize("first_base", [None, "elsewhere"])
+@pytest.mark.parametrize("first_base", partly_nightly((None, "elsewhere"), bool))
 def test_the_failures_of_an_index_end_when_its_warcs_are_found(
     home: Path, tmp_path: Path, first_base: str | None
 ) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from e2e.crawls import write_crawl
-from e2e.running import fonds
+from e2e.running import call, fonds
 from fixtures.media_cloud import read_stories
+from sample import write_sample
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("queue-tools")
-    write_crawl(folder / "crawl")
+    write_sample(folder / "crawl")
     assert fonds(folder / "home", "ingest", folder / "crawl").code == 1
     (folder / "nothing").mkdir()
     return folder / "home"
@@ -23,7 +23,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _quarantined(home: Path) -> int:
     depths = {
-        line["subscription"]: line["depth"] for line in fonds(home, "queue", "list", "--json").lines
+        line["subscription"]: line["depth"] for line in call(home, "queue", "list", "--json").lines
     }
     return int(depths["library.extract_pdf"]["quarantined"])
 
@@ -33,7 +33,7 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
 ) -> None:
     before = _quarantined(filled)
     assert before > 0
-    seen = fonds(filled, "queue", "peek", "extract_pdf-quar", "--count", "1", "--json").last
+    seen = call(filled, "queue", "peek", "extract_pdf-quar", "--count", "1", "--json").last
     assert {"id", "key", "headers", "body"} <= set(seen)
     few = fonds(
         filled, "queue", "dump", "extract_pdf-quar", tmp_path / "few", "--max", "1", "--keep"
@@ -48,16 +48,16 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
         kinds = [one.rec_type for one in ArchiveIterator(stream, check_digests="raise")]
     assert kinds == ["warcinfo", *["resource"] * before]
     assert _quarantined(filled) == 0
-    assert "missing from the quarantine" in fonds(filled, "audit").out
+    assert "missing from the quarantine" in call(filled, "audit").out
     assert fonds(filled, "queue", "load", dump).code == 0
     assert _quarantined(filled) == before
-    assert fonds(filled, "audit").code == 0
+    assert call(filled, "audit").code == 0
     assert fonds(filled, "queue", "release", "extract_pdf").code == 0
     assert _quarantined(filled) == 0
     assert fonds(filled, "failures", "retry", "--step", "import_story").code == 0
     assert fonds(filled, "ingest", filled.parent / "nothing").code in (0, 1)
     assert _quarantined(filled) == before
-    assert fonds(filled, "audit").code == 0
+    assert call(filled, "audit").code == 0
 
 
 def test_a_dump_of_links_is_read_as_stories_and_loaded_again(tmp_path: Path) -> None:
@@ -73,17 +73,17 @@ def test_a_dump_of_links_is_read_as_stories_and_loaded_again(tmp_path: Path) -> 
     assert fonds(home, "queue", "load", "--pipeline", "news", dump).code == 0
     (depth,) = (
         line["depth"]
-        for line in fonds(home, "queue", "list", "--pipeline", "news", "--json").lines
+        for line in call(home, "queue", "list", "--pipeline", "news", "--json").lines
         if line["subscription"] == "news.fetch"
     )
     assert depth["ready"] == 2
-    assert fonds(home, "audit").code == 0
+    assert call(home, "audit").code == 0
 
 
 def test_what_is_purged_is_on_the_books(filled: Path) -> None:
     assert fonds(filled, "queue", "purge", "identify-quar", "--yes").code == 0
-    assert fonds(filled, "audit").code == 0
-    assert fonds(filled, "status", "--json").last["dropped"]["purged"] > 0
+    assert call(filled, "audit").code == 0
+    assert call(filled, "status", "--json").last["dropped"]["purged"] > 0
 
 
 def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
@@ -103,7 +103,7 @@ def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
     ],
 )
 def test_bad_words_are_told(filled: Path, words: tuple[str, ...], told: str) -> None:
-    ran = fonds(filled, "queue", *words)
+    ran = call(filled, "queue", *words)
     assert ran.code == 2
     assert told in ran.err
     assert "Traceback" not in ran.err
@@ -122,9 +122,9 @@ def test_a_file_that_is_no_dump_is_refused_and_one_that_is_there_is_kept(
 
 
 def test_topics_are_listed_with_their_readers(filled: Path) -> None:
-    lines = fonds(filled, "topics", "--json").lines
+    lines = call(filled, "topics", "--json").lines
     schemas = {line["topic"]: line["schema"] for line in lines}
     assert schemas["fonds-local.pdf-text"] == "pdf-text"
     assert schemas["fonds-local.library.captured"] is None
-    assert "unextracted" in fonds(filled, "topics").out
-    assert fonds(filled, "topics", "create").code == 0
+    assert "unextracted" in call(filled, "topics").out
+    assert call(filled, "topics", "create").code == 0

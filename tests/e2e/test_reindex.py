@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from e2e.running import Ran, fonds
+from e2e.running import Ran, call, fonds
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.home_lock import HomeLock
 from sample import write_sample
@@ -35,14 +35,14 @@ def home(ingested: Path, tmp_path: Path) -> Path:
 
 
 def exported(home: Path) -> list[dict[str, Any]]:
-    ran = fonds(home, "export")
+    ran = call(home, "export")
     assert ran.code == 0, ran.err
     return ran.lines
 
 
 def found(home: Path) -> list[tuple[str, str]]:
     """Every document the search shows, with the time it was indexed."""
-    hits = fonds(home, "search", "--json", "--limit", "1000", "--collection", "sample").lines
+    hits = call(home, "search", "--json", "--limit", "1000", "--collection", "sample").lines
     return sorted((hit["sha1hex"], hit["indexed_date"]) for hit in hits)
 
 
@@ -86,19 +86,19 @@ def test_a_wrecked_index_is_named_moved_aside_and_built_again(
 
     assert exported(home) == before
     assert found(home) == hits
-    audit = fonds(home, "audit", "--json").last
+    audit = call(home, "audit", "--json").last
     assert audit["balanced"], audit["missing"]
 
 
 def test_an_index_that_is_gone_is_built_again_without_more_ado(home: Path) -> None:
     before, hits = exported(home), found(home)
     shutil.rmtree(home / "index")
-    assert not fonds(home, "audit", "--json").last["balanced"]
+    assert not call(home, "audit", "--json").last["balanced"]
     ran = fonds(home, "reindex")
     assert (ran.code, ran.err) == (0, "")
     assert f"{len(hits)} documents in the index, 0 removed" in ran.out
     assert (exported(home), found(home)) == (before, hits)
-    assert fonds(home, "audit", "--json").last["balanced"]
+    assert call(home, "audit", "--json").last["balanced"]
 
 
 def test_a_whole_index_is_the_same_afterwards_and_no_folder_is_moved(home: Path) -> None:

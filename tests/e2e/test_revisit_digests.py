@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
-import subprocess
-import sys
+from dataclasses import dataclass
+from hashlib import new
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from e2e.running import call, fonds
 from filled_home import opened
 from fixtures.warcs import PAGE, gzipped, http_response, warc_record
 from fonds.web.replay import create_replay
@@ -21,50 +21,81 @@ REPLAY = "http://localhost:8766"
 URL = "http://news.example/windmill"
 WHEN = "2024-03-05T06:07:08Z"
 LATER = "2024-03-06T06:07:08Z"
-REFERS = (("WARC-Refers-To-Target-URI", URL), ("WARC-Refers-To-Date", WHEN))
-SHA256 = f"sha256:{hashlib.sha256(PAGE).hexdigest()}"
-MD5 = f"md5:{hashlib.md5(PAGE).hexdigest()}"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("headers", "head", "url"),
-    [
-        ((("WARC-Payload-Digest", SHA256), *REFERS), HEAD, URL),
-        ((("WARC-Payload-Digest", SHA256),), HEAD, f"{URL}-copy"),
-        ((("WARC-Payload-Digest", MD5),), HEAD, f"{URL}-copy"),
-        (REFERS, HEAD, f"{URL}-copy"),
-        ((), NOT_MODIFIED, URL),
-    ],
-    ids=["sha256 and reference", "sha256", "md5", "reference", "304 without reference"],
+@dataclass(frozen=True)
+class Revisit:
+    """A page, and a revisit of it that states no SHA-1: of the same address, or of a copy's."""
+
+    name: str
+    digest: str = ""
+    has_reference: bool = False
+    is_copy: bool = True
+    head: bytes = HEAD
+
+    @property
+    def page(self) -> bytes:
+        return PAGE.replace(b"</body>", f"<p>Read for {self.name}.</p></body>".encode())
+
+    @property
+    def sha1hex(self) -> str:
+        return hashlib.sha1(self.page).hexdigest()
+
+    @property
+    def page_url(self) -> str:
+        return f"{URL}/{self.name.replace(' ', '-')}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.page_url}-copy" if self.is_copy else self.page_url
+
+    def build_warc(self) -> bytes:
+        headers = {}
+        if self.digest:
+            headers["WARC-Payload-Digest"] = (
+                f"{self.digest}:{new(self.digest, self.page).hexdigest()}"
+            )
+        if self.has_reference:
+            headers["WARC-Refers-To-Target-URI"] = self.page_url
+            headers["WARC-Refers-To-Date"] = WHEN
+        again = warc_record(
+            self.head, url=self.url, date=LATER, record_type="revisit", headers=headers,
+            content_type="application/http; msgtype=response",
+        )  # fmt: skip
+        return gzipped([http_response(self.page, url=self.page_url, date=WHEN), again])
+
+
+REVISITS = (
+    Revisit("sha256 and reference", "sha256", has_reference=True, is_copy=False),
+    Revisit("sha256", "sha256"),
+    Revisit("md5", "md5"),
+    Revisit("reference", has_reference=True),
+    Revisit("304 without reference", is_copy=False, head=NOT_MODIFIED),
 )
-def test_a_revisit_without_sha1_is_noted(
-    tmp_path: Path, headers: tuple[tuple[str, str], ...], head: bytes, url: str
-) -> None:
-    again = warc_record(
-        head, url=url, date=LATER, record_type="revisit", headers=dict(headers),
-        content_type="application/http; msgtype=response",
-    )  # fmt: skip
-    (tmp_path / "crawl").mkdir()
-    (tmp_path / "crawl" / "a.warc.gz").write_bytes(
-        gzipped([http_response(PAGE, url=URL, date=WHEN), again])
-    )
-    fonds = [sys.executable, "-m", "fonds", "--home", tmp_path / "home"]
-    subprocess.run([*fonds, "ingest", tmp_path / "crawl"], check=True, timeout=240)
-    with sqlite3.connect(tmp_path / "home" / "records.sqlite") as books:
-        rows = books.execute(
-            "select sha1hex, url, datetime, mimetype from cdx order by datetime"
-        ).fetchall()
-    assert len(rows) == 2, rows
-    sha1 = hashlib.sha1(PAGE).hexdigest()
-    assert rows[1] == (sha1, url, "20240306060708", "warc/revisit")
-    shown = subprocess.run(
-        [*fonds, "show", "--json", sha1], check=True, capture_output=True, timeout=240
-    )
-    assert len(json.loads(shown.stdout)["captures"]) == 2
-    subprocess.run([*fonds, "audit", "--deep"], check=True, timeout=240)
-    assert replayed(tmp_path / "home", "20240306060708", url) == PAGE
+
+
+def test_revisits_without_sha1_are_noted(tmp_path: Path) -> None:
+    home, crawl = tmp_path / "home", tmp_path / "crawl"
+    crawl.mkdir()
+    assert len({one.sha1hex for one in REVISITS}) == len(REVISITS)
+    for one in REVISITS:
+        (crawl / f"{one.name}.warc.gz").write_bytes(one.build_warc())
+    ran = fonds(home, "ingest", crawl)
+    assert ran.code == 0, ran.err
+    with sqlite3.connect(home / "records.sqlite") as books:
+        rows = books.execute("select sha1hex, url, datetime, mimetype from cdx").fetchall()
+    assert len(rows) == 2 * len(REVISITS), rows
+    assert {row for row in rows if row[3] == "warc/revisit"} == {
+        (one.sha1hex, one.url, "20240306060708", "warc/revisit") for one in REVISITS
+    }
+    for one in REVISITS:
+        shown = call(home, "show", "--json", one.sha1hex)
+        assert len(shown.last["captures"]) == 2, one.name
+        assert replayed(home, "20240306060708", one.url) == one.page, one.name
+    audited = fonds(home, "audit", "--deep")
+    assert audited.code == 0, audited.out
 
 
 def replayed(home: Path, moment: str, url: str) -> bytes:
@@ -80,8 +111,7 @@ def replayed(home: Path, moment: str, url: str) -> bytes:
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_revisits_of_reported_bugs_are_replayed(tmp_path: Path, number: int) -> None:
     warc, home = CASES / f"revisit-digest-{number}.warc", tmp_path / "home"
-    fonds = [sys.executable, "-m", "fonds", "--home", home]
-    subprocess.run([*fonds, "ingest", warc], check=True, timeout=240)
+    assert fonds(home, "ingest", warc).code == 0
     with sqlite3.connect(home / "records.sqlite") as books:
         rows = books.execute("select sha1hex, url, datetime from cdx order by datetime").fetchall()
     assert len(rows) == 2

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
-from e2e.running import fonds
+from e2e.running import call, fonds
 from filled_home import opened
 from fixtures.answering import Given, answering
 from fixtures.jats import jats
@@ -116,10 +116,10 @@ def test_the_robots_txt_in_force_is_shown_and_exported_with_its_rule_and_leads_t
 ) -> None:
     home, url = fetched
     robots = url.replace("/2024/weir", "/robots.txt")
-    told = " ".join(fonds(home, "show", url).out.split())
+    told = " ".join(call(home, "show", url).out.split())
     assert f"{robots} answered 200; matched by “Allow: /2024”" in told
     assert "ai-train=n (robots.txt Content-Signal" in told
-    (known,) = fonds(home, "show", url, "--json").lines
+    (known,) = call(home, "show", url, "--json").lines
     (group,) = known["rights"]["captures"]
     assert group["robots"]["rule"] == "Allow: /2024"
     with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
@@ -132,7 +132,7 @@ def test_the_robots_txt_in_force_is_shown_and_exported_with_its_rule_and_leads_t
         found = client.get("/api/search", params={"q": "prefers:ai-train=n"}).json()
         assert [hit["url"] for hit in found["results"]] == [url]
     out = tmp_path / "all.jsonl"
-    assert fonds(home, "export", "prefers:ai-train=*", "--format", "jsonl", "--out", out).code == 0
+    assert call(home, "export", "prefers:ai-train=*", "--format", "jsonl", "--out", out).code == 0
     (line,) = map(json.loads, out.read_bytes().splitlines())
     assert (line["robots_url"], line["robots_rule"]) == (robots, "Allow: /2024")
 
@@ -142,11 +142,11 @@ def test_the_tdmrep_json_of_a_host_is_shown_found_and_exported_and_leads_to_its_
 ) -> None:
     home, url = fetched
     address = url.replace("/2024/weir", TDMREP)
-    told = " ".join(fonds(home, "show", url).out.split())
+    told = " ".join(call(home, "show", url).out.split())
     assert f"{address} answered 200" in told
     assert "none" not in told.partition(address)[2].partition("licence")[0]
     assert "tdm-reservation=1 (tdmrep.json tdm-reservation: 1)" in told
-    (known,) = fonds(home, "show", url, "--json").lines
+    (known,) = call(home, "show", url, "--json").lines
     (group,) = known["rights"]["captures"]
     kept = group["tdmrep"]["sha1hex"]
     assert (group["tdmrep"]["url"], group["tdmrep"]["answer"]) == (address, "200")
@@ -160,14 +160,14 @@ def test_the_tdmrep_json_of_a_host_is_shown_found_and_exported_and_leads_to_its_
         found = client.get("/api/search", params={"q": "prefers:tdm-reservation=1"}).json()
         assert [hit["url"] for hit in found["results"]] == [url]
     out = tmp_path / "all.csv"
-    assert fonds(home, "export", "prefers:tdm-*", "--format", "csv", "--out", out).code == 0
+    assert call(home, "export", "prefers:tdm-*", "--format", "csv", "--out", out).code == 0
     (row,) = csv.DictReader(io.StringIO(out.read_text("utf-8")))
     assert "tdm-reservation=1" in row["preferences"]
-    assert fonds(home, "audit", "--deep").code == 0
+    assert call(home, "audit", "--deep").code == 0
 
 
 def found_by(home: Path, query: str) -> list[str]:
-    return [hit["url"] for hit in fonds(home, "search", query, "--json").lines]
+    return [hit["url"] for hit in call(home, "search", query, "--json").lines]
 
 
 def test_a_tdmrep_json_that_was_taken_down_leaves_and_its_statements_with_it(
@@ -183,7 +183,7 @@ def test_a_tdmrep_json_that_was_taken_down_leaves_and_its_statements_with_it(
             host.answers[path] = Given(200, text, {"Content-Type": "text/html"})
         url, other = f"{host.url}/2024/weir", f"{host.url}/2024/quay"
         assert fonds(home, *FETCHING, "fetch", url).code == 0
-        (known,) = fonds(home, "show", url, "--json").lines
+        (known,) = call(home, "show", url, "--json").lines
         kept = known["rights"]["captures"][0]["tdmrep"]["sha1hex"]
         assert kept
         assert found_by(home, "prefers:tdm-reservation=1") == [url]
@@ -192,12 +192,12 @@ def test_a_tdmrep_json_that_was_taken_down_leaves_and_its_statements_with_it(
         assert fonds(home, *FETCHING, "fetch", other).code == 0
         assert [path for path, _ in host.asked].count(TDMREP) == 1
     for address in (url, other):
-        (known,) = fonds(home, "show", address, "--json").lines
+        (known,) = call(home, "show", address, "--json").lines
         for one in known["rights"]["captures"]:
             assert one["tdmrep"]["sha1hex"] is None
             assert "tdmrep.json" not in {stated["stated_in"] for stated in one["statements"]}
-    assert fonds(home, "audit", "--deep").code == 0
-    assert fonds(home, "audit").code == 0
+    assert call(home, "audit", "--deep").code == 0
+    assert call(home, "audit").code == 0
 
 
 def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
@@ -210,7 +210,7 @@ def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
         assert ran.code == 0, ran.err
         assert "tdmrep.json" not in ran.out + ran.err
         assert [path for path, _ in host.asked] == ["/robots.txt", "/2024/weir", TDMREP]
-        told = " ".join(fonds(home, "show", f"{host.url}/2024/weir").out.split())
+        told = " ".join(call(home, "show", f"{host.url}/2024/weir").out.split())
         assert f"{host.url}{TDMREP} answered 404; none" in told
         off = fonds(
             tmp_path / "off", *FETCHING, "--set", "fetch.tdmrep=false", "fetch",
@@ -218,15 +218,15 @@ def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
         )  # fmt: skip
         assert off.code == 0
         assert [path for path, _ in host.asked].count(TDMREP) == 1
-    assert "tdmrep" not in fonds(tmp_path / "off", "show", f"{host.url}/2024/weir").out
-    assert "No failures" in fonds(home, "failures").out
-    assert fonds(home, "audit", "--deep").code == 0
+    assert "tdmrep" not in call(tmp_path / "off", "show", f"{host.url}/2024/weir").out
+    assert "No failures" in call(home, "failures").out
+    assert call(home, "audit", "--deep").code == 0
 
 
 @pytest.fixture(scope="module")
 def files(home: Path) -> dict[str, str]:
     """The SHA-1 of each document by its URL."""
-    return {hit["url"]: hit["sha1hex"] for hit in fonds(home, "search", "--json").lines}
+    return {hit["url"]: hit["sha1hex"] for hit in call(home, "search", "--json").lines}
 
 
 @pytest.mark.parametrize("query", FOUND)
@@ -238,11 +238,11 @@ def test_a_search_finds_what_states_it_also_what_a_later_capture_states(
 
 
 def test_reindex_finds_the_same_and_the_audit_is_clean(home: Path) -> None:
-    audit = fonds(home, "audit", "--deep")
+    audit = call(home, "audit", "--deep")
     assert audit.code == 0, audit.out + audit.err
     assert fonds(home, "reindex", "--json").code == 0
     for query, urls in FOUND.items():
-        hits = fonds(home, "search", query, "--json").lines
+        hits = call(home, "search", query, "--json").lines
         assert {hit["url"] for hit in hits} == urls, query
 
 
@@ -256,7 +256,7 @@ def test_a_search_completes_what_is_stated(client: TestClient) -> None:
 
 
 def test_show_tells_what_is_stated_and_where(home: Path, files: dict[str, str]) -> None:
-    told = " ".join(fonds(home, "show", files[PDF_URL]).out.split())
+    told = " ".join(call(home, "show", files[PDF_URL]).out.split())
     for part in (
         "cc-by-sa-4.0 (XMP of the PDF cc:license",
         "noai (HTTP header X-Robots-Tag)",
@@ -264,12 +264,12 @@ def test_show_tells_what_is_stated_and_where(home: Path, files: dict[str, str]) 
         "Fonds records preferences and does not act on them.",
     ):
         assert part in told, part
-    silent = fonds(home, "show", files[SILENT_URL]).out
+    silent = call(home, "show", files[SILENT_URL]).out
     assert "No rights statements found." in silent
 
 
 def test_captures_that_differ_stand_apart(home: Path, files: dict[str, str]) -> None:
-    (told,) = fonds(home, "show", files[PAGE_URL], "--json").lines
+    (told,) = call(home, "show", files[PAGE_URL], "--json").lines
     rights = told["rights"]
     assert [one["value"] for one in rights["statements"]] == [
         "noimageai", "Courier <b>Press", "cc-by-4.0",
@@ -310,7 +310,7 @@ def test_exports_have_what_is_stated(home: Path, tmp_path: Path, client: TestCli
         SILENT_URL: (None, None, None),
     }
     for name in ("jsonl", "csv", "parquet", "bibtex"):
-        ran = fonds(home, "export", "*", "--format", name, "--out", tmp_path / f"all.{name}")
+        ran = call(home, "export", "*", "--format", name, "--out", tmp_path / f"all.{name}")
         assert ran.code == 0, ran.err
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_bytes().splitlines()]
     cells = {
