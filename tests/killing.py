@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from e2e.running import started
+
 POLLED_S = 0.01
 
 
-def killed_behind(command: Sequence[str], folder: Path, changes: int) -> bool:
-    """Run a command and SIGKILL it when so many changes to the files of a folder were seen; False where
+def killed_behind(home: Path, words: Sequence[str], changes: int) -> bool:
+    """Run `fonds WORDS…` and SIGKILL it when so many changes to the files of the home were seen; False where
     it ended before."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        before = files_in(folder)
-        while changes and running.poll() is None:
-            time.sleep(POLLED_S)
-            now = files_in(folder)
-            changes -= now != before
-            before = now
-        running.kill()
-    return running.returncode < 0
+    before = files_in(home)
+    running = started(home, *words)
+    while changes and running.poll() is None:
+        time.sleep(POLLED_S)
+        now = files_in(home)
+        changes -= now != before
+        before = now
+    running.kill()
+    return running.wait() < 0
 
 
 def files_in(folder: Path) -> dict[str, tuple[int, int]]:

@@ -15,13 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from click.testing import CliRunner
 
 from e2e.forking import WORD_BYTES
 from fonds.cli.main import cli, run
 
+ROOT = Path(__file__).parents[2]
 RUN_MAX_S = 240
 
 
@@ -48,14 +49,14 @@ def fonds(
     stdin: bytes = b"",
     prefix: Sequence[str] = (),
     wait_s: float = RUN_MAX_S,
+    root: Path = ROOT,
     **environment: str,
 ) -> Ran:
-    """Run `fonds --home HOME WORDS…`, behind the command `prefix` if there is one; with another PYTHONPATH a
-    Fonds of another folder is meant."""
+    """Run `fonds --home HOME WORDS…` of the repository at `root`, behind the command `prefix`."""
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
     called = ["--home", str(home), *map(str, words)]
     if not prefix and "PYTHONPATH" not in environment:
-        return forked(called, stdin, bare | environment, wait_s)
+        return forked(called, stdin, bare | environment, wait_s, root=root)
     done = subprocess.run(
         [*prefix, sys.executable, "-m", "fonds", *called],
         input=stdin,
@@ -82,9 +83,12 @@ def forked(
     stdin: bytes,
     environment: Mapping[str, str],
     wait_s: float = RUN_MAX_S,
+    *,
+    code: str = "",
+    folder: Path | None = None,
+    root: Path = ROOT,
 ) -> Ran:
-    """Run `fonds WORDS…` in a process of its own, forked off one that has it loaded."""
-    order = {"words": words, "environment": dict(environment), "folder": str(Path.cwd())}
+    """Run `fonds WORDS…` in a process of its own, forked off one that has it loaded, or Python code."""
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as out,
@@ -92,47 +96,106 @@ def forked(
     ):
         given.write(stdin)
         given.seek(0)
-        answer, told = os.pipe()
-        try:
-            sent = [given.fileno(), out.fileno(), err.fileno(), told]
-            with _ASKING:
-                socket.send_fds(_orders(), [json.dumps(order).encode()], sent)
-        finally:
-            os.close(told)
-        code = os.waitstatus_to_exitcode(_ended(answer, wait_s))
+        files = (given.fileno(), out.fileno(), err.fileno())
+        process = start(words, files, environment, code=code, folder=folder, root=root)
+        ended = process.wait(wait_s)
         out.seek(0)
         err.seek(0)
-        return Ran(code, out.read().decode(), err.read().decode())
+        return Ran(ended, out.read().decode(), err.read().decode())
+
+
+@dataclass
+class Running:
+    """A process forked off one that has Fonds loaded; it is used like `subprocess.Popen`."""
+
+    pid: int
+    answer: int
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        if self.returncode is None and select.select([self.answer], [], [], 0)[0]:
+            self._end()
+        return self.returncode
+
+    def wait(self, timeout: float = RUN_MAX_S) -> int:
+        """The exit code it ends with; one that takes too long is killed."""
+        if self.returncode is None and not select.select([self.answer], [], [], timeout)[0]:
+            self.kill()
+            raise TimeoutError(f"it ran for more than {timeout:g} seconds")
+        return self._end()
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.send_signal(signal.SIGKILL)
+        self._end()
+
+    def _end(self) -> int:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(_read_number(self.answer))
+            os.close(self.answer)
+        return self.returncode
+
+
+def start(
+    words: Sequence[str],
+    files: tuple[int, int, int],
+    environment: Mapping[str, str],
+    *,
+    code: str = "",
+    folder: Path | None = None,
+    has_session: bool = False,
+    root: Path = ROOT,
+) -> Running:
+    """Start `fonds WORDS…`, or Python code, on these descriptors of standard input, output and error."""
+    order = {
+        "words": words,
+        "environment": dict(environment),
+        "folder": str(folder or Path.cwd()),
+        "code": code,
+        "has_session": has_session,
+    }
+    answer, told = os.pipe()
+    try:
+        with _ASKING:
+            socket.send_fds(orders(root), [json.dumps(order).encode()], [*files, told])
+    finally:
+        os.close(told)
+    return Running(_read_number(answer), answer)
+
+
+def started(home: Path, *words: str | Path, **environment: str) -> Running:
+    """Start `fonds --home HOME WORDS…`, which may be killed; nobody reads what it prints."""
+    called = ["--home", str(home), *map(str, words)]
+    with Path(os.devnull).open("r+b") as nothing:
+        files = (nothing.fileno(),) * 3
+        return start(called, files, os.environ | environment)
 
 
 _ASKING = threading.Lock()
 
 
 @cache
-def _orders() -> socket.socket:
-    """Where orders are taken by a process that ends with this one."""
+def orders(root: Path) -> socket.socket:
+    """Where a process that has the Fonds of a repository loaded takes orders; it ends with this one."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     there.set_inheritable(True)
-    words = [sys.executable, "-m", "e2e.forking", str(there.fileno())]
-    os.posix_spawn(words[0], words, os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])})
+    words = [sys.executable, "-P", "-m", "e2e.forking", str(there.fileno())]
+    path = os.pathsep.join(str(root / folder) for folder in ("src", "tests"))
+    os.posix_spawn(words[0], words, os.environ | {"PYTHONPATH": path})
     there.close()
     return here
 
 
-def _ended(answer: int, wait_s: float) -> int:
-    """The status a process ended with; one that takes too long is killed."""
-    with open(answer, "rb", buffering=0) as told:
-        process_id = int.from_bytes(_word(told))
-        if not select.select([told], [], [], wait_s)[0]:
-            os.kill(process_id, signal.SIGKILL)
-            raise TimeoutError(f"it ran for more than {wait_s:g} seconds")
-        return int.from_bytes(_word(told))
-
-
-def _word(told: IO[bytes]) -> bytes:
-    word = told.read(WORD_BYTES)
+def _read_number(answer: int) -> int:
+    word = os.read(answer, WORD_BYTES)
     assert word, "the process that was to run it is gone"
-    return word
+    return int.from_bytes(word)
 
 
 def adds_up(summary: dict[str, Any]) -> bool:

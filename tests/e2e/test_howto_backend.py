@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
 from fixtures.pdfs import text_pdf
 
 pytestmark = pytest.mark.xdist_group("howto_backend")
@@ -22,7 +22,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 
 def test_the_contract_and_the_house_tests_pass(copy: Copy) -> None:
-    run_checks(copy, "tests/contract/test_blobs.py", "tests/unit/repository/test_code.py")
+    run_checks(copy, *CODE_RULES, "tests/contract/test_blobs.py", "-k", "sqlite or repository")
 
 
 def test_a_home_keeps_its_blobs_there(copy: Copy, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import encrypted_pdf, image_pdf, text_pdf
 
@@ -53,9 +53,9 @@ def classified(copy: Copy, home: Path) -> dict[str, tuple[str | None, float | No
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
+        *CODE_RULES,
         "tests/unit/repository/test_kinds.py",
         "tests/unit/repository/test_pipelines.py",
-        "tests/unit/repository/test_code.py",
         "tests/unit/ingest/test_classify_file.py",
         "tests/unit/stores/test_sql_records.py",
     )
@@ -89,8 +89,8 @@ def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(copy: Copy, 
     assert classified(copy, home) == SAID | {"early.pdf": ("pdf", 1.0)}
     assert copy.fonds(home, "audit").code == 0
     rows = copy.fonds(home, "export", "--no-text").lines
-    ran = copy.python("-c", LOSE, str(home), rows[0]["sha1hex"])
-    assert ran.returncode == 0, ran.stderr
+    ran = copy.run(LOSE, str(home), rows[0]["sha1hex"])
+    assert ran.code == 0, ran.err
     audited = copy.fonds(home, "audit", "--json")
     assert audited.code == 1
     (said,) = audited.last["missing"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 
@@ -45,10 +45,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy, pages: Path) -> P
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
+        *CODE_RULES,
         "tests/unit/repository/test_kinds.py",
         "tests/unit/repository/test_pipelines.py",
-        "tests/unit/repository/test_code.py",
-        "tests/unit/repository/test_sizes.py",
         "tests/unit/ingest/test_count_sentences.py",
         "tests/unit/stores/test_sql_records.py",
     )
@@ -85,10 +84,10 @@ for path in sys.argv[2:]:
 def test_the_page_of_a_file_and_the_overview_show_it(copy: Copy, home: Path) -> None:
     rows = copy.fonds(home, "export", "--no-text").lines
     with_it = next(row for row in rows if row["sentence_count"])
-    ran = copy.python("-c", PAGES, str(home), f"/file/{with_it['sha1hex']}", "/api/overview")
-    assert f"<dt>sentences</dt><dd>{with_it['sentence_count']}</dd>" in ran.stdout, ran.stderr
-    assert '"kind":"sentences","title":"sentences","count":' in ran.stdout
-    assert "fonds-sentences/1" in ran.stdout
+    ran = copy.run(PAGES, str(home), f"/file/{with_it['sha1hex']}", "/api/overview")
+    assert f"<dt>sentences</dt><dd>{with_it['sentence_count']}</dd>" in ran.out, ran.err
+    assert '"kind":"sentences","title":"sentences","count":' in ran.out
+    assert "fonds-sentences/1" in ran.out
 
 
 def test_what_is_here_already_is_caught_up_and_a_lost_row_is_found(copy: Copy, home: Path) -> None:
@@ -102,8 +101,8 @@ def test_what_is_here_already_is_caught_up_and_a_lost_row_is_found(copy: Copy, h
     assert copy.fonds(home, "audit").code == 0
     listed = copy.fonds(home, "catchup", "--list", "--json").lines
     assert {line["kind"]: line["made_by"] for line in listed}["sentences"] == "count_sentences"
-    ran = copy.python("-c", LOSE, str(home), rows[0]["sha1hex"])
-    assert ran.returncode == 0, ran.stderr
+    ran = copy.run(LOSE, str(home), rows[0]["sha1hex"])
+    assert ran.code == 0, ran.err
     audited = copy.fonds(home, "audit", "--json")
     assert audited.code == 1
     (said,) = [one for one in audited.last["missing"] if "sentences" in one]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
 from fixtures.pdfs import text_pdf
 
 pytestmark = pytest.mark.xdist_group("howto_flavour")
@@ -21,7 +21,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 
 def test_the_house_tests_pass(copy: Copy) -> None:
-    run_checks(copy, "tests/unit/repository/test_pipelines.py")
+    run_checks(copy, *CODE_RULES, "tests/unit/repository/test_pipelines.py")
 
 
 def test_it_reads_pdfs_and_copies_nothing(copy: Copy, tmp_path: Path) -> None:

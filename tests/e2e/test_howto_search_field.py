@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 
 pytestmark = pytest.mark.xdist_group("howto_search_field")
+
+
+QUERY_PAGE = """
+import runpy, sys
+sys.path.insert(0, "scripts")
+runpy.run_path("scripts/query_page.py", run_name="__main__")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +36,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
         (papers / f"{name}.pdf").write_bytes(b"%PDF-" + name.encode() + paper[len("%PDF-1.x") :])
     assert fonds(home, "ingest", papers).code == 0
     assert len(copy.follow()) == 6
-    assert copy.python("scripts/query_page.py").returncode == 0
+    ran = copy.run(QUERY_PAGE)
+    assert ran.code == 0, ran.err
     refused = copy.fonds(home, "search", "estuary")
     assert refused.code != 0
     assert "fonds reindex" in refused.err
@@ -40,8 +48,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
-        "tests/unit/repository/test_code.py",
-        "tests/unit/repository/test_sizes.py",
+        *CODE_RULES,
         "tests/unit/repository/test_pages.py",
         "tests/contract/test_index_formats.py",
         "tests/contract/test_index_queries.py",
@@ -79,9 +86,9 @@ for path in sys.argv[2:]:
 
 def test_page_api_and_completion_know_it(copy: Copy, home: Path) -> None:
     paths = ("/search?q=format:1.7", "/api/search?q=format:1.7", "/api/complete?q=form")
-    ran = copy.python("-c", PAGES, str(home), *paths, "/api/complete?q=format:1.")
-    assert ran.returncode == 0, ran.stderr
-    page, api, names, values = ran.stdout.splitlines()
+    ran = copy.run(PAGES, str(home), *paths, "/api/complete?q=format:1.")
+    assert ran.code == 0, ran.err
+    page, api, names, values = ran.out.splitlines()
     assert "PDF 1.7" in page
     (result,) = json.loads(api)["results"]
     assert result["fields"] == {"format": ["1.7"]}

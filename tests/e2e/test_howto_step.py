@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
 from fixtures.warcs import gzipped, http_response
 
 pytestmark = pytest.mark.xdist_group("howto_step")
@@ -27,8 +27,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 def test_the_house_tests_and_its_own_pass(copy: Copy) -> None:
     run_checks(
         copy,
+        *CODE_RULES,
         "tests/unit/repository/test_pipelines.py",
-        "tests/unit/repository/test_code.py",
         "tests/unit/ingest/test_note_title.py",
     )
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 from bulk_jobs import made_lines
 from depth import kills
+from e2e.running import fonds
 from fonds.config import load_settings
 from fonds.model.rows import CdxRow
 from fonds.wiring.stores import close_stores, open_stores
@@ -17,13 +15,6 @@ from killing import killed_behind
 
 KILLS, CHANGES = kills(8, nightly=20), 30
 LINES, FILES = 12_000, 250
-
-
-def words(home: Path, indexes: Path) -> list[str]:
-    return [
-        *(sys.executable, "-m", "fonds", "--home", str(home), "--json"),
-        *("backfill", "cdx", str(indexes), "--workers", "2"),
-    ]
 
 
 def left_in(home: Path) -> tuple[list[object], list[object]]:
@@ -45,13 +36,14 @@ def test_kills_change_nothing(tmp_path: Path) -> None:
     for number in range(6):
         (indexes / f"{number}.cdx").write_text("\n".join([*lines[number::6], ""]))
     whole, home = tmp_path / "whole", tmp_path / "home"
-    done = subprocess.run(words(whole, indexes), capture_output=True, check=True, timeout=300)
+    said = ("backfill", "cdx", str(indexes), "--workers", "2", "--json")
+    done = fonds(whole, *said)
+    assert done.code == 0, done.err
     chance = random.Random(4)
-    said = words(home, indexes)
-    killed = [killed_behind(said, home, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
+    killed = [killed_behind(home, said, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
     assert sum(killed) > KILLS // 4
-    again = subprocess.run(words(home, indexes), capture_output=True, check=False, timeout=300)
-    assert again.returncode == 0, again.stderr.decode()[-2000:]
-    assert json.loads(again.stdout)["counts"] == json.loads(done.stdout)["counts"]
+    again = fonds(home, *said)
+    assert again.code == 0, again.err[-2000:]
+    assert again.last["counts"] == done.last["counts"]
     assert left_in(home) == left_in(whole)
     assert [*(home / "bulk").iterdir()] == []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from depth import kills
+from e2e.running import fonds
 from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
 from killing import killed_behind
 from made_warcs import ENDED, rows_in, write_warcs
@@ -18,28 +16,23 @@ TO_STORES = (1, 20, 3, 45, 8, 30)[: kills(4, nightly=6)]
 """How many changes to the home each run is killed behind."""
 
 
-def fonds(home: Path, *words: str) -> list[str]:
-    return [*(sys.executable, "-m", "fonds", "--home", str(home), "--json"), *words]
+def words(home: Path, crawl: Path) -> tuple[str, ...]:
+    into = ("--workers", "2", "--to", "parquet", "--out", str(home / "out"), "--json")
+    return ("backfill", "extract", str(crawl), *into)
 
 
-def words(home: Path, crawl: Path) -> list[str]:
-    into = ("--workers", "2", "--to", "parquet", "--out", str(home / "out"))
-    return fonds(home, "backfill", "extract", str(crawl), *into)
-
-
-def kill_again_and_again(said: list[str], home: Path, behind: Sequence[int]) -> None:
-    killed = [killed_behind(said, home, changes) for changes in behind]
+def kill_again_and_again(said: Sequence[str], home: Path, behind: Sequence[int]) -> None:
+    killed = [killed_behind(home, said, changes) for changes in behind]
     assert sum(killed) > 1
 
 
 def test_kills_count_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
     write_warcs(tmp_path / "crawl")
     whole, home, crawl = tmp_path / "whole", tmp_path / "home", tmp_path / "crawl"
-    done = subprocess.run(words(whole, crawl), capture_output=True, check=False, timeout=300)
-    assert done.returncode == 1, done.stderr
+    done = fonds(whole, *words(whole, crawl))
+    assert done.code == 1, done.err
     kill_again_and_again(words(home, crawl), home, TO_PARQUET)
-    again = subprocess.run(words(home, crawl), capture_output=True, check=False, timeout=300)
-    told = json.loads(again.stdout)
+    told = fonds(home, *words(home, crawl)).last
     assert (told["ended"], told["wrong"]) == (ENDED, [])
     for name in RESULT_COLUMNS:
         assert rows_in(home / "out", name) == rows_in(whole / "out", name)
@@ -50,12 +43,9 @@ def test_kills_count_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
 
 def test_the_stores_balance_after_kills(tmp_path: Path) -> None:
     write_warcs(tmp_path / "crawl")
-    said = fonds(
-        tmp_path / "home", "backfill", "extract", str(tmp_path / "crawl"), "--to", "stores"
-    )
-    kill_again_and_again(said, tmp_path / "home", TO_STORES)
-    again = subprocess.run(said, capture_output=True, check=False, timeout=300)
-    told = json.loads(again.stdout)
+    home = tmp_path / "home"
+    said = ("backfill", "extract", str(tmp_path / "crawl"), "--to", "stores", "--json")
+    kill_again_and_again(said, home, TO_STORES)
+    told = fonds(home, *said).last
     assert (told["ended"], told["wrong"]) == (ENDED, [])
-    audit = subprocess.run(fonds(tmp_path / "home", "audit"), capture_output=True, check=False)
-    assert json.loads(audit.stdout)["missing"] == []
+    assert fonds(home, "audit", "--json").last["missing"] == []

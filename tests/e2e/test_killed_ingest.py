@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from depth import kills as number_of_kills
 from e2e.crawls import write_crawl
+from e2e.running import fonds, start, started
 from e2e.states import state
 
 KILLS = number_of_kills(5, nightly=20)
@@ -20,16 +22,10 @@ SEED = 20261120
 RUN_MAX_S = 300
 
 
-def ingest(home: Path, crawl: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "fonds", "--home", str(home), "ingest", "--json", str(crawl)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def finish(home: Path, crawl: Path) -> dict[str, object]:
-    run = ingest(home, crawl)
-    out, err = run.communicate(timeout=RUN_MAX_S)
-    assert run.returncode in (0, 1), err.decode()
-    return json.loads(out)
+def finish(home: Path, crawl: Path) -> dict[str, Any]:
+    run = fonds(home, "ingest", "--json", crawl)
+    assert run.code in (0, 1), run.err
+    return run.last
 
 
 def test_killed_at_random_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
@@ -57,12 +53,10 @@ def killed_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: f
     """Kill runs at random moments until one comes to its end; returns how many were killed."""
     kills = 0
     while True:
-        run = ingest(home, crawl)
-        try:
-            run.communicate(timeout=chance.uniform(0.1, 0.8) * usual_s)
-        except subprocess.TimeoutExpired:
-            run.kill()
-            run.communicate()
+        run = started(home, "ingest", crawl)
+        time.sleep(chance.uniform(0.1, 0.8) * usual_s)
+        run.kill()
+        if run.returncode == -signal.SIGKILL:
             kills += 1
             if kills < KILLS:
                 continue
@@ -90,13 +84,16 @@ def test_interrupted_by_a_signal_it_says_so_and_goes_on_at_the_next_start(tmp_pa
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
     home = tmp_path / "home"
-    run = ingest(home, crawl)
+    printed = tmp_path / "printed"
+    with printed.open("wb") as out:
+        files = (out.fileno(),) * 3
+        words = ("--home", str(home), "ingest", "--json", str(crawl))
+        run = start(words, files, os.environ)
     wait_for_entries(home)
-    run.send_signal(2)
-    out, _ = run.communicate(timeout=RUN_MAX_S)
-    assert run.returncode in (130, 1)  # 1 when it was already done
+    run.send_signal(signal.SIGINT)
+    assert run.wait(RUN_MAX_S) in (130, 1)  # 1 when it was already done
     if run.returncode == 130:
-        assert json.loads(out)["pending"] >= 0
+        assert json.loads(printed.read_text().splitlines()[-1])["pending"] >= 0
     last = finish(home, crawl)
     assert last["pending"] == 0
     again = finish(home, crawl)

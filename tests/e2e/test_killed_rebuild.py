@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from depth import kills as number_of_kills
+from e2e.running import Running, start
 from fonds.grouping.changes.curation import exclude
 from fonds.grouping.names import DEFAULT
 from fonds.grouping.rebuild.maintenance import maintain
@@ -30,7 +32,6 @@ DOCUMENTS = 400
 RUN_MAX_S = 300
 
 REBUILD = """
-import sys
 from pathlib import Path
 from fonds.grouping.rebuild.rebuild import rebuild
 from kept_collections import NEWS, Clock, open_kept
@@ -40,7 +41,6 @@ rebuild(kept.changes, NEWS, threads=1)
 print("done", flush=True)
 """
 PUT = """
-import sys
 from pathlib import Path
 from fonds.grouping.document import Document
 from kept_collections import NEWS, Clock, open_kept
@@ -58,18 +58,22 @@ while True:
 """
 
 
-def _started(code: str, *words: object) -> subprocess.Popen[str]:
-    paths = os.pathsep.join(str(Path(__file__).parents[1] / part) for part in ("", "fixtures"))
-    run = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-    )
-    assert run.stdout is not None
-    assert run.stdout.readline() == "ready\n", run.stderr and run.stderr.read()
-    return run
+@contextmanager
+def _started(code: str, *words: object) -> Iterator[tuple[Running, TextIO]]:
+    """A process that runs Python code once it is ready, and what it prints from then on."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as out, Path(os.devnull).open("rb") as nothing:
+        files = (nothing.fileno(), writing, 2)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        try:
+            run = start([str(word) for word in words], files, environment, code=code)
+        finally:
+            os.close(writing)
+        assert out.readline() == "ready\n"
+        try:
+            yield run, out
+        finally:
+            run.kill()
 
 
 def _served(kept: Kept) -> tuple[LevelView, str]:
@@ -106,23 +110,20 @@ def _back_in(kept: Kept, taken_out: dict[str, str]) -> list[str]:
 def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Path) -> None:
     folder, kept = tmp_path, open_kept(tmp_path)
     kept.changes.put(NEWS, themed(DOCUMENTS))
-    first = _started(REBUILD, folder, 1_790_001_000)
-    started = time.monotonic()
-    first.communicate(timeout=RUN_MAX_S)
-    usual_s = time.monotonic() - started
+    with _started(REBUILD, folder, 1_790_001_000) as (first, _):
+        started = time.monotonic()
+        assert first.wait(RUN_MAX_S) == 0
+        usual_s = time.monotonic() - started
     taken_out = _taken_out(kept)
     chance, kills, runs = random.Random(SEED), 0, 0
     while kills < KILLS:
         runs += 1
         assert runs < 3 * KILLS
         before, listed = _served(kept)
-        run = _started(REBUILD, folder, 1_790_002_000 + 1000 * runs)
-        try:
-            run.communicate(timeout=chance.uniform(0.02, 0.95) * usual_s)
-        except subprocess.TimeoutExpired:
+        with _started(REBUILD, folder, 1_790_002_000 + 1000 * runs) as (run, _):
+            time.sleep(chance.uniform(0.02, 0.95) * usual_s)
             run.kill()
-            run.communicate()
-            kills += 1
+            kills += run.returncode != 0
         after, listed_after = _served(kept)
         if after.timestamp == before.timestamp:
             assert (after, listed_after) == (before, listed)
@@ -141,20 +142,18 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
     folder, kept = tmp_path, open_kept(tmp_path)
     kept.changes.put(NEWS, themed(200))
     chance, number, told = random.Random(SEED), 0, set[str]()
-    rebuilding = _started(REBUILD, folder, 1_790_001_000)
-    for turn in range(10):
-        run = _started(PUT, folder, 1_790_100_000 + 1000 * turn, number)
-        assert run.stdout is not None
-        out = "".join(run.stdout.readline() for _ in range(chance.randrange(1, 7)))
-        time.sleep(chance.uniform(0.0, 0.05))
-        run.kill()
-        out += run.stdout.read()
-        run.communicate()
-        for line in out.splitlines():
-            told = told - {line[1:]} if line.startswith("-") else told | {line}
-            number = max(number, int(line.removeprefix("-").removeprefix("put")) + 1)
-        number += 2
-    rebuilding.communicate(timeout=RUN_MAX_S)
+    with _started(REBUILD, folder, 1_790_001_000) as (rebuilding, _):
+        for turn in range(10):
+            with _started(PUT, folder, 1_790_100_000 + 1000 * turn, number) as (run, printed):
+                out = "".join(printed.readline() for _ in range(chance.randrange(1, 7)))
+                time.sleep(chance.uniform(0.0, 0.05))
+                run.kill()
+                out += printed.read()
+            for line in out.splitlines():
+                told = told - {line[1:]} if line.startswith("-") else told | {line}
+                number = max(number, int(line.removeprefix("-").removeprefix("put")) + 1)
+            number += 2
+        assert rebuilding.wait(RUN_MAX_S) == 0
     maintain(kept.changes, NEWS)
     assert faults(kept.tables, NEWS) == []
     there = {one.id for cluster in _all(kept) for one in cluster if one.id.startswith("put")}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 
 from e2e.crawls import page
-from e2e.running import adds_up, fonds
+from e2e.running import adds_up, fonds, start
 from sample import write_sample
 
 
@@ -64,8 +64,12 @@ def test_what_came_in_is_found_and_can_be_followed_back_to_its_bytes(home: Path)
 
 
 def shown_body(home: Path, key: str) -> bytes:
-    command = [sys.executable, "-m", "fonds", "--home", str(home), "show", key, "--body"]
-    return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    with TemporaryFile() as out, Path(os.devnull).open("r+b") as nothing:
+        words = ["--home", str(home), "show", key, "--body"]
+        files = (nothing.fileno(), out.fileno(), nothing.fileno())
+        assert start(words, files, os.environ).wait() == 0
+        out.seek(0)
+        return out.read()
 
 
 def test_show_takes_hex_base32_urls_story_ids_and_what_the_search_box_takes(home: Path) -> None:

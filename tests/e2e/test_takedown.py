@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from hashlib import sha1, sha256
 from pathlib import Path
 
@@ -39,8 +38,7 @@ def test_killed_again_and_again_it_ends_and_touches_nothing_else(tmp_path: Path)
     looked = fonds(home, "takedown", key, "--dry-run", "--json").lines[0]
     assert [one["name"] for one in looked["warcs"]] == [warc.name]
     chance = random.Random(SEED)
-    said = [sys.executable, "-m", "fonds", "--home", str(home), *words]
-    killed = [killed_behind(said, home, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
+    killed = [killed_behind(home, words, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
     assert any(killed)
     last = fonds(home, *words, "--json")
     assert (last.code, bool(last.last["finished"])) == (0, True)

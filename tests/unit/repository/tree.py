@@ -14,6 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "src" / "fonds"
 MADE = frozenset({"build", "dist", "fonds-data", "sample-crawl", "sample-library"})
+CHECKED_FILES = frozenset(os.environ.get("CHECKED_FILES", "").split())
+"""Python files that are read, from the repository's root; all if none is named. A test that follows a how-to
+names what it changed."""
 NOT_OURS = MADE | {"__pycache__", "node_modules"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -92,11 +95,18 @@ def modules(folder: Path = PACKAGE) -> tuple[Module, ...]:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        return tuple(_parsed(path) for path in sorted(folder.rglob("*.py")))
+        return tuple(_parsed(path) for path in _python_files(folder))
     finally:
         gc.freeze()
         if was_enabled:
             gc.enable()
+
+
+def _python_files(folder: Path) -> list[Path]:
+    if not CHECKED_FILES:
+        return sorted(folder.rglob("*.py"))
+    named = sorted(ROOT / name for name in CHECKED_FILES if name.endswith(".py"))
+    return [path for path in named if path.is_relative_to(folder)]
 
 
 def everywhere() -> tuple[Module, ...]:
