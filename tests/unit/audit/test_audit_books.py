@@ -11,6 +11,7 @@ import pytest
 
 from audit_bench import audited, ended, finished_input, input_of, worked_off
 from fonds.audit.audit import FAULTS_MAX, build_report, run_audit
+from fonds.audit.conservation import build_accounts
 from fonds.model.disposition import Reason, defer, quarantine, retry
 from fonds.model.rows import EntryRow
 from fonds.model.step import Pipeline, Result
@@ -137,6 +138,18 @@ def test_a_worker_that_runs_meanwhile_is_no_loss(place: Workplace, stores: Store
     moving = replace(stores, records=cast(Any, WorksMeanwhile(stores.records, place)))
     found = audited(place, moving)
     assert found.fault_texts == []
+
+
+def test_what_is_quarantined_while_the_audit_runs_is_not_missing(place: Workplace) -> None:
+    """The queue was counted before, so only what was quarantined by then can be compared with it."""
+    place.enter(1)
+    started_at = place.clock()
+    place.clock.pass_s(1.0)
+    place.loop(lambda item: Result(quarantine(Reason.TIMEOUT))).run_once(0.0)
+    readers = {SUMS.name: place.subscriptions}
+    for moment, count in ((started_at, 0), (place.clock(), 1)):
+        accounts = build_accounts(place.records, readers, moment, lambda *told: None)
+        assert accounts[SUMS.name, "double"].quarantined == count
 
 
 def test_an_input_whose_entries_are_not_all_on_the_books_is_named(

@@ -104,6 +104,18 @@ def test_a_child_that_ran_out_of_memory_is_not_used_again() -> None:
         assert pool(tasks.process_id) == pool(tasks.process_id)
 
 
+def test_a_call_that_hangs_in_a_used_child_is_not_tried_again(fresh_pool: ChildPool) -> None:
+    """Its time counts from its own beginning, so no earlier call can be to blame."""
+    fresh_pool(tasks.process_id)
+    short = fresh_pool.with_limits(replace(LIMITS, wall_s=2))
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as told:
+        with pytest.raises(ChildError, match="stopped after 2 s"):
+            short(tasks.tell_and_sleep, OpenBody(writing, 0), 60.0)
+        os.close(writing)
+        assert told.read() == b"begun"
+
+
 def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None:
     idle = fresh_pool(tasks.process_id)
     os.kill(idle, signal.SIGKILL)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fonds.ingest.sources.paths import PathSource
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.disposition import Verdict
+from fonds.model.disposition import Reason, Verdict
 from fonds.model.entry import Entry, build_capture_entry
 from fonds.model.errors import StorageFullError, StoreUnavailableError
 from fonds.model.message import Subscription
@@ -296,6 +296,38 @@ def _failures(place: Workplace) -> tuple[list[str | None], int, dict[str, int]]:
         assert (row.finished, row.entries) == (True, count)
     shown = {" ".join(filter(None, key)): count for key, count in ended.items()}
     return errors, place.queue.get_depth(ENTRY).quarantined, shown
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "count"),
+    [
+        (Verdict.DONE, None, 1),
+        (Verdict.DROPPED, Reason.DUPLICATE, 1),
+        (Verdict.DROPPED, Reason.ACCEPTED, 0),
+        (Verdict.DROPPED, Reason.PURGED, 0),
+        (Verdict.DROPPED, Reason.NOT_FOLLOWED, 0),
+    ],
+)
+def test_the_failure_of_a_missing_record_ends_only_if_a_later_input_read_it(
+    place: Workplace, verdict: Verdict, reason: Reason | None, count: int
+) -> None:
+    """An entry that somebody accepted ended too, but nothing was read of its record."""
+    intake = _intake(place)
+    missing = ("a", Verdict.QUARANTINED, Reason.MISSING_SOURCE)
+    for name, how, why in (missing, ("b", verdict, reason)):
+        intake.run(Inputs({name: 1}), IntakeCounts())
+        deliveries = place.queue.receive(ENTRY.incoming, 100, 0.01)
+        for delivery in deliveries:
+            row = build_decided_row(
+                delivery.message, ENTRY, how, str(why) if why else None, "", place.clock()
+            )
+            place.ledger.write([row])
+            if how is Verdict.QUARANTINED:
+                place.queue.put(ENTRY.quarantine, [delivery.message])
+        place.queue.settle(deliveries)
+        place.clock.pass_s(1.0)
+    assert intake.end_failures(IntakeCounts()) == count
+    assert place.queue.get_depth(ENTRY).quarantined == 1 - count
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

@@ -82,6 +82,21 @@ def test_a_step_that_asks_for_a_longer_wait_gets_it(place: Workplace, batch: boo
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
+def test_a_step_that_asks_for_a_shorter_wait_waits_as_long_as_any(
+    place: Workplace, batch: bool
+) -> None:
+    """Five seconds after the first failure, whatever a server's Retry-After says."""
+    place.enter(1)
+    sooner = Result(retry(Reason.STORE_UNAVAILABLE, "in a second", 1.0))
+    step = (lambda items: [sooner]) if batch else (lambda item: sooner)
+    place.loop(step, batch=batch).run_once(0.0)
+    place.clock.pass_s(4.0)
+    assert place.loop().run_once(0.0) == 0
+    place.clock.pass_s(1.0)
+    assert place.loop().run_once(0.0) == 1
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
 def test_retries_are_counted_and_end_whoever_asks_for_them(place: Workplace, batch: bool) -> None:
     place.enter(1)
     later = Result(retry(Reason.STORE_UNAVAILABLE, "again", 0.0))

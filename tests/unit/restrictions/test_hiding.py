@@ -102,6 +102,30 @@ def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
     assert not act.lift(sha1hex)
 
 
+def test_hidden_again_while_it_is_lifted_it_stays_hidden_until_its_new_date(
+    home: tuple[Stores, Filled],
+) -> None:
+    """The lift that was overtaken does not end the new embargo, which nothing would lift later."""
+    stores, filled = home
+    sha1hex, calls = filled.pdfs[1], 0
+    hide = EmbargoService(stores, None, lambda: NOW).hide
+
+    def clock() -> datetime:
+        nonlocal calls
+        calls += 1
+        if calls == 2:  # just before the lift says that it is done
+            hide(_wanted(sha1hex))
+        return NOW
+
+    (id_,) = find_traces(stores, None, sha1hex).documents
+    hide(_wanted(sha1hex))
+    assert EmbargoService(stores, None, clock).lift(sha1hex)
+    assert stores.index.get([id_]) == {}
+    assert [row.sha1hex for row in iter_active_embargoes(stores)] == [sha1hex]
+    assert EmbargoService(stores, None, lambda: UNTIL).lift_due() == 1
+    assert id_ in stores.index.get([id_])
+
+
 def test_it_is_lifted_when_its_date_has_come_and_not_before(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     clock = _Clock(NOW)
