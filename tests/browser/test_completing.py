@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, expect
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Request, expect
 
 from browser.library import Library
 from browser.matrix import AS_IS, is_accessible
@@ -20,22 +20,42 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 
 
 @contextmanager
-def box_at(browser: Browser, address: str, **settings: Any) -> Iterator[tuple[Page, Locator]]:
+def box_at(page: Page, address: str) -> Iterator[Locator]:
     """The search box of a page; its scripts raise nothing and ask nobody else."""
-    context = browser.new_context(**{"viewport": WIDE, **settings})
-    page = context.new_page()
     complaints: list[str] = []
     requests: list[Request] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: _note(message.text, complaints))
-    page.on("request", lambda request: requests.append(request))
+
+    def note_error(error: Error) -> None:
+        complaints.append(str(error))
+
+    def note_message(message: ConsoleMessage) -> None:
+        _note(message.text, complaints)
+
+    def note_request(request: Request) -> None:
+        requests.append(request)
+
+    # The page before may still be asking for something.
+    page.goto("about:blank")
+    page.on("pageerror", note_error)
+    page.on("console", note_message)
+    page.on("request", note_request)
     try:
         page.goto(address)
-        yield page, page.get_by_label("Search", exact=True)
+        yield page.get_by_label("Search", exact=True)
         assert complaints == []
         assert {one.url.split("/")[2] for one in requests} == {address.split("/")[2]}
     finally:
-        context.close()
+        page.remove_listener("pageerror", note_error)
+        page.remove_listener("console", note_message)
+        page.remove_listener("request", note_request)
+
+
+@contextmanager
+def new_page(browser: Browser, **settings: Any) -> Iterator[Page]:
+    """The page of a new visitor."""
+    context = browser.new_context(**{"viewport": WIDE, **settings})
+    yield context.new_page()
+    context.close()
 
 
 def _note(text: str, complaints: list[str]) -> None:
@@ -55,9 +75,9 @@ def place(box: Locator) -> int:
 
 @pytest.mark.parametrize("path", ["/search", "/"])
 def test_a_field_and_its_value_are_completed_by_keyboard(
-    browser: Browser, library: Library, path: str
+    page: Page, library: Library, path: str
 ) -> None:
-    with box_at(browser, f"{library.full}{path}") as (page, box):
+    with box_at(page, f"{library.full}{path}") as box:
         expect(box).to_have_attribute("aria-expanded", "false")
         box.press_sequentially("flood si")
         expect(options(page)).to_have_count(1)
@@ -80,8 +100,8 @@ def test_a_field_and_its_value_are_completed_by_keyboard(
         assert page.locator("h1").inner_text().endswith("found for “flood site:daily.example”")
 
 
-def test_in_the_middle_of_a_search_the_rest_is_left(browser: Browser, library: Library) -> None:
-    with box_at(browser, f"{library.full}/search") as (page, box):
+def test_in_the_middle_of_a_search_the_rest_is_left(page: Page, library: Library) -> None:
+    with box_at(page, f"{library.full}/search") as box:
         box.fill("\U0001f600 site:dai river")
         box.evaluate("(one) => one.setSelectionRange(11, 11)")
         box.press("ArrowDown")
@@ -92,10 +112,8 @@ def test_in_the_middle_of_a_search_the_rest_is_left(browser: Browser, library: L
         expect(box).to_be_focused()
 
 
-def test_escape_closes_and_enter_searches_for_what_was_typed(
-    browser: Browser, library: Library
-) -> None:
-    with box_at(browser, f"{library.full}/search") as (page, box):
+def test_escape_closes_and_enter_searches_for_what_was_typed(page: Page, library: Library) -> None:
+    with box_at(page, f"{library.full}/search") as box:
         box.press_sequentially("kind:")
         expect(options(page)).to_have_count(3)
         expect(options(page).first).to_contain_text("News page")
@@ -112,8 +130,8 @@ def test_escape_closes_and_enter_searches_for_what_was_typed(
         page.wait_for_url("**/search?q=kind%3Apdf")
 
 
-def test_what_was_typed_since_is_not_overwritten(browser: Browser, library: Library) -> None:
-    with box_at(browser, f"{library.full}/search") as (page, box):
+def test_what_was_typed_since_is_not_overwritten(page: Page, library: Library) -> None:
+    with box_at(page, f"{library.full}/search") as box:
         box.press_sequentially("site:")
         expect(options(page).nth(1)).to_be_visible()
         after = box.evaluate(
@@ -131,8 +149,8 @@ def test_what_was_typed_since_is_not_overwritten(browser: Browser, library: Libr
         expect(options(page)).to_have_count(0)
 
 
-def test_the_form_of_a_free_field_is_told(browser: Browser, library: Library) -> None:
-    with box_at(browser, f"{library.full}/search") as (page, box):
+def test_the_form_of_a_free_field_is_told(page: Page, library: Library) -> None:
+    with box_at(page, f"{library.full}/search") as box:
         box.press_sequentially("words:")
         expect(page.get_by_role("status")).to_contain_text("e.g. words:>500")
         expect(page.locator(".form")).to_be_visible()
@@ -140,15 +158,15 @@ def test_the_form_of_a_free_field_is_told(browser: Browser, library: Library) ->
         expect(page.locator(".form")).to_be_hidden()
 
 
-def test_hostile_names_stay_text(browser: Browser, library: Library) -> None:
-    with box_at(browser, f"{library.full}/search") as (page, box):
+def test_hostile_names_stay_text(page: Page, library: Library) -> None:
+    with box_at(page, f"{library.full}/search") as box:
         box.press_sequentially("theme:")
         expect(options(page).first).to_be_visible()
         assert page.locator(".offered script, .offered b").count() == 0
 
 
 def test_the_open_list_is_accessible_and_fits_a_phone(browser: Browser, library: Library) -> None:
-    with box_at(browser, f"{library.full}/search", bypass_csp=True) as (page, box):
+    with new_page(browser, bypass_csp=True) as page, box_at(page, f"{library.full}/search") as box:
         for size in (WIDE, NARROW):
             page.set_viewport_size({"width": size["width"], "height": size["height"]})
             box.fill("")
@@ -165,9 +183,9 @@ def test_the_open_list_is_accessible_and_fits_a_phone(browser: Browser, library:
 def test_without_scripts_the_page_says_the_same_in_links(
     browser: Browser, library: Library
 ) -> None:
-    with box_at(browser, f"{library.full}/search?q=words", java_script_enabled=False) as (
-        page,
-        box,
+    with (
+        new_page(browser, java_script_enabled=False) as page,
+        box_at(page, f"{library.full}/search?q=words") as box,
     ):
         box.fill("flood site:")
         page.get_by_role("button", name="Search").click()

@@ -109,22 +109,27 @@ def test_every_page_is_made_of_its_template_and_fits_a_phone(
                 is_legible(page, narrow["viewport"]["width"])
 
 
-@pytest.mark.parametrize("name", PICTURED)
 def test_words_in_pictures_can_be_read_and_do_not_overlap(
-    browser: Browser, library: Library, name: str
+    browser: Browser, library: Library
 ) -> None:
-    address, _, status = library.list_pages()[name]
-    with looking(browser, address, status, **LIGHT) as page:
-        for setting, medium in SETTINGS.items():
-            page.set_viewport_size(medium["viewport"])
-            page.emulate_media(color_scheme=medium["color_scheme"])
-            texts: list[dict[str, Any]] = page.evaluate(SVG_TEXTS)
-            assert bool(texts) is PICTURED[name], setting
-            for number, one in enumerate(texts):
-                assert one["px"] >= TEXT_MIN_PX, (setting, one)
-                assert one["contrast"] >= CONTRAST_MIN, (setting, one)
-                for text in texts[:number]:
-                    assert not _overlap(one["box"], text["box"]), (setting, one, text)
+    with visiting(browser, **LIGHT) as visitor:
+        for name, is_pictured in PICTURED.items():
+            address, _, status = library.list_pages()[name]
+            with named(name), visitor.visit(address, status) as page:
+                for setting, medium in SETTINGS.items():
+                    page.set_viewport_size(medium["viewport"])
+                    page.emulate_media(color_scheme=medium["color_scheme"])
+                    texts: list[dict[str, Any]] = page.evaluate(SVG_TEXTS)
+                    assert bool(texts) is is_pictured, setting
+                    _are_legible_and_apart(texts, setting)
+
+
+def _are_legible_and_apart(texts: list[dict[str, Any]], setting: str) -> None:
+    for number, one in enumerate(texts):
+        assert one["px"] >= TEXT_MIN_PX, (setting, one)
+        assert one["contrast"] >= CONTRAST_MIN, (setting, one)
+        for text in texts[:number]:
+            assert not _overlap(one["box"], text["box"]), (setting, one, text)
 
 
 def _overlap(one: list[float], other: list[float]) -> bool:

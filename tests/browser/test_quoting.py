@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -21,14 +20,13 @@ CHOOSE = """([start, end]) => {
 
 
 @pytest.fixture
-def page(browser: Browser, library: Library) -> Iterator[Page]:
-    found = browser.new_page()
-    found.goto(f"{library.read}/file/{library.reading.pdf}/pages/3")
-    yield found
-    found.close()
+def read_page(page: Page, library: Library) -> Page:
+    page.goto(f"{library.read}/file/{library.reading.pdf}/pages/3")
+    return page
 
 
-def test_chosen_words_are_cited_and_found_again(page: Page) -> None:
+def test_chosen_words_are_cited_and_found_again(read_page: Page) -> None:
+    page = read_page
     quote = PAGES[2][2:14].strip()
     page.evaluate(CHOOSE, [2, 14])
     page.get_by_role("link", name="Cite quote").click()
@@ -45,7 +43,8 @@ def test_chosen_words_are_cited_and_found_again(page: Page) -> None:
     assert page.locator("mark").first.inner_text() == PAGES[2].split()[0]
 
 
-def test_without_words_chosen_nothing_is_offered(page: Page) -> None:
+def test_without_words_chosen_nothing_is_offered(read_page: Page) -> None:
+    page = read_page
     way = page.get_by_role("link", name="Cite quote")
     assert way.count() == 0
     page.evaluate(CHOOSE, [0, 5])
