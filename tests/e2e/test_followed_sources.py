@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from e2e.running import fonds
+from e2e.running import Running, fonds, started
 from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import atom, rss_of
 
@@ -45,16 +42,15 @@ def list_stories(server: Answering, numbers: range) -> None:
     server.answers["/feed"] = Given(200, body)
 
 
-def running(home: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "fonds", "--home", str(home), "run", "queue-fetcher"]
-    return subprocess.Popen(words, stderr=subprocess.DEVNULL, env=dict(os.environ))
+def running(home: Path) -> Running:
+    return started(home, "run", "queue-fetcher")
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
     until = time.monotonic() + WAIT_MAX_S
     while not is_so():
         assert time.monotonic() < until
-        time.sleep(0.5)
+        time.sleep(0.2)
 
 
 def run_until_settled(home: Path) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
+from typing import TextIO
 
 import pytest
 
-from e2e.running import fonds
+from e2e.running import Running, fonds, start
 from fixtures.pdfs import text_pdf
 
 LIMITED = ("sh", "-c", 'ulimit "$1" "$2"; shift 2; exec "$@"', "sh")
@@ -63,36 +66,45 @@ def test_a_home_that_is_none_is_a_sentence(tmp_path: Path, home: object, told: s
     assert len(ran.err.splitlines()) == 1
 
 
-def started(home: Path, *words: str | Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "fonds", "--home", str(home), *map(str, words)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home.parent
-    )
+@contextmanager
+def service(home: Path) -> Iterator[tuple[Running, TextIO]]:
+    """A process that works all steps of the home until it is told to stop, and what it prints."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as printed:
+        words = ["--home", str(home), "run"]
+        try:
+            with Path(os.devnull).open("r+b") as nothing:
+                files = (nothing.fileno(), nothing.fileno(), writing)
+                process = start(words, files, os.environ, folder=home.parent)
+        finally:
+            os.close(writing)
+        rest = Thread(target=printed.read)
+        try:
+            yield process, printed
+        finally:
+            process.send_signal(signal.SIGTERM)
+            # What it still prints is read: a full pipe would hold it up.
+            rest.start()
+            process.wait(60)
+            rest.join()
 
 
-def wait_for_line(process: subprocess.Popen[str], word: str) -> str:
-    assert process.stderr is not None
-    for line in process.stderr:
-        if word in line:
-            return line
-    raise AssertionError(f"it ended without saying {word!r}")
+def wait_for_line(printed: TextIO, word: str) -> None:
+    if not any(word in line for line in printed):
+        raise AssertionError(f"it ended without saying {word!r}")
 
 
 def test_work_goes_on_when_files_can_be_opened_again(tmp_path: Path) -> None:
     home, count = tmp_path / "home", 40
     folder = papers(tmp_path / "in", count)
     assert fonds(home, "ingest", "--enter-only", folder).code == 0
-    running = started(home, "run")
-    try:
-        wait_for_line(running, "at work")
+    with service(home) as (running, printed):
+        wait_for_line(printed, "at work")
         hard = resource.prlimit(running.pid, resource.RLIMIT_NOFILE)[1]
         resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (3, hard))
-        wait_for_line(running, "retrying in")
+        wait_for_line(printed, "retrying in")
         resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (hard, hard))
         settled(home, count)
-    finally:
-        running.terminate()
-        running.communicate(timeout=60)
     told = fonds(home, "status", "--json").last
     assert told["quarantined"] == {}
     assert fonds(home, "audit").code == 0
@@ -128,14 +140,10 @@ def test_a_service_goes_on_when_there_is_room_again(small_disk: Path, tmp_path: 
     folder = papers(tmp_path / "in", count)
     assert fonds(home, "ingest", "--enter-only", folder).code == 0
     fill(small_disk / "ballast")
-    running = started(home, "run")
-    try:
-        wait_for_line(running, "retrying in")
+    with service(home) as (_, printed):
+        wait_for_line(printed, "retrying in")
         (small_disk / "ballast").unlink()
         settled(home, count)
-    finally:
-        running.terminate()
-        running.communicate(timeout=60)
     assert fonds(home, "status", "--json").last["quarantined"] == {}
     assert fonds(home, "audit").code == 0
 

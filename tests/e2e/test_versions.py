@@ -47,13 +47,12 @@ def test_every_order_of_crawls_and_a_reindex_give_the_same_index(tmp_path: Path)
         home = tmp_path / "-".join(order)
         for year in order:
             assert fonds(home, "ingest", crawls[year]).code == 0
-        told = [found(home)]
-        assert fonds(home, "ingest", crawls[order[0]]).code == 0
-        told.append(found(home))
+        states.append(found(home))
+        if len(states) == 1:
+            assert fonds(home, "ingest", crawls[order[0]]).code == 0
+            assert found(home) == states[-1]
         assert fonds(home, "reindex").code == 0
-        told.append(found(home))
-        assert told[0] == told[1] == told[2]
-        states.append(told[0])
+        assert found(home) == states[-1]
         audited = fonds(home, "audit")
         assert audited.code == 0, audited.out
     assert states[0] == states[1]

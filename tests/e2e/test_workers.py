@@ -10,12 +10,13 @@ import time
 import urllib.request
 from pathlib import Path
 
+from depth import kills as number_of_kills
 from e2e.crawls import write_crawl
 from e2e.running import fonds
 from e2e.states import state, up_to_owners
 from e2e.workers import Workers
 
-KILLS = 20
+KILLS = number_of_kills(10, nightly=20)
 SEED = 20261121
 
 
@@ -33,7 +34,7 @@ def test_killed_at_random_the_workers_lose_nothing_and_count_nothing_twice(
     chance, workers = random.Random(SEED), Workers(home)
     while workers.kills < KILLS:
         workers.start()
-        time.sleep(chance.uniform(0.2, 1.5))
+        time.sleep(chance.uniform(0.1, 0.7))
         workers.kill_one(chance)
     workers.start()
     workers.drain()

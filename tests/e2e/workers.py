@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.running import fonds
+from e2e.running import Running, fonds, start
 
+Process = Running | subprocess.Popen[bytes]
 DRAIN_MAX_S = 420.0
 STOP_MAX_S = 60.0
 STEPS = (
@@ -29,13 +30,13 @@ STEPS = (
 @dataclass
 class Workers:
     """The workers of one home, one for each group of `steps`; `environment` holds the settings' variables,
-    `program` starts `fonds`."""
+    `program` starts `fonds` for Python: then nothing is loaded before."""
 
     home: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     steps: Sequence[tuple[str, ...]] = STEPS
-    program: Sequence[str] = ("-m", "fonds")
-    running: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
+    program: Sequence[str] = ()
+    running: dict[tuple[str, ...], Process] = field(default_factory=dict)
     kills: int = 0
 
     def start(self) -> None:
@@ -45,15 +46,19 @@ class Workers:
             if process is None or process.poll() is not None:
                 self.running[steps] = self.spawn(*steps)
 
-    def spawn(self, *words: str) -> subprocess.Popen[bytes]:
+    def spawn(self, *words: str) -> Process:
         """One worker, its log beside the home."""
         log = (self.home.parent / f"{self.home.name}-{words[0]}.log").open("ab")
         with log:
+            called = ["--home", str(self.home), "work", *words]
+            told = {**os.environ, **self.environment}
+            if not self.program:
+                return start(called, (log.fileno(),) * 3, told, has_session=True)
             return subprocess.Popen(
-                [sys.executable, *self.program, "--home", str(self.home), "work", *words],
+                [sys.executable, *self.program, *called],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **self.environment},
+                env=told,
                 start_new_session=True,
             )
 
@@ -83,4 +88,4 @@ class Workers:
         while self.pending() != 0:
             assert time.monotonic() < deadline, f"{self.pending()} pending after {DRAIN_MAX_S} s"
             self.start()
-            time.sleep(1.0)
+            time.sleep(0.5)
