@@ -13,7 +13,6 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -180,9 +179,22 @@ def started(home: Path, *words: str | Path, **environment: str) -> Running:
 _ASKING = threading.Lock()
 
 
-@cache
 def orders(root: Path) -> socket.socket:
-    """Where a process that has the Fonds of a repository loaded takes orders; it ends with this one."""
+    """Where a process that has the Fonds of a repository loaded takes orders; it ends with this one.
+
+    Of copies of the repository only the last one has such a process.
+    """
+    for other in [one for one in _ORDERS if one not in (ROOT, root)]:
+        _ORDERS.pop(other).close()
+    if root not in _ORDERS:
+        _ORDERS[root] = _load(root)
+    return _ORDERS[root]
+
+
+_ORDERS: dict[Path, socket.socket] = {}
+
+
+def _load(root: Path) -> socket.socket:
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     there.set_inheritable(True)
     words = [sys.executable, "-P", "-m", "e2e.forking", str(there.fileno())]
