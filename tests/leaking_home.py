@@ -63,7 +63,7 @@ UNASKED += " showResumeKey measure scale refresh"
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
     "find": ("zyzzo",),
-    "apart": ("true",),
+    "unclustered": ("true",),
     "quote": ("zyzzo",),
     "facets": ("domain",),
     "key": (URL, MIRRORED, "zyzzogeton.pdf"),

@@ -142,9 +142,9 @@ class Library:
             "documents taken out": PageCase(
                 f"{self.full}{link_to_exclusions(FIVE)}", "excluded.html"
             ),
-            "theme, in none": PageCase(f"{self.full}{link_to_reason(FIVE)}", "apart.html"),
+            "theme, in none": PageCase(f"{self.full}{link_to_reason(FIVE)}", "unclustered.html"),
             "theme, outliers": PageCase(
-                f"{self.full}{link_to_reason(FIVE, 'outlier')}", "apart.html"
+                f"{self.full}{link_to_reason(FIVE, 'outlier')}", "unclustered.html"
             ),
             "sources": PageCase(f"{self.full}/sources", "sources.html"),
             "sources, none": PageCase(f"{self.empty}/sources", "sources.html"),

@@ -12,7 +12,7 @@ from fonds.web.html.rendering import ENVIRONMENT
 
 REPRESENTATIVES = {
     "admin.html": "keys, listed and revoked",
-    "apart.html": "theme, in none",
+    "unclustered.html": "theme, in none",
     "as_of.html": "search, as of a day",
     "changes.html": "what changed",
     "cite.html": "how a page is cited",

@@ -85,11 +85,12 @@ def test_a_success_outlives_later_failures_and_what_stopped_them_is_remembered(h
     assert statuses(home)["success"] == 7
     stopped = rows(home, CrashedPdfRow)
     assert {row.status for row in stopped} == {"error-timeout"}
-    assert len(stopped) == 9
+    # A fast machine may refuse the two broken files within that time.
+    assert len(stopped) >= 7
     assert fonds(home, "audit").code == 0
     # The same extractor would be stopped again: it is not even tried.
     ran = fonds(home, *hurry, "catchup", "pdf", "--json")
-    assert ran.last["quarantined"]["timeout"] == 9
+    assert ran.last["quarantined"]["timeout"] == len(stopped)
     assert rows(home, CrashedPdfRow) == stopped
     assert fonds(home, "catchup", "pdf", "--reextract").code == 1
     assert statuses(home)["success"] == 7

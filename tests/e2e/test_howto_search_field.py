@@ -14,10 +14,11 @@ from fixtures.pdfs import text_pdf
 pytestmark = pytest.mark.xdist_group("howto_search_field")
 
 
-QUERY_PAGE = """
+GENERATED_PAGES = """
 import runpy, sys
 sys.path.insert(0, "scripts")
-runpy.run_path("scripts/query_page.py", run_name="__main__")
+for page in ("query", "json"):
+    runpy.run_path(f"scripts/{page}_page.py", run_name="__main__")
 """
 
 
@@ -36,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
         (papers / f"{name}.pdf").write_bytes(b"%PDF-" + name.encode() + paper[len("%PDF-1.x") :])
     assert fonds(home, "ingest", papers).code == 0
     assert len(copy.follow()) == 6
-    ran = copy.run(QUERY_PAGE)
+    ran = copy.run(GENERATED_PAGES)
     assert ran.code == 0, ran.err
     refused = copy.fonds(home, "search", "estuary")
     assert refused.code != 0

@@ -32,6 +32,7 @@ DOCUMENTS = 400
 RUN_MAX_S = 300
 
 REBUILD = """
+import sys
 from pathlib import Path
 from fonds.grouping.rebuild.rebuild import rebuild
 from kept_collections import NEWS, Clock, open_kept
@@ -41,6 +42,7 @@ rebuild(kept.changes, NEWS, threads=1)
 print("done", flush=True)
 """
 PUT = """
+import sys
 from pathlib import Path
 from fonds.grouping.document import Document
 from kept_collections import NEWS, Clock, open_kept

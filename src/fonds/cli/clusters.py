@@ -276,7 +276,7 @@ clusters.params += build_global_options()
 )
 @click.option("--level", type=click.IntRange(0, 10), default=0, help="Level of granularity.")
 @click.option("--changes", is_flag=True, help="Compare with the previous clustering.")
-@click.option("--apart", is_flag=True, help="LABEL is a reason: show unclustered documents.")
+@click.option("--unclustered", is_flag=True, help="LABEL is a reason: show unclustered documents.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @click.option("--after", help="Start after this document; the previous page shows the value.")
 def show(
@@ -287,7 +287,7 @@ def show(
     timestamp: int | None,
     level: int,
     changes: bool,
-    apart: bool,
+    unclustered: bool,
     limit: int,
     after: str | None,
 ) -> int:
@@ -296,13 +296,13 @@ def show(
     Themes are listed largest first, and the documents of a theme nearest first.
 
     LABEL is a cluster's label, id or name, or a reason why documents are unclustered: outlier,
-    short, language, empty or excluded. With --apart, LABEL is always a reason, even if a cluster
+    short, language, empty or excluded. With --unclustered, LABEL is always a reason, even if a cluster
     has the same name.
 
     \b
     fonds clusters news/floods
     fonds clusters news/floods 'river, dam, rain' --limit 50
-    fonds clusters news/floods outlier --apart
+    fonds clusters news/floods outlier --unclustered
     fonds clusters news/floods --changes
     """
     tables = open_tables(app.open_stores(), app.load_settings())
@@ -321,7 +321,7 @@ def show(
     if label is None:
         return _print_all(app, level_view, limit)
     cluster = None
-    if not apart:
+    if not unclustered:
         cluster = find_cluster(tables, collection.name, label, conf, timestamp, level=level)
     with convert_usage_errors():
         page = _find_members(
@@ -329,7 +329,7 @@ def show(
         )
     if page is None:
         labels = [
-            *(item.label for item in level_view.clusters if not apart),
+            *(item.label for item in level_view.clusters if not unclustered),
             *level_view.unclustered,
         ]
         raise click.UsageError(format_unknown_name("cluster", label, labels))
@@ -364,7 +364,7 @@ def _print_all(app: App, level: LevelView, limit: int) -> int:
                 "timestamp": level.timestamp,
                 "level": level.level,
                 "clusters": level.clusters,
-                "apart": level.unclustered,
+                "unclustered": level.unclustered,
             }
         )
         return 0

@@ -118,7 +118,7 @@ class ThemesAnswer(msgspec.Struct, frozen=True):
     themes: Annotated[
         ThemeCounts,
         Meta(
-            description="documents by theme of a collection; `apart` are in no theme and `outside` "
+            description="documents by theme of a collection; `unclustered` are in no theme and `outside` "
             "in no collection; of `total`, the first `looked_at` were counted"
         ),
     ]
@@ -261,7 +261,7 @@ def _print_themes(app: App, counts: ThemeCounts) -> None:
         screen.print(f"\n[bold]Themes of {escape(counts.collection)}[/bold]")
         for label, count in counts.themes:
             screen.print(f"{count:>9,}  {escape(label)}")
-    print_note(f"{counts.apart:,} in no theme, {counts.outside:,} not in {counts.collection}")
+    print_note(f"{counts.unclustered:,} in no theme, {counts.outside:,} not in {counts.collection}")
     if counts.looked_at < counts.total:
         print_note(
             f"counted of the first {counts.looked_at:,} of {counts.total:,}, in the order of ids"

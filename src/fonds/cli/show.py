@@ -100,7 +100,7 @@ def format_placements(placements: Sequence[CollectionPlacement]) -> list[tuple[s
         if not placement.places:
             lines.append((placement.collection, "not grouped yet"))
         for place in placement.places:
-            cluster = place.name or place.label or f"unclustered: {place.apart}"
+            cluster = place.name or place.label or f"unclustered: {place.unclustered_reason}"
             level = f", level {place.level}" if place.level else ""
             lines.append(
                 (placement.collection, f"{cluster} ({place.conf}{level}, {place.score:.2f})")

@@ -15,7 +15,7 @@ PART_MAX_CHARS = 250
 ID_MAX_CHARS = 1000
 DOT_SEGMENTS = frozenset({".", ".."})
 """Path segments that clients resolve, percent-encoded or not (RFC 3986, section 5.2.4)."""
-UNCLUSTERED = "apart"
+UNCLUSTERED = "unclustered"
 _LEVEL = "@"
 _ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
 _CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -37,7 +37,7 @@ class ThemeCounts:
     """Documents of a search by theme of a collection.
 
     `themes`: labels of the first level with their number of documents, the largest first.
-    `apart`: documents that are in the collection but in no theme.
+    `unclustered`: documents that are in the collection but in no theme.
     `outside`: documents that are not in the collection.
     `looked_at`: documents counted, the first by id; all if equal to `total`.
     `names`: names that people gave to themes, by label.
@@ -45,7 +45,7 @@ class ThemeCounts:
 
     collection: str
     themes: Sequence[tuple[str, int]]
-    apart: int
+    unclustered: int
     outside: int
     looked_at: int
     total: int

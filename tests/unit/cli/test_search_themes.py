@@ -46,7 +46,9 @@ def test_a_theme_finds_as_many_as_are_counted(call: Call) -> None:
     ]
     counts = next(line["themes"] for line in lines if "themes" in line)
     inside = sum(count for _, count in counts["themes"])
-    assert counts["looked_at"] == counts["total"] == inside + counts["apart"] + counts["outside"]
+    assert (
+        counts["looked_at"] == counts["total"] == inside + counts["unclustered"] + counts["outside"]
+    )
     for label, count in counts["themes"]:
         asked = f'theme:"{NAME}/{label}"'
         found = call("--json", "search", asked, "--limit", "1000").out.splitlines()

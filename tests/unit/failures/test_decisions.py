@@ -26,7 +26,7 @@ from fonds.failures.decisions import (
     retry,
 )
 from fonds.failures.entries import FailureQuery, list_failures
-from fonds.failures.retries import list_next_retries, retry_groups
+from fonds.failures.retries import list_next_retries, list_retry_groups
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.message import Message
 from fonds.model.rows import CrashedPdfRow, DecisionRow, EntryRow
@@ -242,5 +242,5 @@ def test_the_next_attempts_are_of_retried_and_deferred_messages_the_first_due_fi
     for count_max in (1, 5):
         found = list_next_retries(stores.records, "library", count_max)
         assert [one.entry_id for one in found] == due[:count_max]
-    (group,) = retry_groups(stores.records)
+    (group,) = list_retry_groups(stores.records)
     assert (group.count, group.first.entry_id) == (1, retried.capture_id)

@@ -74,7 +74,7 @@ def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(kep
     assert (done.id, done.label, done.documents) == (theme.id, theme.label, 1)
     place = _place(kept, "d0")
     assert place.label != theme.label
-    where = place.cluster_id or place.apart or ""
+    where = place.cluster_id or place.unclustered_reason or ""
     sizes = _sizes(kept)
     assert sizes[theme.id] == before[theme.id] - 1
     assert sizes[where] == before[where] + 1
@@ -100,7 +100,7 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
     rebuild(kept.changes, NEWS)
     first = _theme(kept, "d0")
     exclude(kept.changes, NEWS, DEFAULT, first.id, ["d0"])
-    assert _place(kept, "d0").apart == EXCLUDED
+    assert _place(kept, "d0").unclustered_reason == EXCLUDED
     listed = list_unclustered_members(kept.tables, NEWS, reason=EXCLUDED)
     assert listed is not None
     assert [member.id for member in listed.members] == ["d0"]
@@ -110,7 +110,7 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
         seen.append(theme.id)
         exclude(kept.changes, NEWS, DEFAULT, theme.id, ["between0"])
     assert len(seen) == len(set(seen)) > 0
-    assert _place(kept, "between0").apart == EXCLUDED
+    assert _place(kept, "between0").unclustered_reason == EXCLUDED
     assert faults(kept.tables, NEWS) == []
 
 

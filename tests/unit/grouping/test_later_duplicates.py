@@ -90,7 +90,9 @@ def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_th
         rest = rest[count:]
     assert faults(built.tables, NEWS) == []
     ids = [f"s{n}" for n in range(STORIES)] + [document.id for document in documents]
-    grouped = {id_ for id_ in ids if list_placements(built.tables, NEWS, id_)[0].apart is None}
+    grouped = {
+        id_ for id_ in ids if list_placements(built.tables, NEWS, id_)[0].unclustered_reason is None
+    }
     found = groups(built, ids)
     rebuild(built.changes, NEWS, threads=1)
     assert {one & grouped for one in found} == {one & grouped for one in groups(built, ids)}

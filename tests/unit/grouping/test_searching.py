@@ -169,7 +169,7 @@ def test_counts_of_themes_are_those_of_the_assignments(
     wanted = {label: len(some & found) for label, some in assigned(kept.tables).items()}
     assert dict(counts.themes) == {label: count for label, count in wanted.items() if count}
     assert counts.looked_at == counts.total == len(found)
-    assert sum(wanted.values()) + counts.apart + counts.outside == len(found)
+    assert sum(wanted.values()) + counts.unclustered + counts.outside == len(found)
 
 
 def test_counts_of_a_part_say_of_how_many(
@@ -178,6 +178,6 @@ def test_counts_of_a_part_say_of_how_many(
     monkeypatch.setattr("fonds.search.facets.DOCUMENTS_MAX", 7)
     counts = count_themes(index, kept.tables, str(NEWS), SearchQuery())
     assert (counts.looked_at, counts.total) == (7, COUNT)
-    assert sum(count for _, count in counts.themes) + counts.apart + counts.outside == 7
+    assert sum(count for _, count in counts.themes) + counts.unclustered + counts.outside == 7
     with pytest.raises(ValueError, match="Did you mean 'news/2026-11'"):
         count_themes(index, kept.tables, "news/2026-1", SearchQuery())

@@ -82,7 +82,7 @@ def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept
     kept.changes.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
     near = [list_placements(kept.tables, NEWS, f"1-{n}")[0].label == found[n] for n in range(8)]
     assert np.mean(near) >= 0.75
-    assert list_placements(kept.tables, NEWS, "later")[0].apart == "vector"
+    assert list_placements(kept.tables, NEWS, "later")[0].unclustered_reason == "vector"
     assert explain_placement(kept.tables, kept.changes.models, NEWS, "0-1", "dense") is not None
     assert faults(kept.tables, NEWS) == []
 
@@ -113,7 +113,7 @@ def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
     )
     made = rebuild(kept.changes, NEWS, "en")
     assert (made.documents, made.unclustered) == (1, 2)
-    assert list_placements(kept.tables, NEWS, "title")[0].apart == "field"
+    assert list_placements(kept.tables, NEWS, "title")[0].unclustered_reason == "field"
     for wrong, told in (("langage=en", "Did you mean 'language'"), ("language", "FIELD=VALUE")):
         with pytest.raises(ValueError, match=told):
             build_configuration({"where": [wrong]})

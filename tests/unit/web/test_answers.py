@@ -23,7 +23,7 @@ from page_reading import read
 COLLECTION = "/api/themes/{namespace}/{key}"
 THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
 OVER_TIME, DOCUMENTS = f"{COLLECTION}/over-time", f"{THEME}/documents"
-APART, REASON = f"{COLLECTION}/apart", f"{COLLECTION}/apart/{{reason}}"
+APART, REASON = f"{COLLECTION}/unclustered", f"{COLLECTION}/unclustered/{{reason}}"
 OF_REASON, OUT = f"{REASON}/documents", f"{COLLECTION}/excluded"
 NAMED = {"namespace": "made", "key": "five", "reason": "outlier", "source_id": GOOD.source_id}
 LINKS = "/api/sources/{source_id}/links"
@@ -142,7 +142,7 @@ TRIED_OF_THE_SERVICE = {
     for name in ("conf", "at", "level", "form")
 } | {
     ("/clusters/{ns}/{key}", "top"), ("/clusters/{ns}/{key}", "changes"),
-    ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "apart"),
+    ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "unclustered"),
     ("/clusters/{ns}/{key}/{label}", "after"),
 }  # fmt: skip
 UNDESCRIBED = [

@@ -29,7 +29,7 @@ def test_counts_by_theme_make_the_total_and_each_theme_finds_as_many(themed: Tes
     assert counts["themes"]
     assert counts["looked_at"] == counts["total"] == told["total"]
     inside = sum(count for _, count in counts["themes"])
-    assert inside + counts["apart"] + counts["outside"] == told["total"]
+    assert inside + counts["unclustered"] + counts["outside"] == told["total"]
     for label, count in counts["themes"]:
         assert counted(themed, f'theme:"{ALL}/{label}"')["total"] == count
         assert counted(themed, f'-theme:"{ALL}/{label}"')["total"] == told["total"] - count

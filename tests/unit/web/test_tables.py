@@ -32,8 +32,11 @@ PAGES = {
     "/themes": ("/api/themes", "collections"),
     "/themes/made/five": ("/api/themes/made/five", "themes"),
     "/themes/made/five/excluded": ("/api/themes/made/five/excluded", "excluded"),
-    "/themes/made/five/apart": ("/api/themes/made/five/apart", "documents"),
-    "/themes/made/five/apart/outlier": ("/api/themes/made/five/apart/outlier", "documents"),
+    "/themes/made/five/unclustered": ("/api/themes/made/five/unclustered", "documents"),
+    "/themes/made/five/unclustered/outlier": (
+        "/api/themes/made/five/unclustered/outlier",
+        "documents",
+    ),
 }
 
 

@@ -33,8 +33,8 @@ def test_no_theme_has_the_address_of_a_page_of_the_collections_own() -> None:
         written = link_to_theme(name, word).removeprefix(f"{link_to_collection(name)}/")
         assert written not in RESERVED_PARTS
         assert unquote_part(unquote(written)) == word
-    assert link_to_reason(name) == "/themes/a/b/apart"
-    assert link_to_reason(name, "outlier", at=7) == "/themes/a/b/apart/outlier?at=7"
+    assert link_to_reason(name) == "/themes/a/b/unclustered"
+    assert link_to_reason(name, "outlier", at=7) == "/themes/a/b/unclustered/outlier?at=7"
 
 
 def test_usual_names_are_written_as_they_are() -> None:

@@ -51,30 +51,30 @@ def test_a_theme_called_as_a_reason_and_the_reason_have_a_page_each(words: TestC
         by_label = f"{HERE}/~{ord(word[0]):02X}{word[1:]}"
         assert words.get(f"/api{by_label}").json()["label"] == word
         assert read(words, by_label).heading == word
-    for one in told["apart"]:
+    for one in told["unclustered"]:
         reason = words.get(f"/api{one['href']}").json()
         assert (reason["reason"], reason["size"]) == (one["reason"], one["count"])
-        assert one["href"] == f"{HERE}/apart/{one['reason']}"
+        assert one["href"] == f"{HERE}/unclustered/{one['reason']}"
         assert len(words.get(f"/csv{one['href']}").text.splitlines()) == one["count"] + 1
         assert words.get(f"/api{one['href']}/documents").json()["total"] == one["count"]
         assert read(words, one["href"])
-    every = words.get(f"/api{HERE}/apart").json()
-    assert every["size"] == sum(one["count"] for one in told["apart"]) == 2
+    every = words.get(f"/api{HERE}/unclustered").json()
+    assert every["size"] == sum(one["count"] for one in told["unclustered"]) == 2
     assert {one["id"] for one in every["documents"]} == {"none", "stray"}
 
 
 def test_programs_ask_for_a_reason_a_theme_is_called_by(words: TestClient) -> None:
     of_theme = words.get("/clusters/made/words/outlier").json()
-    assert (of_theme["cluster"]["label"], of_theme["apart"]) == ("outlier", None)
-    of_reason = words.get("/clusters/made/words/outlier?apart=true").json()
+    assert (of_theme["cluster"]["label"], of_theme["unclustered_reason"]) == ("outlier", None)
+    of_reason = words.get("/clusters/made/words/outlier?unclustered=true").json()
     assert of_reason["cluster"] is None
     assert [one["id"] for one in of_reason["members"]] == ["stray"]
-    plain = words.get("/clusters/made/words/outlier?apart=true&form=plain").json()
+    plain = words.get("/clusters/made/words/outlier?unclustered=true&form=plain").json()
     assert plain == ["stray"]
 
 
 def test_a_reason_there_is_not_is_told_with_the_nearest(words: TestClient) -> None:
-    answer = words.get(f"/api{HERE}/apart/outlir")
+    answer = words.get(f"/api{HERE}/unclustered/outlir")
     assert answer.status_code == 404
     assert "Did you mean 'outlier'" in answer.json()["error"]
-    assert words.get(f"/api{HERE}/apart/outlir/documents").status_code == 404
+    assert words.get(f"/api{HERE}/unclustered/outlir/documents").status_code == 404

@@ -202,7 +202,7 @@ def test_a_document_says_which_of_its_terms_put_it_there(themed: TestClient) -> 
 def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
     assert "1 document not similar enough to any theme" in page.words()
-    apart = read(themed, f"{COLLECTION}/apart/outlier")
+    apart = read(themed, f"{COLLECTION}/unclustered/outlier")
     assert apart.heading == "1 document not similar enough to any theme"
     assert "The next rebuild compares these documents again" in apart.words()
     (why,) = [href for href in apart.links("//ol") if f"id={STRAY}" in href]
@@ -221,22 +221,22 @@ def test_the_share_in_no_theme_opens_exactly_those_documents(themed: TestClient)
     assert [(one["reason"], one["count"]) for one in told["reasons"]] == [("outlier", 1)]
     assert "not similar enough to any theme" in read(themed, told["reasons"][0]["href"]).heading
     assert read(themed, "/themes/library/all").links("//h1") == {}
-    assert read(themed, f"{COLLECTION}/apart?after=x", 400)
+    assert read(themed, f"{COLLECTION}/unclustered?after=x", 400)
 
 
 def test_documents_in_no_theme_for_several_reasons_are_listed_page_by_page(
     changed: TestClient,
 ) -> None:
-    told = changed.get("/api/themes/made/short/apart").json()
+    told = changed.get("/api/themes/made/short/unclustered").json()
     assert told["size"] == 32
     assert {one["reason"]: one["count"] for one in told["reasons"]} == {"short": 25, "empty": 7}
     seen = [one["id"] for one in told["documents"]]
     assert len(seen) == 20
-    rest = changed.get("/api/themes/made/short/apart", params={"after": told["next"]}).json()
+    rest = changed.get("/api/themes/made/short/unclustered", params={"after": told["next"]}).json()
     assert rest["next"] is None
     seen += [one["id"] for one in rest["documents"]]
     assert set(seen) == {f"s{at}" for at in range(25)} | {f"e{at}" for at in range(7)}
-    assert "32 documents without a theme" in read(changed, "/themes/made/short/apart").heading
+    assert "32 documents without a theme" in read(changed, "/themes/made/short/unclustered").heading
 
 
 def test_a_theme_that_came_of_a_split_or_a_merger_leads_to_what_it_came_of(
@@ -269,7 +269,7 @@ def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> No
 def test_what_is_empty_or_not_grouped_says_what_to_type(themed: TestClient) -> None:
     assert "fonds group made/waiting" in read(themed, "/themes/made/waiting").words()
     assert read(themed, "/themes/made/empty").heading == "made/empty: empty"
-    assert read(themed, "/themes/made/empty/apart/outlier", 404)
+    assert read(themed, "/themes/made/empty/unclustered/outlier", 404)
 
 
 def test_hostile_names_ids_and_words_stay_words(themed: TestClient) -> None:

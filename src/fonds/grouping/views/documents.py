@@ -34,7 +34,7 @@ class DocumentPlacement:
 
     `label`, `cluster_id`: the cluster; None if unclustered.
     `score`: cosine to the centroid.
-    `apart`: reason if unclustered.
+    `unclustered_reason`: reason if unclustered.
     `original`: the document it is a near-duplicate of.
     `name`: given name of the cluster, '' if none.
     """
@@ -45,7 +45,7 @@ class DocumentPlacement:
     label: str | None
     cluster_id: str | None
     score: float
-    apart: str | None
+    unclustered_reason: str | None
     original: str | None
     name: str = ""
 

@@ -146,7 +146,7 @@ class ClustersOut:
     """A level of a clustering: its clusters, largest first.
 
     `timestamp`: start of the build, in seconds since 1970.
-    `apart`: number of unclustered documents by reason.
+    `unclustered`: number of unclustered documents by reason.
     """
 
     namespace: str
@@ -155,7 +155,7 @@ class ClustersOut:
     timestamp: int
     level: int
     clusters: list[ClusterOut]
-    apart: dict[str, int]
+    unclustered: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class ClusterMembers:
     """A cluster with a page of its documents, highest score first.
 
     `next`: URL of the next page.
-    `cluster` is None for unclustered documents; `apart` is then the reason.
+    `cluster` is None for unclustered documents; `unclustered_reason` is then the reason.
     """
 
     namespace: str
@@ -171,7 +171,7 @@ class ClusterMembers:
     conf: str
     timestamp: int
     cluster: ClusterOut | None
-    apart: str | None
+    unclustered_reason: str | None
     members: list[MemberOut]
     next: str | None
 
@@ -337,7 +337,7 @@ def cluster(
         ),
     ] = "",
     form: Form = "full",
-    apart: Annotated[
+    unclustered: Annotated[
         bool,
         Query(
             description="LABEL is a reason for unclustered documents, not the label of a cluster"
@@ -355,7 +355,7 @@ def cluster(
     if is_known(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
     cluster_view = None
-    if not apart:
+    if not unclustered:
         cluster_view = reading.find_cluster(
             service.tables, name, label, conf, time, level=level, top=0
         )

@@ -142,7 +142,7 @@ class PlacementOut:
 
     `label`, `cluster_id`: the cluster of this level; null if unclustered.
     `score`: cosine to the cluster's centroid.
-    `apart`: reason if unclustered.
+    `unclustered_reason`: reason if unclustered.
     `original`: the document it is a near-duplicate of.
     """
 
@@ -152,7 +152,7 @@ class PlacementOut:
     label: str | None
     cluster_id: str | None
     score: float
-    apart: str | None
+    unclustered_reason: str | None
     original: str | None
 
 
@@ -301,7 +301,7 @@ def load_document(
             placement.label,
             placement.cluster_id,
             placement.score,
-            placement.apart,
+            placement.unclustered_reason,
             placement.original,
         )
         for placement in list_placements(service.tables, name, document_id)

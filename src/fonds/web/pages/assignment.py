@@ -74,7 +74,7 @@ class TermShare:
 @dataclass(frozen=True, slots=True)
 class PlacementLine:
     """Assignment of the document by a configuration: to the theme `label` of a level, or to none
-    for the reason `apart`.
+    for the reason `unclustered_reason`.
 
     `name`: the name a curator gave the theme, '' if none.
     """
@@ -86,7 +86,7 @@ class PlacementLine:
     name: str
     href: str
     score: float
-    apart: str | None
+    unclustered_reason: str | None
     original_href: str | None
 
 
@@ -109,7 +109,7 @@ class ThemeExclusion:
 class AssignmentPage:
     """Why a document is in its theme, by the model that assigned it.
 
-    `label`: its theme; None if it is unclustered, then `apart` is the reason.
+    `label`: its theme; None if it is unclustered, then `unclustered_reason` is the reason.
     `terms`: the terms that most indicate its theme against the next one.
     `reach`: the least score at which the theme accepts later documents.
     `name`, `next_name`: the names curators gave the themes, '' if none.
@@ -126,7 +126,7 @@ class AssignmentPage:
     name: str
     theme_id: str | None
     theme_href: str | None
-    apart: str | None
+    unclustered_reason: str | None
     score: float
     reach: float | None
     next_label: str | None
@@ -172,7 +172,7 @@ def build_assignment_page(
         name=place.name if place else "",
         theme_id=place.cluster_id if place else None,
         theme_href=_choose_theme_link(selection, place.cluster_id if place else None),
-        apart=place.apart if place else None,
+        unclustered_reason=place.unclustered_reason if place else None,
         score=score,
         reach=explanation.score_min if explanation else None,
         next_label=explanation.next_label if explanation else None,
@@ -250,7 +250,7 @@ def _build_placement_lines(
             placement.name,
             _link_to_placement(selection, placement),
             placement.score,
-            placement.apart,
+            placement.unclustered_reason,
             link_to_assignment(selection.name, placement.original, conf=placement.conf)
             if placement.original
             else None,
@@ -263,7 +263,9 @@ def _build_placement_lines(
 
 def _link_to_placement(selection: Selection, placement: DocumentPlacement) -> str:
     if placement.label is None:
-        return link_to_reason(selection.name, placement.apart or "", conf=placement.conf)
+        return link_to_reason(
+            selection.name, placement.unclustered_reason or "", conf=placement.conf
+        )
     theme = placement.cluster_id or placement.label
     return link_to_theme(selection.name, theme, conf=placement.conf, level=placement.level or None)
 
@@ -288,7 +290,7 @@ def assignment_html(
         page=page,
         name=selection.name,
         collection_href=link_to_collection(selection.name, conf=selection.build_params()["conf"]),
-        why_apart=UNCLUSTERED_REASONS,
+        unclustered_explanations=UNCLUSTERED_REASONS,
         act_href=link_to_collection(selection.name),
         most=max((term.share for term in page.terms), default=0.0),
         api_href=f"{API}{page_url}",

@@ -301,7 +301,7 @@ class CollectionPage:
 
     `shown_at`: time of the clustering shown, None if none was built.
     `themes_total`: number of themes in it. `pinned`: number of pinned themes.
-    `grouped`: number of documents in a theme. `apart`: unclustered documents by reason.
+    `grouped`: number of documents in a theme. `unclustered`: unclustered documents by reason.
     `periods`: periods that the `trend` of a theme counts by, for the `looked_at` sampled documents.
     `complete`: False if there are more documents than the sample, the first 20,000 by id.
     `merges`: the 5 nearest of `merges_total` pairs of similar themes.
@@ -332,7 +332,7 @@ class CollectionPage:
     looked_at: int
     complete: bool
     themes: Sequence[ThemeLine]
-    apart: Sequence[UnclusteredLine]
+    unclustered: Sequence[UnclusteredLine]
     merges: Sequence[MergeLine]
     merges_total: int
     lost: Sequence[LostTheme]
@@ -431,7 +431,7 @@ def build_collection_page(
         looked_at=read.courses.sampled_count if read.courses else 0,
         complete=read.is_complete,
         themes=_build_lines(selection, grouped, read),
-        apart=build_unclustered_lines(selection, unclustered),
+        unclustered=build_unclustered_lines(selection, unclustered),
         merges=mergers,
         merges_total=mergers_total,
         lost=(lost := find_lost_themes(collections, selection, clusters, read.changes))[
@@ -517,7 +517,7 @@ def collection_html(
     params = selection.build_params()
     spots = _build_spots(selection, read)
     unclustered_text = (
-        _format_unclustered(page.grouped, sum(item.count for item in page.apart))
+        _format_unclustered(page.grouped, sum(item.count for item in page.unclustered))
         if page.grouped
         else ""
     )

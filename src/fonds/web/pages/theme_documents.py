@@ -43,7 +43,7 @@ from fonds.wiring.collections import CollectionService
 PAGE_SIZE = 20
 PAGES_MAX = 1_000
 THEME_DOCUMENTS_PATH = "/themes/{namespace}/{key}/{theme}/documents"
-UNCLUSTERED_DOCUMENTS_PATH = "/themes/{namespace}/{key}/apart/{reason}/documents"
+UNCLUSTERED_DOCUMENTS_PATH = "/themes/{namespace}/{key}/unclustered/{reason}/documents"
 
 router = APIRouter(dependencies=[READS])
 

@@ -17,7 +17,7 @@ from fonds.wiring.collections import CollectionService
 
 THEMES = "/themes"
 API = "/api"
-UNCLUSTERED = "apart"
+UNCLUSTERED = "unclustered"
 """Path part after a collection for its unclustered documents; a reason may follow."""
 
 RESERVED_PARTS = frozenset({UNCLUSTERED, "document", "over-time", "excluded"})

@@ -90,7 +90,7 @@ def build_heading(reason: str, size: int) -> str:
 
 
 PAGE_SIZE = 20
-PATH = "/themes/{namespace}/{key}/apart"
+PATH = "/themes/{namespace}/{key}/unclustered"
 
 router = APIRouter(dependencies=[READS])
 
@@ -179,7 +179,7 @@ def _html(
     )
     return render_page(
         request,
-        "apart.html",
+        "unclustered.html",
         heading=unclustered_page.answer,
         page=unclustered_page,
         name=selection.name,

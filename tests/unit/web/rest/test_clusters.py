@@ -15,7 +15,7 @@ def test_labels_sizes_terms_and_documents_of_what_is_served(themed: TestClient) 
     assert len(told["clusters"]) == 4
     sizes = [one["size"] for one in told["clusters"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert sum(sizes) + sum(told["apart"].values()) == 220
+    assert sum(sizes) + sum(told["unclustered"].values()) == 220
     for one in told["clusters"]:
         assert one["terms"][0][0] in one["label"]
         assert [each["score"] for each in one["top"]] == sorted(
@@ -56,9 +56,12 @@ def test_members_come_page_by_page_the_nearest_first(themed: TestClient) -> None
 def test_documents_in_no_cluster_are_asked_for_by_the_reason(themed: TestClient) -> None:
     themed.post("/collections/news/2026-11", json={"id": "short", "text": "no"})
     told = themed.get(f"{AT}/short").json()
-    assert (told["cluster"], told["apart"]) == (None, "short")
+    assert (told["cluster"], told["unclustered_reason"]) == (None, "short")
     assert [one["id"] for one in told["members"]] == ["short"]
-    assert themed.get("/docs/news/2026-11/short").json()["clusters"][0]["apart"] == "short"
+    assert (
+        themed.get("/docs/news/2026-11/short").json()["clusters"][0]["unclustered_reason"]
+        == "short"
+    )
     themed.delete("/docs/news/2026-11/short")
 
 
