@@ -8,7 +8,7 @@ ONLY ?=
 PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
 # Workers of tests that mostly wait for a browser or a process.
-WAITING := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+WAITING := $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 # The tests that took longest are listed at the end of a run.
 SLOWEST := --durations 25 --durations-min 5
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase dense

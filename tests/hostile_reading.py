@@ -40,17 +40,18 @@ class Outcome:
 
 
 class MemoryWatch:
-    """The most memory this process and all below it had resident at one moment, by /proc.
+    """The most memory that this process and its descendants had resident at one moment, by /proc.
 
-    Of this process only what it grows by counts, and what Fonds has when it starts: a run of all tests has
-    much more in it than Fonds has.
+    Only growth counts, and what Fonds has when it starts: a run of all tests has much more in memory, and
+    loaded processes that wait for commands.
     Pages shared by several processes count for each of them: the truth is smaller, never larger. What
     lives shorter than the 20 ms between two looks may be missed.
     """
 
     def __init__(self) -> None:
         self.peak_bytes = 0
-        self._others_bytes = max(0, _resident_bytes(os.getpid()) - FONDS_BYTES)
+        resident_bytes = sum(map(_resident_bytes, _family(os.getpid())))
+        self._others_bytes = max(0, resident_bytes - FONDS_BYTES)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
