@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,10 @@ def test_the_file_is_shown_with_its_type(copy: Copy, home: Path) -> None:
     assert re.search(r"file type +likely-pdf \(90% certain\)", copy.fonds(home, "show", locked).out)
 
 
-def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(copy: Copy, home: Path) -> None:
+def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(
+    copy: Copy, home: Path, tmp_path: Path
+) -> None:
+    home = Path(shutil.copytree(home, tmp_path / "home"))
     counted = copy.fonds(home, "catchup", "file_type", "--dry-run", "--json").last
     assert counted == {"wanted": 1, "by_status": {"": 1}}
     assert copy.fonds(home, "catchup", "file_type").code == 0

@@ -105,14 +105,14 @@ def assign(
 def _find_nearest_allowed(
     similarities: Floats, score_minimums: Floats, excluded: Collection[int]
 ) -> int:
-    """Return the nearest allowed cluster within reach; NONE if there is none."""
+    """Return the nearest allowed cluster within reach; NO_CLUSTER if there is none."""
     allowed = similarities >= score_minimums
     allowed[list(excluded)] = False
     return int(np.where(allowed, similarities, -np.inf).argmax()) if allowed.any() else NO_CLUSTER
 
 
 def _assign_finer(vectors: Floats, members: Ints, finer: FinerLevel) -> Ints:
-    """Return the nearest finer cluster within each document's own cluster; NONE if there is none."""
+    """Return the nearest finer cluster in each document's cluster, or NO_CLUSTER."""
     similarities = np.where(
         members[:, None] == finer.coarser_clusters[None, :], vectors @ finer.centroids.T, -np.inf
     )

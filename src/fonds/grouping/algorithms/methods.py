@@ -29,7 +29,7 @@ class PreparedDocuments:
     `vectors`: documents x latent dimensions, computed in parts.
     `weighted`: their tf-idf.
     `times_s`: seconds of any clock, float64; or None.
-    `previous`: cluster of each in the previous clustering, NONE for new ones; or None.
+    `previous`: cluster of each in the previous clustering, NO_CLUSTER for new ones; or None.
     """
 
     vectors: ProjectedVectors = field(repr=False)
@@ -43,7 +43,7 @@ class Partition:
     """Clusters of the prepared documents at one or more granularities, the requested one first.
 
     `levels`: for each, an int64 array with each document's cluster, numbered from 0 without gaps,
-        or NONE.
+        or NO_CLUSTER.
     `evidence`: features x clusters of the first level, float32: how strongly each term indicates
         each cluster. None if the nearest centroid decides.
     """

@@ -2,7 +2,7 @@
 
 The first chunk is in the column with the value's name, the next ones in `name.1`, `name.2` and so
 on. Each begins with its number and the number of chunks (four bytes each, big-endian). So a missing
-chunk, or one of another write, is detected. Limits: 4,096 chunks of 8 MiB.
+chunk, or one of a value with another number of chunks, is detected. Limits: 4,096 chunks of 8 MiB.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def split(value: bytes) -> list[bytes]:
 def number_pieces(pieces: Sequence[bytes]) -> list[bytes]:
     """Prefix pieces with their number and the number of pieces.
 
-    Raises LimitError if one or all are too large.
+    Raises LimitError if a piece does not fit into a chunk, or if there are too many pieces.
     """
     if len(pieces) > CHUNKS_MAX or any(len(piece) > _PAYLOAD_MAX_BYTES for piece in pieces):
         raise LimitError(
             Reason.TOO_LARGE,
-            (f"the value has more than {CHUNKS_MAX} chunks of {CHUNK_MAX_BYTES} bytes"),
+            f"the value needs more than {CHUNKS_MAX} chunks of at most {CHUNK_MAX_BYTES} bytes",
         )
     total = len(pieces).to_bytes(4, "big")
     return [number.to_bytes(4, "big") + total + piece for number, piece in enumerate(pieces)]
