@@ -1,1 +1,2 @@
-"""Backends of the Index port."""
+"""Full-text indexes: implementations of the Index port with tantivy, Elasticsearch and OpenSearch.
+"""
