@@ -27,7 +27,7 @@ class EarlierText:
 
     - `sha1hex`: SHA-1 of the version.
     - `captured`: time of the capture, 14 digits.
-    - `title`: title; None if a later version has the same title, or if it has none.
+    - `title`: title; None if the version has none.
     - `text`: SHA-256 of the text, or a substitute; None if a later version has the same text.
     - `updated`: time at which the row of the version was written.
     """

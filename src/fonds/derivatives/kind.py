@@ -243,7 +243,8 @@ class DerivativeKind:
       any.
     - `series`: further rows of each file; None if there are none.
     - `build_facts`: function that returns the facts for pages and `fonds show`.
-    - `awaited`: name of the fact shown as missing for a file without a row; '' for `title`.
+    - `awaited`: name of the fact shown as missing for a file without a row; '' to show `title`
+      instead.
     - `build_warc_metadata`: function that returns the JSON stored in WARC with the body; None if
       none is.
     - `find_related`: function that returns the related files of rows, by SHA-1.

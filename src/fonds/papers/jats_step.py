@@ -140,7 +140,10 @@ def _build_row(item: UnreadArticle, article: JatsReading, now: datetime) -> Jats
 
 
 def _summarize(article: JatsReading) -> PaperSummary | None:
-    """Return the bibliographic metadata of an article with its rights; None if it has neither."""
+    """Return the bibliographic metadata of an article, with the rights that the article states.
+
+    Returns None if the article has neither metadata nor stated rights.
+    """
     summary = article.reading.summary
     if not article.rights:
         return summary
