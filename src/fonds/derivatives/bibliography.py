@@ -1,5 +1,4 @@
-"""Derivative kind `bibliography`: metadata and references of a paper, read from its PDF by Fonds.
-"""
+"""Derivative kind `bibliography`: metadata and references of a paper, read from its PDF by Fonds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Derivative kind `thumbnail`: picture of the first page of a PDF. The row of the PDF refers to it.
-"""
+"""Derivative kind `thumbnail`: picture of the first page of a PDF. The row of the PDF refers to it."""
 
 from __future__ import annotations
 

@@ -66,8 +66,7 @@ def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
 
 
 def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
-    """Return the columns that schedule a source; `poll_at` is when it is next polled for new links.
-    """
+    """Return the columns that schedule a source; `poll_at` is when it is next polled for new links."""
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": poll_at}
@@ -227,8 +226,7 @@ class BackfillStatus:
 
     @property
     def short_text(self) -> str:
-        """Text for lists of sources. It is "" if the backfill was stopped or ended without failure.
-        """
+        """Text for lists of sources. It is "" if the backfill was stopped or ended without failure."""
         return (
             f"backfill {self.state}"
             if self.state in (BackfillState.GOING_ON, BackfillState.FAILED)

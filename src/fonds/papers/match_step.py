@@ -1,5 +1,4 @@
-"""Pipeline step match: find the work in the catalogue for each paper and each reference it cites.
-"""
+"""Pipeline step match: find the work in the catalogue for each paper and each reference it cites."""
 
 from __future__ import annotations
 

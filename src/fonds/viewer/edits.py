@@ -94,8 +94,7 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """Yield up to `WALKED_MAX` versions, each with the previous version of the same story or None.
-    """
+    """Yield up to `WALKED_MAX` versions, each with the previous version of the same story or None."""
     conditions = {"canonical_domain": site} if site else {}
     for _ in range(WALKED_MAX // _CHUNK):
         rows = list(
@@ -158,8 +157,7 @@ STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Version of a story compared with the version captured before, as pages and the API show it.
-    """
+    """Version of a story compared with the version captured before, as pages and the API show it."""
 
     sha1hex: Annotated[str, Meta(description="SHA-1 of the version")]
     since: Annotated[str, Meta(description="SHA-1 of the version captured before")]
