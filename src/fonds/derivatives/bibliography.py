@@ -1,4 +1,4 @@
-"""Derivative kind `bibliography`: metadata and references of a paper, read from its PDF by Fonds."""
+"""Derivative kind `bibliography`: metadata and references that Fonds read from a PDF."""
 
 from __future__ import annotations
 

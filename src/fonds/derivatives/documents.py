@@ -104,7 +104,7 @@ def parse_authors(value: object) -> tuple[str, ...]:
 
 
 def parse_doi(value: object) -> str | None:
-    """Return a DOI in the form that documents store (lower case, cut at 300 characters), or None."""
+    """Return a DOI as documents store it (lower case, cut at 300 characters), or None."""
     return (
         clean_text(value).strip().lower()[:DOI_MAX_CHARS] or None
         if isinstance(value, str)

@@ -30,7 +30,7 @@ THUMBNAIL = "thumbnail "
 
 
 def name_thumbnail_part(form: str) -> str:
-    """Return the part name of a thumbnail in a format such as `180px-jpg`: `thumbnail 180px-jpg`."""
+    """Return the part name of a thumbnail in a format such as `180px-jpg`, with a prefix."""
     return THUMBNAIL + form
 
 

@@ -34,7 +34,7 @@ class KnownGrobid:
     extractor: str
 
     def __call__(self, item: UngrobidedPdf) -> Disposition | None:
-        """Return DONE if this client has a final result for the PDF; None if the PDF must be sent."""
+        """Return DONE if this client has a final result for a PDF; None if it must be sent."""
         for row in self.records.get(GrobidRow, [item.file.sha1]):
             if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
                 # The file of an earlier task was empty; this one has bytes.

@@ -75,7 +75,10 @@ def format_fact_value(name: str, value: object) -> str:
 
 
 def _format_instant(seconds: float) -> str:
-    """Format Unix seconds as a time in UTC. A number outside the calendar is returned unformatted."""
+    """Format Unix seconds as a time in UTC.
+
+    A number outside the calendar is returned unformatted.
+    """
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):

@@ -49,14 +49,17 @@ def find_warc_metadata(records: Records, sha1hex: str) -> bytes | None:
 
 
 def indexed_kinds() -> Iterator[tuple[DerivativeKind, IndexedKind]]:
-    """Yield the derivative kinds that have index documents, each with how the documents are built."""
+    """Yield the derivative kinds that have index documents, and how these are built."""
     for kind in KINDS:
         if kind.indexed is not None:
             yield kind, kind.indexed
 
 
 def count_expected(records: Records) -> int:
-    """Return the maximum number of index documents. A story counts once for each of its versions."""
+    """Return the maximum number of index documents.
+
+    A story counts once for each of its versions.
+    """
     return sum(
         records.count(kind.row, where=indexed.row_filter)[()] for kind, indexed in indexed_kinds()
     )

@@ -272,7 +272,10 @@ def write_sketches(
 
 
 def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
-    """Rebuild missing or outdated sketches of files from stored texts. Return the number rebuilt."""
+    """Rebuild missing or outdated sketches of files from stored texts.
+
+    Return the number rebuilt.
+    """
     stored_rows = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
     promised = [band for row in stored_rows.values() for band in build_bands(row)]
     keys = [(band_row.band, band_row.sha1hex) for band_row in promised]
@@ -302,7 +305,10 @@ def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -
 def _iter_file_sketches(
     records: Records, blobs: Blobs, sha1hexes: Sequence[str]
 ) -> Iterator[TextSketchRow]:
-    """Compute and yield the sketches of PDFs and articles. Files whose text is missing are skipped."""
+    """Compute and yield the sketches of PDFs and articles.
+
+    Files whose text is missing are skipped.
+    """
     owners = find_owners(records, sha1hexes)
     for kind in FILES:
         for row in records.get(kind.row, sha1hexes):

@@ -1,4 +1,7 @@
-"""Derivative kind `thumbnail`: picture of the first page of a PDF. The row of the PDF refers to it."""
+"""Derivative kind `thumbnail`: picture of the first page of a PDF.
+
+The row of the PDF refers to it.
+"""
 
 from __future__ import annotations
 

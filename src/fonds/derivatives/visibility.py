@@ -1,4 +1,7 @@
-"""Find files under embargo and files that were taken down. Hidden files must not be in the index."""
+"""Find files under embargo and files that were taken down.
+
+Hidden files must not be in the index.
+"""
 
 from __future__ import annotations
 
@@ -15,5 +18,8 @@ def find_active_embargoes(records: Records, sha1hexes: Iterable[str]) -> dict[st
 
 
 def find_takedowns(records: Records, sha1hexes: Iterable[str]) -> dict[str, TakedownRow]:
-    """Return the takedowns of files, completed or in progress, by SHA-1. Other files are omitted."""
+    """Return the takedowns of files, completed or in progress, by SHA-1.
+
+    Other files are omitted.
+    """
     return {row.sha1hex: row for row in records.get(TakedownRow, list(sha1hexes))}

@@ -108,7 +108,7 @@ def allow_any_address(address: str) -> bool:
 
 
 def choose_address_check(*, allows_private: bool) -> Callable[[str], bool]:
-    """Return the function that checks IP addresses, by the setting `elsewhere.private_addresses`."""
+    """Return the check of IP addresses for the setting `elsewhere.private_addresses`."""
     return allow_any_address if allows_private else is_public
 
 

@@ -126,7 +126,7 @@ class DomainLeases:
             domain_state.write_due_s = self._due_s = 0.0
 
     def renew(self, now_s: float) -> None:
-        """Renew the leases that are due, and release domains that have not been used for a while."""
+        """Renew the leases that are due, and release domains that were not used for a while."""
         self._now_s = now_s
         if now_s < self._due_s:
             return
@@ -181,7 +181,7 @@ class DomainLeases:
         return is_unused and not domain_state.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
-        """Ask the process that leases a domain to hand it over, unless another process just asked."""
+        """Ask the process with the lease of a domain to hand it over, unless another just asked."""
         if self._is_requested(row):
             return
         values = {"wanted_by": self._holder_name, "wanted_at": self._clock()}
@@ -273,7 +273,7 @@ class DomainLeases:
 
 
 def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
-    """Return the rate limits to store, by host name; the name of the domain's own rate limit is ""."""
+    """Return the rate limits to store, by host name; "" is the domain's own rate limit."""
     ordered = sorted(paces.items(), key=lambda one: (one[0] != "", -one[1].next_at_s))
     return {
         name: StoredPace(

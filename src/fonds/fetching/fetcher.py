@@ -100,7 +100,10 @@ class Fetcher:
         return self._loads
 
     def close(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> None:
-        """Unregister a user (holder). The last call stops the thread and cancels active requests."""
+        """Unregister a user (holder).
+
+        The last call stops the thread and cancels active requests.
+        """
         with self._lock:
             if count_unsaved in self._unsaved_counters:
                 self._unsaved_counters.remove(count_unsaved)
@@ -114,7 +117,7 @@ class Fetcher:
             self._on_close()
 
     def wake(self) -> None:
-        """Wake the thread, for example because responses were stored and more requests may be sent."""
+        """Wake the thread, for example after responses were stored and requests may be sent."""
         chains = self._chains
         if chains is not None:
             chains.wake()

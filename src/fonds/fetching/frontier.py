@@ -54,7 +54,10 @@ class FrontierRules:
 
 
 class Frontier:
-    """Queue of requests that releases each request when its rate limits allow it. Not thread-safe."""
+    """Queue of requests that releases each request when its rate limits allow it.
+
+    Not thread-safe.
+    """
 
     def __init__(self, rules: FrontierRules) -> None:
         self.rules = rules
@@ -118,7 +121,7 @@ class Frontier:
         return started
 
     def get_wake_at_s(self) -> float | None:
-        """Return the earliest time at which a request may start; None if no request is scheduled."""
+        """Return the earliest time at which a request may start; None if none is scheduled."""
         return self._heap[0][0] if self._heap else None
 
     def finish(self, key: Hashable, answer: RequestOutcome, now_s: float) -> None:
@@ -201,7 +204,7 @@ class Frontier:
             self._returned += [(turn, after_s) for turn in line]
 
     def set_share(self, address: str, count: int, now_s: float) -> None:
-        """Set the number of processes that send requests to an IP address, including this process."""
+        """Set the number of processes that send requests to an IP address, with this process."""
         self._get_address(address, now_s).pace.shares = count
 
     def is_needed(self, domain: str) -> bool:

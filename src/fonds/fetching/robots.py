@@ -179,7 +179,10 @@ def build_unreachable(
     reason: Reason = Reason.ROBOTS_UNREACHABLE,
     cache_s: float = UNREACHABLE_CACHE_S,
 ) -> Robots:
-    """Build rules for a robots.txt that cannot be read. They allow nothing for `cache_s` seconds."""
+    """Build rules for a robots.txt that cannot be read.
+
+    They allow nothing for `cache_s` seconds.
+    """
     return Robots(now_s + cache_s, unreachable=cause, reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""Run many redirect chains concurrently, with rate limits, robots.txt and a check of each redirect."""
+"""Run many redirect chains concurrently, with rate limits, robots.txt and redirect checks."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class FetchScheduler:
         )
 
     def _take_resolved(self) -> list[tuple[RedirectChain, Sequence[str] | Exception]]:
-        """Return the chains whose hosts have been resolved, after registering their IP addresses."""
+        """Return the chains whose hosts are resolved, after registering their IP addresses."""
         resolved = [self._resolved.popleft() for _ in range(len(self._resolved))]
         addresses = {result[0] for _, result in resolved if not isinstance(result, Exception)}
         try:

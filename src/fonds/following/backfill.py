@@ -66,7 +66,7 @@ def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
 
 
 def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
-    """Return the columns that schedule a source; `poll_at` is when it is next polled for new links."""
+    """Return the columns that schedule a source, with its next poll for new links at `poll_at`."""
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": poll_at}
@@ -226,7 +226,10 @@ class BackfillStatus:
 
     @property
     def short_text(self) -> str:
-        """Text for lists of sources. It is "" if the backfill was stopped or ended without failure."""
+        """Text for lists of sources.
+
+        It is "" if the backfill was stopped or ended without failure.
+        """
         return (
             f"backfill {self.state}"
             if self.state in (BackfillState.GOING_ON, BackfillState.FAILED)

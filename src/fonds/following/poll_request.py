@@ -144,7 +144,7 @@ def request_listing(
 
 
 def get_sitemap_count(row: SourceRow) -> int:
-    """Return the number of sitemaps in a source's last listing; 0 if that was not a sitemap index."""
+    """Return the number of sitemaps in a source's last listing; 0 if it was no sitemap index."""
     return row.hints.children if row.hints else 0
 
 

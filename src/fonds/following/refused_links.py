@@ -25,6 +25,9 @@ def list_refused_links(records: Records, url: str) -> list[RefusedLinkRow]:
 
 
 def hash_url(url: str) -> str:
-    """Return the SHA-1 in hexadecimal of a normalised URL. Long URLs are cut first, as in listings."""
+    """Return the SHA-1 in hexadecimal of a normalised URL.
+
+    Long URLs are cut first, as in listings.
+    """
     text = normalize_requested_url(url)[: URL_MAX_CHARS + 1]
     return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324 (a key, not security)

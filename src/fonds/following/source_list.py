@@ -1,4 +1,4 @@
-"""List sources and load their details: counts by health, filtered pages, polls and link outcomes."""
+"""List sources and load their details: counts by health, pages, polls and link outcomes."""
 
 from __future__ import annotations
 

@@ -85,7 +85,10 @@ class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class MatchRequestReader:
-    """Function of the job that reads queries. A part is the first byte of the table keys to read."""
+    """Function of the job that reads queries.
+
+    A part is the first byte of the table keys to read.
+    """
 
     open_table: Callable[[], Table]
     journal: str

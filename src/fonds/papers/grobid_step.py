@@ -116,7 +116,7 @@ class GrobidStep:
         return Result(DONE, (self._build_output(item, self._check_tei(grobid_response)),))
 
     def _check_tei(self, response: GrobidResponse) -> GrobidResponse:
-        """Return a response unchanged, or with status `bad-grobid-xml` if its TEI cannot be parsed."""
+        """Return a response unchanged, or as `bad-grobid-xml` if its TEI cannot be parsed."""
         if response.status is not GrobidStatus.SUCCESS:
             return response
         try:

@@ -151,7 +151,10 @@ def _summarize(article: JatsReading) -> PaperSummary | None:
 
 
 def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
-    """Build the cells of an article. They have the same columns as for a PDF read without GROBID."""
+    """Build the cells of an article.
+
+    They have the same columns as for a PDF read without GROBID.
+    """
     status = {"status": "success", "extractor": JATS_VERSION}
     return build_bibliography_cells(reading.full_json, reading.metadata, reading.quality, status)
 
@@ -161,7 +164,10 @@ def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """Step that reads articles and stores nothing. `read` parses an article in an isolated process."""
+    """Step that reads articles and stores nothing.
+
+    `read` parses an article in an isolated process.
+    """
 
     archive: Archive
     read: Callable[[bytes], JatsReading]

@@ -1,4 +1,4 @@
-"""Pipeline step match: find the work in the catalogue for each paper and each reference it cites."""
+"""Pipeline step match: find the catalogue work of each paper and of each reference."""
 
 from __future__ import annotations
 

@@ -109,7 +109,10 @@ def _encode_csv_line(values: list[Any]) -> bytes:
 
 
 def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Encode rows as Apache Parquet with zstd compression. `columns` gives the type of each column."""
+    """Encode rows as Apache Parquet with zstd compression.
+
+    `columns` gives the type of each column.
+    """
     import pyarrow
     from pyarrow import parquet as library
 

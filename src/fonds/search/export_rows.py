@@ -263,7 +263,7 @@ def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, 
 
 
 def _build_rights_fields(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
-    """Build the row fields for the rights of a file and for the robots.txt of its exported capture."""
+    """Build row fields for the rights of a file and the robots.txt of its exported capture."""
     values = build_values(rights)
     return {
         "license": list(values.licenses) or None,

@@ -146,7 +146,10 @@ class ExportedSearch:
     limit: int | None = None
 
     def parse(self) -> SearchRequest:
-        """Return the search request. Raises ValueError with a message for users if it is invalid."""
+        """Return the search request.
+
+        Raises ValueError with a message for users if it is invalid.
+        """
         return parse_request(self.parameters)
 
 

@@ -73,7 +73,7 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
 
 
 def format_value_name(parameter: str, value: str) -> str:
-    """Return the display name of a value of a filter parameter, such as English for language `en`."""
+    """Return the display name of a filter value, such as English for the language `en`."""
     if not value:
         return "none"
     if parameter == "kind":

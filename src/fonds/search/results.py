@@ -155,7 +155,7 @@ def list_collapsed_ids(index: Index, records: Records, query: SearchQuery, id_: 
 def _search_for_comparison(
     index: Index, query: SearchQuery
 ) -> tuple[SearchResults, SearchQuery, Sequence[IndexDocument]]:
-    """Return the results of a search, its query with resolved themes, and the documents to compare."""
+    """Return the results of a search, the query with resolved themes, and the documents found."""
     comparison_query = replace(
         query, offset=0, after=None, count_max=COMPARED_MAX, with_snippets=False
     )
@@ -165,7 +165,10 @@ def _search_for_comparison(
 
 
 def _load_hits(index: Index, query: SearchQuery, ids: Sequence[str]) -> tuple[Hit, ...]:
-    """Return the hits of documents in the order of `ids`. Documents deleted meanwhile are omitted."""
+    """Return the hits of documents in the order of `ids`.
+
+    Documents deleted meanwhile are omitted.
+    """
     if not ids:
         return ()
     page_query = replace(query, ids=ids, offset=0, count_max=len(ids), facet_values_max=0)

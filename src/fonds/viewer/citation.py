@@ -230,7 +230,10 @@ def build_reference(
 
 
 def verify_places(archive: Archive, description: FileDescription) -> PlaceVerification:
-    """Read the archived records of a file again, and hash their bytes. No earlier result is used."""
+    """Read the archived records of a file again, and hash their bytes.
+
+    No earlier result is used.
+    """
     places = _list_places(description)
     results: list[VerifiedPlace] = []
     read_bytes = 0

@@ -324,7 +324,7 @@ def read_body(stores: Stores, description: FileDescription) -> bytes:
 
 
 def find_own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
-    """Return the title that an index document built from these derivative rows would have, or None."""
+    """Return the title of an index document built from these derivative rows, or None."""
     for kind in KINDS:
         row = derivatives.get(kind.name)
         if row is not None and kind.indexed is not None and kind.indexed.has_text(row):

@@ -32,7 +32,7 @@ class EditKind(StrEnum):
     """Kind of difference between two versions of a story.
 
     - `edited`: headline or text differ.
-    - `same-text`: the texts are equal.
+    - `same-text`: headline and text are equal, apart from blanks.
     - `other-extractor`: different extractors read the versions, so a difference may not be an edit.
     - `unknown`: a stored text is missing.
     """
@@ -94,7 +94,7 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """Yield up to `WALKED_MAX` versions, each with the previous version of the same story or None."""
+    """Yield up to `WALKED_MAX` versions, each with the story's previous version or None."""
     conditions = {"canonical_domain": site} if site else {}
     for _ in range(WALKED_MAX // _CHUNK):
         rows = list(
@@ -157,7 +157,7 @@ STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Version of a story compared with the version captured before, as pages and the API show it."""
+    """Version of a story compared with the version before, as pages and the API show it."""
 
     sha1hex: Annotated[str, Meta(description="SHA-1 of the version")]
     since: Annotated[str, Meta(description="SHA-1 of the version captured before")]

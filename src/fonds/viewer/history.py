@@ -143,7 +143,7 @@ def find_files_named(records: Records, name: str) -> list[str]:
 
 
 def _list_names(url: str) -> tuple[str, str]:
-    """Return the file name in a URL, and the file name of the container if the URL names a member."""
+    """Return the file name in a URL, and that of the container if the URL names a member."""
     return file_name(url), file_name(url.partition("#")[0])
 
 

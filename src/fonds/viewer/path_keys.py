@@ -25,7 +25,7 @@ _FILE_URL = "file://"
 
 
 def list_path_urls(key: str) -> list[str]:
-    """Return the `file:` URLs that a path of a file or ZIP member may stand for; [] if it is a URL."""
+    """Return the `file:` URLs that a path of a file or ZIP member may mean; [] for a URL."""
     if "://" in key or "\0" in key:
         return []
     text = key.strip()

@@ -286,7 +286,10 @@ class TextQuery:
 
 
 def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]]:
-    """Join the words of a page to a text. Return the text and the (start, end) of each word in it."""
+    """Join the words of a page to a text.
+
+    Return the text and the (start, end) of each word in it.
+    """
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
     end = 0

@@ -151,7 +151,7 @@ class _DiffSearch:
         self.is_coarse = False
 
     def find_blocks(self) -> list[tuple[int, int, int]]:
-        """Return equal passages in order, as (position in old list, position in new list, length)."""
+        """Return equal passages in order, as (position in old, position in new, length)."""
         blocks: list[tuple[int, int, int]] = []
         ranges = [(0, len(self._old), 0, len(self._new))]
         for _ in range(ROUNDS_MAX):

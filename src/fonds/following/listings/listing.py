@@ -101,7 +101,10 @@ def build_listing(
     is_complete: bool = False,
     changed: Mapping[str, str] | None = None,
 ) -> Listing:
-    """Build a listing. Entries and URLs beyond the limits are cut off, and cut entries are counted."""
+    """Build a listing.
+
+    Entries and URLs beyond the limits are cut off, and cut entries are counted.
+    """
     return Listing(
         kind=kind,
         entries=tuple(entries[:ENTRIES_MAX]),

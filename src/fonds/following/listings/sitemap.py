@@ -103,7 +103,10 @@ def _set_change(changed: dict[str, str], address: str | None, values: Mapping[st
 
 
 def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:
-    """Build the entry of a page. `lastmod` is not its publication date and is therefore not used."""
+    """Build the entry of a page.
+
+    `lastmod` is not its publication date and is therefore not used.
+    """
     return RssEntry(
         link=clean_url(attributes.get("loc"), url),
         title=clean_title(attributes.get("title")),

@@ -88,7 +88,10 @@ _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
 def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """Parse a well-formed feed at `url`. Raises DamagedInputError if it is malformed or not a feed."""
+    """Parse a well-formed feed at `url`.
+
+    Raises DamagedInputError if it is malformed or not a feed.
+    """
     root = parse_strictly(body, charset)
     kind = _KINDS.get(get_local_name(root))
     if kind is None or (kind == "atom" and get_namespace(root) not in ATOM_NAMESPACES):

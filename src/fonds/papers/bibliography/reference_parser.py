@@ -86,7 +86,7 @@ _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\
 
 
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
-    """Parse one reference. Text that is not recognised remains only in `unstructured`."""
+    """Parse one printed reference. The whole text is kept in `unstructured`."""
     printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
     text_without_label = _LABEL.sub("", printed, count=1)
     fields: dict[str, Any] = {}

@@ -1,1 +1,1 @@
-"""Full-text indexes: implementations of the Index port with tantivy, Elasticsearch and OpenSearch."""
+"""Full-text indexes: the Index port with tantivy, Elasticsearch and OpenSearch."""

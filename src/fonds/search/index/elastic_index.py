@@ -323,7 +323,10 @@ class ElasticIndex:
         return bool(response["rolled_over"])
 
     def _send_bulk(self, lines: Sequence[str]) -> None:
-        """Send the lines of a bulk request. Lines that the server was too busy for are sent again."""
+        """Send the lines of a bulk request.
+
+        Lines that the server was too busy for are sent again.
+        """
         pending = list(lines)
         for attempt in range(ATTEMPTS):
             response = self._send(

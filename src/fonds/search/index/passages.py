@@ -155,7 +155,10 @@ class _WordMatcher:
         self._any_beginning = self._language in CHANGE_BEGINNINGS
 
     def find_matches(self, window: str) -> list[tuple[int, int, str]]:
-        """Return (start, end, folded words) of each match. Positions are characters of the window."""
+        """Return (start, end, folded words) of each match.
+
+        Positions are characters of the window.
+        """
         pattern = _build_pattern(
             self._written | {((form,), False) for form in self._find_forms(window)}
         )
@@ -173,7 +176,10 @@ class _WordMatcher:
 
 
 def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
-    """Build a pattern that finds any of the words in folded text. Longer alternatives come first."""
+    """Build a pattern that finds any of the words in folded text.
+
+    Longer alternatives come first.
+    """
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
         for parts, prefix in sorted(words, key=lambda item: (-len(item[0]), item))

@@ -306,7 +306,7 @@ class TantivyIndex:
         return index
 
     def _get_searcher(self) -> tantivy.Searcher | None:
-        """Return a searcher for the last commit of any process; None if the index does not exist."""
+        """Return a searcher for the last commit of any process; None without an index."""
         return self._get_searcher_and_generation()[0]
 
     def _get_searcher_and_generation(self) -> tuple[tantivy.Searcher | None, str | None]:

@@ -19,7 +19,7 @@ _TEXT_SEPARATOR = f" {'| ' * (WORDS_BETWEEN_MAX + 1)}"
 
 
 def build_words(document: IndexDocument) -> dict[str, str]:
-    """Return the words and stems of every text field of the current version, by index field name."""
+    """Return the words and stems of each text field of the current version, by index field."""
     texts = {field.name: " ".join(field.read(document)) for field in WORDS_FIELDS}
     words = {WORD_FIELDS[name]: fold_text(text) for name, text in texts.items()}
     stems = {

@@ -186,7 +186,7 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 
 
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
-    """Return the nodes that do not consist only of stop words, or all nodes if none would remain."""
+    """Return the nodes that are not only stop words, or all nodes if none would remain."""
     plain_words = [_list_plain_words(node) for node in nodes]
     stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
     remaining = [
