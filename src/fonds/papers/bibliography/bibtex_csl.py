@@ -114,7 +114,10 @@ def _is_public_host(host: str) -> bool:
 
 
 def _format_bibtex_name(name: str) -> str:
-    """Format a name as `von Family, Suffix, Given`; a name that cannot be split is put in braces."""
+    """Format a name as `von Family, Suffix, Given`.
+
+    A name that cannot be split is put in braces.
+    """
     person = split_name(name)
     if person is None:
         return f"{{{_escape(name)}}}"

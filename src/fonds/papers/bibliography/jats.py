@@ -95,7 +95,10 @@ def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._El
 
 
 def _get_block_text(element: etree._Element) -> str | None:
-    """Return the text with one line per paragraph, title or cell, including text outside of these."""
+    """Return the text of an element, with one line per paragraph, title or cell.
+
+    Text outside of paragraphs, titles and cells is included.
+    """
     pieces: list[str] = []
     for event, node in etree.iterwalk(element, events=("start", "end")):
         if event == "start":

@@ -71,7 +71,10 @@ class ReferenceNumbers:
 
 
 def parse_numbers(text: str) -> ReferenceNumbers:
-    """Parse volume, issue and pages, first by labels such as "pp." and then by their arrangement."""
+    """Parse volume, issue and pages in the text of a reference.
+
+    Labels such as "pp." are tried first, then the arrangement of the numbers.
+    """
     fields: dict[str, str] = {}
     begin = len(text)
     for pattern in (_LABELLED_PAGES, _LABELLED_VOLUME, _LABELLED_ISSUE):
@@ -114,7 +117,7 @@ def _is_year(text: str | None) -> bool:
 
 
 def parse_date_at(text: str, place: int, year: str) -> str:
-    """Return a date: the year at a position, with month and day if they are printed near the year."""
+    """Return a date: the year at a position, with month and day if they are near the year."""
     context = text[max(0, place - 14) : place + 24]
     month = _MONTH.search(context)
     if month is None:

@@ -388,6 +388,6 @@ def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]
 
 
 def _sort_key(line: str) -> str:
-    """Return the first letters of the family name, the first word that is longer than an initial."""
+    """Return the first letters of a family name: of the first word longer than an initial."""
     words = re.findall(r"[^\W\d_]{2,}", line)
     return (words[0] if words else line).lower()[:3]

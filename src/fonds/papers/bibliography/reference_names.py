@@ -60,7 +60,10 @@ _NameMatches = tuple[list["re.Match[str]"], int]
 
 
 def parse_leading_names(text: str) -> tuple[tuple[Author, ...], int]:
-    """Return the names at the beginning of a text and their end position; (), 0 if there are none."""
+    """Return the names at the beginning of a text, and the position where they end.
+
+    Returns ((), 0) if the text begins with no names.
+    """
     matches, end = _find_longest_match(text[:TEXT_MAX_CHARS])
     return tuple(build_author(match["given"], match["surname"]) for match in matches), end
 

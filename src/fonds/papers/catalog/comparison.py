@@ -315,7 +315,7 @@ def _score_container(query_name: str, work_name: str) -> float:
 
 
 def _is_abbreviation(short: str, long: str) -> bool:
-    """Return whether `short` abbreviates `long`: word by word in the same order, or as an acronym."""
+    """Return whether `short` abbreviates `long`, word by word in order, or as an acronym."""
     short_words = [word for word in split_slug_words(short) if word not in _SMALL_WORDS]
     long_words = [word for word in split_slug_words(long) if word not in _SMALL_WORDS]
     if (

@@ -198,7 +198,7 @@ def _judge_work(
 
 
 def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchReason | None:
-    """Return the reason why fields other than identifiers identify the work; None if they do not."""
+    """Return the reason why fields other than identifiers identify a work; None if they don't."""
     title, author = agreement.title or 0, agreement.author or 0
     letters = len(build_slug(work.title))
     if agreement.year != 0 and letters >= SHORT_LETTERS:

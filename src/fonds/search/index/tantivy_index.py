@@ -118,7 +118,7 @@ def list_distinct_words(document: IndexDocument, text: str) -> set[str]:
 
 
 def read_generation(folder: Path) -> str | None:
-    """Return the generation of the last commit to the index in `folder`; None if it cannot be read."""
+    """Return the generation of the last commit to an index folder; None if it is unreadable."""
     try:
         commit = json.loads((folder / "meta.json").read_bytes())
         parts = [
