@@ -1,1 +1,1 @@
-"""Derivatives: what is computed from files, such as text, metadata, thumbnails and bibliographies."""
+"""Derivatives: data computed from files, such as text, metadata, thumbnails and bibliographies."""

@@ -1,4 +1,4 @@
-"""The kind `bibliography`: a PDF's own metadata and its references, extracted here with its text."""
+"""Derivative kind `bibliography`: metadata and references that Fonds read from a PDF."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fonds.model.rows import BibliographyRow
 
 CELLS = ("bib0:bib_metadata", "bib0:bib_quality", "bib0:bib_status", "bib0:bib_json")
 OLD_EXTRACTORS = frozenset({"fonds-bibliography/1", "fonds-bibliography/2"})
-"""Extractors whose results were stored in `grobid0`; their rows promise no cells."""
+"""Old extractor versions whose results are in `grobid0`. Their rows refer to no `bib0` cells."""
 SUCCESS, NOTHING_FOUND_STATUS, NOT_READ = "success", "nothing-found", "not-read"
-"""Extracted; extracted, but neither title nor reference found; the PDF gave no text."""
+"""Statuses: bibliography found; neither title nor reference found; the PDF has no text to read."""
 
 
 def _build_facts(row: BibliographyRow) -> list[Fact]:

@@ -1,7 +1,6 @@
-"""Index documents of a kind: which rows they are built from, and how.
+"""Build the index documents of a derivative kind from its rows.
 
-One function builds documents, for the steps, for `fonds reindex`, for repair, embargoes and
-takedowns.
+The pipeline steps, `fonds reindex`, repairs, embargoes and takedowns all use these functions.
 """
 
 from __future__ import annotations
@@ -18,18 +17,19 @@ from fonds.model.keys import build_text_blob_key
 from fonds.ports import Blobs, Records
 
 EARLIER_MAX_CHARS = 1_000_000
-"""Maximum characters of earlier versions in one document."""
+"""Maximum number of characters of earlier versions that one document includes."""
 WORD_MAX_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierText:
-    """A version captured before the one a document is built from.
+    """Earlier version of a story, which was captured before the current version.
 
-    - `captured` has 14 digits.
-    - `text` identifies the text (its SHA-256 or a substitute); None if a later version has the same
-      text.
-    - `updated` is when the version's row was written.
+    - `sha1hex`: SHA-1 of the version.
+    - `captured`: time of the capture, 14 digits.
+    - `title`: title; None if the version has none.
+    - `text`: SHA-256 of the text, or a substitute; None if a later version has the same text.
+    - `updated`: time at which the row of the version was written.
     """
 
     sha1hex: str
@@ -41,10 +41,12 @@ class EarlierText:
 
 @dataclass(frozen=True, slots=True)
 class CurrentRow:
-    """The row a document is built from, and the earlier versions whose texts it carries, newest
-    first.
+    """Row from which a document is built, with the earlier versions that the document includes.
 
-    `omitted_count` is the number of further earlier versions.
+    - `row`: derivative row of the current version.
+    - `earlier`: earlier versions, newest first.
+    - `omitted_count`: number of further earlier versions.
+
     Two equal values build the same document.
     """
 
@@ -54,7 +56,7 @@ class CurrentRow:
 
     @property
     def sha1hex(self) -> str:
-        """Return the SHA-1 of the row's file."""
+        """SHA-1 of the file of the current version."""
         sha1hex: str = self.row.sha1hex
         return sha1hex
 
@@ -65,15 +67,16 @@ def _list_only_versions(records: Records, ids: Sequence[str]) -> Mapping[str, Se
 
 @dataclass(frozen=True, slots=True)
 class IndexedKind:
-    """How the documents of a kind are built.
+    """How index documents of a derivative kind are built.
 
-    - `row_filter` selects the rows that may have a document.
-    - `get_id` returns the id of a row's document.
-    - `load_current` returns what to build documents from, by id; ids without a document are absent.
-    - `has_text` tells whether the blob store may hold a text.
-    - `document` builds a document from row, text and origin.
-    - `versions` returns, by document id, the SHA-1s of the files it may be built from, the current
-      one last.
+    - `row_filter`: query condition for the rows that may have a document.
+    - `get_id`: function that returns the document id of a row.
+    - `load_current`: function that loads the current rows for document ids. Ids without a document
+      are omitted.
+    - `has_text`: function that returns whether a text may be stored for a row.
+    - `document`: function that builds a document from a row, its text and its origin.
+    - `versions`: function that returns the SHA-1s of the files from which each document may be
+      built, the current file last, by document id.
     """
 
     row_filter: Mapping[str, object]
@@ -87,7 +90,9 @@ class IndexedKind:
 def wrap_unversioned(
     rows: Callable[[Records, Sequence[str]], Mapping[str, Any]],
 ) -> Callable[[Records, Sequence[str]], Mapping[str, CurrentRow]]:
-    """Make the `load_current` of a kind without versions from the function that loads its rows."""
+    """Build the `load_current` function of a kind without versions, from a function that loads
+    rows.
+    """
     return lambda records, ids: {id_: CurrentRow(row) for id_, row in rows(records, ids).items()}
 
 
@@ -99,10 +104,12 @@ def iter_index_documents(
     loaded: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """Yield the documents of these rows with their texts, one at a time, without the files' rights.
+    """Yield the documents of rows with their texts, one at a time.
 
-    `loaded` has text and origin of files already in memory.
-    Files whose text is missing from the blob store are appended to `textless`.
+    The rights of the files are missing.
+
+    - `loaded`: text and origin of files that are in memory already, by SHA-1.
+    - `textless`: list to which the SHA-1s of files without a stored text are appended.
     """
     keys = [row_versions.row.sha1hex for row_versions in current]
     origins = find_origins(records, [key for key in keys if key not in loaded])
@@ -126,10 +133,10 @@ def iter_index_documents(
 def add_earlier_texts(
     document: IndexDocument, current: CurrentRow, text_of_file: Callable[[str], bytes | None]
 ) -> IndexDocument:
-    """Return the document with as many texts of its earlier versions as fit.
+    """Return a document with the texts of as many earlier versions as fit.
 
-    A text that is too long is cut between words, and the texts after it are omitted.
-    `text_of_file` returns a file's text by SHA-1.
+    The first text that does not fit is cut between words, and later texts are omitted.
+    `text_of_file` returns the text of a file by SHA-1.
     """
     chars_left, omitted_count = EARLIER_MAX_CHARS, current.omitted_count
     earlier = []

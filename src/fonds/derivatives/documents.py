@@ -1,6 +1,6 @@
-"""Index documents of all kinds: their origins, their texts, and how they are put into the index.
+"""Index documents of all kinds: their origin, their text, and how they are put into the index.
 
-All that is indexed is written to the records first, so the index can be rebuilt from them.
+All indexed data is written to the records first, so that the index can be rebuilt from the records.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ AUTHORS_MAX, AUTHOR_MAX_CHARS, DOI_MAX_CHARS = 100, 200, 300
 
 
 class FileRelated(Protocol):
-    """A row of a file, or such a row with its earlier versions."""
+    """Row that belongs to one file, alone or with rows of earlier versions."""
 
     @property
     def sha1hex(self) -> str:
-        """Return the file's SHA-1."""
+        """SHA-1 of the file."""
 
 
 R = TypeVar("R", bound=FileRelated)
@@ -39,9 +39,12 @@ _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class DocumentOrigin:
-    """What a document takes from its file's primary capture.
+    """Values that a document takes from the primary capture of its file.
 
-    `domain` is '' where the URL has none; `captured` is None if the capture time is unknown.
+    - `url`: URL of the capture.
+    - `domain`: domain of the URL; '' if it has none.
+    - `collection`: collection of the capture.
+    - `captured`: date of the capture; None if unknown.
     """
 
     url: str
@@ -54,7 +57,7 @@ UNKNOWN = DocumentOrigin("", "", "default")
 
 
 def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, DocumentOrigin]:
-    """Return the origin of each file; files without a primary capture are absent."""
+    """Return the origin of each file, by SHA-1. Files without a primary capture are omitted."""
     return {
         key: DocumentOrigin(
             row.url, find_canonical_domain(row.url) or "", row.collection, parse_day14(row.seen)
@@ -64,7 +67,7 @@ def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Docume
 
 
 def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRow]:
-    """Return the entry of each file's primary capture; files without one are absent."""
+    """Return the entry of each file's primary capture, by SHA-1. Files without one are omitted."""
     ids = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
     if not ids:
         return {}
@@ -75,7 +78,7 @@ def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRo
 
 
 def parse_day14(stamp: str | None) -> date | None:
-    """Return the date of a 14-digit time, or None if it is invalid."""
+    """Return the date of a time with 14 digits; None if it is invalid."""
     try:
         return date.fromisoformat((stamp or "")[:8])
     except ValueError:
@@ -83,7 +86,9 @@ def parse_day14(stamp: str | None) -> date | None:
 
 
 def parse_authors(value: object) -> tuple[str, ...]:
-    """Return the names in a list of names or of objects with a `name`, as in metadata; at most 100."""
+    """Return up to 100 names of authors from metadata: a name, or a list of names or `name`
+    objects.
+    """
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list | tuple):
@@ -99,7 +104,7 @@ def parse_authors(value: object) -> tuple[str, ...]:
 
 
 def parse_doi(value: object) -> str | None:
-    """Return a DOI as documents store it, or None."""
+    """Return a DOI as documents store it (lower case, cut at 300 characters), or None."""
     return (
         clean_text(value).strip().lower()[:DOI_MAX_CHARS] or None
         if isinstance(value, str)
@@ -108,22 +113,22 @@ def parse_doi(value: object) -> str | None:
 
 
 def build_text_blob(sha1hex: str, text: bytes) -> Blob:
-    """Return the blob of a file's text."""
+    """Build the blob that stores the text of a file."""
     return Blob(build_text_blob_key(sha1hex), text, "text/plain")
 
 
 def encode_text(text: str) -> bytes:
-    """Encode a text as its blob stores it; a lone surrogate becomes a question mark."""
+    """Encode a text as a blob stores it: UTF-8, with a question mark for each lone surrogate."""
     return text.encode("utf-8", "replace")
 
 
 def decode_blob_text(blob: bytes | None) -> str:
-    """Decode the text of a blob; '' for None."""
+    """Decode the text of a blob; None becomes ''."""
     return (blob or b"").decode("utf-8", "replace")
 
 
 def clean_text(text: str) -> str:
-    """Remove the characters that the records cannot store."""
+    """Remove characters that a database cannot store (null characters and surrogates)."""
     return _NOT_IN_RECORDS.sub("", text)
 
 
@@ -134,17 +139,17 @@ def index_until_stable(
     load: Callable[[], Mapping[str, R]],
     documents: Callable[[Sequence[R]], Sequence[IndexDocument]],
 ) -> None:
-    """Put the documents of the rows that `load` returns, and repeat until `load` returns the same.
+    """Put the documents of current rows into the index, and repeat until the rows no longer change.
 
-    `load` returns rows by document id, or rows with their earlier versions.
-    `documents` builds documents from them; the files' rights are added here.
-    Those of `ids` that `load` does not return are deleted.
+    - `ids`: ids of the documents to update. Ids that `load` does not return are deleted from the
+      index.
+    - `load`: function that loads the current rows, by document id.
+    - `documents`: function that builds documents from rows. Rights of the files are added
+      afterwards.
 
-    When several processes change one document, the last to put it has read the rows after the
-    others wrote theirs. The index therefore ends up with what the rows say, in whatever order they
-    came.
-
-    Raises StoreUnavailableError if the rows still change after 10 rounds.
+    If several processes change one document, the last of them to put the document has loaded the
+    rows after the other processes wrote theirs. The index therefore agrees with the rows in the
+    end. Raises StoreUnavailableError if the rows still change after 10 rounds.
     """
     previous: Mapping[str, tuple[R, Rights]] = {}
     absent: set[str] = set()

@@ -1,7 +1,7 @@
-"""Fixity: size and SHA-256 of each derivative as it was written, for rows and blobs.
+"""Fixity: size and SHA-256 of each derivative row and blob, recorded when it was written.
 
-A sink writes the fixity in one transaction with its row. The audit compares it with what the stores
-hold.
+The step that writes a row writes the fixity in the same transaction. The audit compares the fixity
+with the contents of the stores.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ THUMBNAIL = "thumbnail "
 
 
 def name_thumbnail_part(form: str) -> str:
-    """Return the part name of a thumbnail of this format: `thumbnail 180px-jpg`."""
+    """Return the part name of a thumbnail in a format such as `180px-jpg`, with a prefix."""
     return THUMBNAIL + form
 
 
 def get_blob_key(fixity: FixityRow) -> str | None:
-    """Return the key of the blob that a fixity describes; None for the fixity of a row."""
+    """Return the key of the blob that a fixity belongs to; None if it belongs to a row."""
     if fixity.part == TEXT:
         return build_text_blob_key(fixity.sha1hex)
     if fixity.part == TEI:
@@ -46,18 +46,22 @@ def get_blob_key(fixity: FixityRow) -> str | None:
 
 
 def build_fixity(sha1hex: str, part: str, data: bytes) -> FixityRow:
-    """Compute the fixity of a part with these bytes."""
+    """Compute the fixity of a file's derivative.
+
+    `part` names the derivative, `data` is its content.
+    """
     return FixityRow(sha1hex, part, len(data), sha256(data).hexdigest())
 
 
 def has_fixity(kind: type[DerivativeRow]) -> bool:
-    """Return whether rows of this table have a fixity."""
+    """Return whether rows of a table have a fixity."""
     return hasattr(kind, "WITHOUT_FIXITY")
 
 
 def build_row_fixity(row: DerivativeRow) -> FixityRow:
-    """Compute the fixity of a row. It is the same before writing and after reading from any
-    database.
+    """Compute the fixity of a row.
+
+    It is the same before writing and after reading, in any database.
     """
     excluded = set(getattr(row, "WITHOUT_FIXITY", ()))
     names = [column.name for column in fields(row) if column.name not in excluded]  # type: ignore[arg-type]
@@ -76,7 +80,7 @@ def _normalize_column(value: Any) -> Any:
 
 
 def _normalize_json(value: Any) -> Any:
-    """Return the value as a JSON column returns it: clean texts, no NaN, integral floats as
+    """Return a value as a JSON column returns it: clean texts, no NaN, and integral floats as
     integers.
     """
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The kind `grobid`: what a GROBID server extracted from a PDF."""
+"""Derivative kind `grobid`: bibliography that a GROBID server extracted from a PDF."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ NAMES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class KnownGrobid:
-    """Looks up in the records what is known of a PDF, by SHA-1 and extractor."""
+    """Lookup of stored GROBID results, by SHA-1 of the PDF and name of the client (`extractor`)."""
 
     records: Records
     extractor: str
 
     def __call__(self, item: UngrobidedPdf) -> Disposition | None:
-        """Return DONE if the same client already has a final result for the PDF; None if it is to
-        be sent.
-        """
+        """Return DONE if this client has a final result for a PDF; None if it must be sent."""
         for row in self.records.get(GrobidRow, [item.file.sha1]):
             if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
                 # The file of an earlier task was empty; this one has bytes.
@@ -48,7 +46,9 @@ class KnownGrobid:
 
 
 def build_biblio_facts(metadata: PaperSummary | None) -> list[Fact]:
-    """Return title, authors, journal, date, identifiers and reference count as facts."""
+    """Build facts about title, authors, journal, date, identifiers and number of references of a
+    paper.
+    """
     head = metadata.head if metadata else PaperHead()
     facts = [
         Fact("title", head.title or None, claimed=True),
@@ -90,7 +90,7 @@ def _build_journal_details(journal: Journal) -> dict[str, str | None]:
 
 
 def _format_affiliations(authors: Sequence[Author]) -> str | None:
-    """Return the distinct institutions of the authors."""
+    """Return the distinct institutions of the authors as text; None if there are none."""
     affiliations = [
         affiliation
         for author in authors
@@ -102,7 +102,7 @@ def _format_affiliations(authors: Sequence[Author]) -> str | None:
 
 
 def _format_names(names: Sequence[str]) -> str | None:
-    """Return the first names and the number of further ones; None for no names."""
+    """Return the first 10 names and the number of further names as text; None if there are none."""
     suffix = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return "; ".join(names[:NAMES_MAX]) + suffix or None
 

@@ -19,10 +19,9 @@ def iter_complete_documents(
     current: Sequence[CurrentRow],
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """Yield the complete index documents of these rows: those of `iter_index_documents` with their
-    rights.
+    """Yield complete index documents of rows, with texts and rights.
 
-    Only one text is in memory at a time.
+    One text at a time is in memory.
     """
     rights = load_file_rights(records, [row.sha1hex for row in current])
     for document in iter_index_documents(kind, records, blobs, current, textless=textless):
@@ -30,10 +29,10 @@ def iter_complete_documents(
 
 
 def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[str]) -> None:
-    """Reindex the documents of these files whose rights have changed.
+    """Update the index documents of files whose rights have changed.
 
-    A file without a document is skipped: the step that extracts it builds one with all rights known
-    by then. Raises StoreUnavailableError as `index_documents_by_id` does.
+    A file without a row is skipped: the step that extracts it later builds the document with all
+    rights. Raises StoreUnavailableError if the rows keep changing.
     """
     for kind, indexed in indexed_kinds():
         ids = sorted({indexed.get_id(row) for row in records.get(kind.row, sha1hexes)})
@@ -52,9 +51,9 @@ def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Seque
 def index_documents_by_id(
     records: Records, blobs: Blobs, index: Index, kind: IndexedKind, ids: Sequence[str]
 ) -> None:
-    """Put the documents with these ids, and delete those that should not exist.
+    """Put the documents with these ids into the index, and delete documents that must not exist.
 
-    Raises StoreUnavailableError if their rows keep changing.
+    Raises StoreUnavailableError if the rows of the documents keep changing.
     """
     index_until_stable(
         records,

@@ -1,5 +1,6 @@
-"""The kind `jats`: text and bibliography of an article in JATS or NLM XML. Its document id is the
-SHA-1.
+"""Derivative kind `jats`: text and bibliography of an article in JATS or NLM XML.
+
+The id of the index document is the SHA-1 of the file.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ MIMETYPES = ("application/jats+xml",)
 
 
 def find_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
-    """Return the rows to build documents from, by document id, which is the file's SHA-1.
+    """Return the rows of JATS articles that have an index document, by document id (SHA-1).
 
-    Files under embargo are absent.
+    Files under embargo and articles that could not be read are omitted.
     """
     rows, hidden = records.get(JatsRow, sha1hexes), find_active_embargoes(records, sha1hexes)
     return {row.sha1hex: row for row in rows if row.status == SUCCESS and row.sha1hex not in hidden}
 
 
 def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """Build the document of an article."""
+    """Build the index document of an article."""
     return IndexDocument(
         id=row.sha1hex,
         sha1hex=row.sha1hex,
@@ -75,7 +76,7 @@ def list_authors(row: JatsRow) -> tuple[str, ...]:
 
 
 def build_rights_rows(row: JatsRow) -> list[Row]:
-    """Return the row of the article's rights statements, if any."""
+    """Return a list with the row of the rights that an article states; [] if it states none."""
     return build_file_rights(row, row.metadata.rights if row.metadata else ())
 
 

@@ -1,6 +1,7 @@
-"""Declaration of a derivative kind: all that reports, pages and the index need to know of it.
+"""Declaration of a derivative kind: what reports, pages, exports and the index need to know about
+it.
 
-The packages above iterate over the declarations and name no kind.
+The code for these iterates over all declarations and names no kind.
 """
 
 from __future__ import annotations
@@ -49,20 +50,21 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "xmp": "XMP",
     }
 )
-"""Display names for metadata names of Fonds and of the seeds. Names from the file itself are shown
-unchanged.
+"""Display names of metadata fields that Fonds and the seeds define.
+
+Other field names come from files and are shown unchanged.
 """
 MOMENTS = frozenset({"fetch_timestamp"})
-"""Names whose values are Unix seconds."""
+"""Names of metadata fields whose values are Unix seconds."""
 
 
 def format_fact_name(name: str) -> str:
-    """Return the display name of a metadata name."""
+    """Return the display name of a metadata field."""
     return NAMES.get(name, name)
 
 
 def format_fact_value(name: str, value: object) -> str:
-    """Format a value for display: yes or no, lists joined by semicolons, times in UTC."""
+    """Format the value of a metadata field: yes or no, lists joined by semicolons, times in UTC."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -73,7 +75,10 @@ def format_fact_value(name: str, value: object) -> str:
 
 
 def _format_instant(seconds: float) -> str:
-    """Format Unix seconds as UTC; unchanged if no calendar date matches."""
+    """Format Unix seconds as a time in UTC.
+
+    A number outside the calendar is returned unformatted.
+    """
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):
@@ -85,10 +90,13 @@ FLAT_DEPTH_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One statement about a file.
+    """One property of a file, as its page shows it.
 
-    - `value` is None if unknown; `missing` then says why in a word or two.
-    - `claimed` marks what the file or its server states; other values were measured from the bytes.
+    - `name`: display name.
+    - `value`: display value; None if unknown.
+    - `missing`: one or two words shown instead of a missing value, such as `unknown`.
+    - `claimed`: whether the file or its server states the value. Other values were measured by
+      Fonds.
     """
 
     name: str
@@ -99,9 +107,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ExtractorNames:
-    """Names of the extractors in use, each with program, versions and limits.
+    """Names of the current extractors, each with the versions and limits that affect its results.
 
-    `grobid` is the name of the GROBID client.
+    - `pdf`: extractor of PDFs.
+    - `page`: extractor of news pages.
+    - `grobid`: GROBID client.
     """
 
     pdf: str
@@ -111,18 +121,20 @@ class ExtractorNames:
 
 @dataclass(frozen=True, slots=True)
 class RereadPlan:
-    """How files already stored are sent to be extracted again.
+    """How stored files of a derivative kind are extracted again.
 
-    - `step` extracts them and takes messages of type `payload`.
-    - `work` builds a message from a capture, its file and a time. Results from before that time do
-      not count
-      (None: all results count).
-    - `extractor` picks the name of the extractor that would be used now.
-    - `statuses` are all statuses of rows.
-    - `retry_statuses` are those worth another try by the same extractor.
-    - `kept_statuses` are those a completed extraction leaves.
-    - `other_statuses` are further steps, which pass on what was extracted elsewhere.
-    - `is_shared`: the extraction belongs to another kind, so `step` must extract known files again.
+    - `step`: pipeline step that extracts the files.
+    - `payload`: type of the messages of this step.
+    - `work`: function that builds a message from a capture, its file and a time. Results from
+      before that time do not count as known. With None, all results count.
+    - `extractor`: function that picks the name of the current extractor.
+    - `statuses`: all statuses that rows can have.
+    - `retry_statuses`: statuses for which the same extractor may succeed the next time.
+    - `kept_statuses`: statuses of a completed extraction.
+    - `other_statuses`: names of further steps that write the result of an extraction made
+      elsewhere.
+    - `is_shared`: whether `step` belongs to another kind and must extract files again that are
+      known.
     """
 
     step: str
@@ -137,21 +149,20 @@ class RereadPlan:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Return all steps that a row may come from."""
+        """Names of all steps that can produce a row."""
         return (self.step, *self.other_statuses)
 
 
 @dataclass(frozen=True, slots=True)
 class RowSeries:
-    """Further rows of a file, any number, such as the citations of a paper.
+    """Series: rows of which a file can have any number, such as the citations of a paper.
 
-    They are exported on their own and counted by the audit.
-
-    - `name` is the name of the export.
-    - `row` is their table, whose key begins with `sha1hex`.
-    - `columns` are the exported fields with their types (`fonds.model.parquet`).
-    - `count` returns the number of rows that a row of the kind promises.
-    - `empty` explains why there may be none, without a full stop.
+    A series is exported on its own and counted by the audit.
+    - `name`: name of the export.
+    - `row`: table of the rows; its key begins with `sha1hex`.
+    - `columns`: types of the exported columns (`fonds.model.parquet`), by name.
+    - `count`: function that returns how many rows of the series must exist for a row of the kind.
+    - `empty`: explanation why there may be no rows, without a full stop.
     """
 
     name: str
@@ -163,10 +174,12 @@ class RowSeries:
 
 @dataclass(frozen=True, slots=True)
 class RelatedFile:
-    """A file related to another by its text: a version of the same story, or a near-duplicate.
+    """File with a related text: another version of the same story, or a near-duplicate.
 
-    - `captured` is its capture time in 14 digits.
-    - `resemblance` estimates the share of text both have in common, 0 to 1; None if a text is too
+    - `sha1hex`, `story_id`, `url`: SHA-1, story id and URL of the related file.
+    - `captured`: time of its capture, 14 digits.
+    - `same_text`: whether both texts are equal.
+    - `resemblance`: estimated share of text that both have in common, 0 to 1; None if a text is too
       short.
     """
 
@@ -180,9 +193,11 @@ class RelatedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileRelations:
-    """Related files of a file, truncated, with the total counts.
+    """Files related to one file.
 
-    `versions` are in capture order, `near_duplicates` most similar first.
+    - `versions`: versions of the same story, in order of capture; limited.
+    - `near_duplicates`: near-duplicates, the most similar first; limited.
+    - `versions_total`, `near_duplicates_total`: number of all versions and near-duplicates.
     """
 
     versions: Sequence[RelatedFile] = ()
@@ -213,34 +228,32 @@ def _is_present(row: Any | None, tag: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DerivativeKind:
-    """One kind of derivative.
+    """Declaration of one kind of derivative.
 
-    - `name` is used on the command line, `title` is shown to people.
-    - `mimetypes` are the types of the files it is computed from.
-    - `row` is its table, keyed by the file's SHA-1.
-    - `step` is the sink that writes the row; `other_steps` are further ones.
-    - `is_written(row, tag)` must hold for each message completed there. `tag` is the stage's; `row`
-      is None if
-      there is no row.
-    - `build_rows`, `list_blobs` and `list_cells` return what a row promises: rows of other tables,
-      blob keys,
-      and columns of the file in the wide-row table.
-    - `indexed` says how its index documents are built.
-    - `columns` are its export columns with their types (`fonds.model.parquet`). `build_values`
-      fills them
-      from a row and the file's document, if any.
-    - `series` are further rows of each file, exported on their own.
-    - `build_facts` returns the facts that the file's page and `fonds show` display. For a file
-      without a row
-      they show that the fact `awaited` (if '', the title) is missing.
-    - `build_warc_metadata` returns the JSON archived with the body.
-    - `find_related` returns the related files of these rows, by SHA-1. `build_related_values` fills
-      columns
-      from them.
-    - `reading` says how it is extracted again; None if it is produced with another kind.
-    - `rebuild` restores what is missing for these files from other rows and blobs, without
-      extraction, and
-      returns the number restored.
+    - `name`: name on the command line.
+    - `title`: name for people.
+    - `mimetypes`: types of the files from which the derivative is computed.
+    - `row`: table of the derivative, with the SHA-1 of the file as key.
+    - `step`, `other_steps`: names of the pipeline steps that write rows.
+    - `is_written`: function of a row (None if missing) and the tag of a stage. It returns whether
+      the result of a completed message is stored.
+    - `build_rows`, `list_blobs`, `list_cells`: functions that return what must exist for a row:
+      rows of other tables, keys of blobs, and columns of the wide-row table.
+    - `indexed`: how index documents are built; None if there are none.
+    - `columns`: types of the export columns (`fonds.model.parquet`), by name.
+    - `build_values`: function that computes these columns from a row and the index document, if
+      any.
+    - `series`: further rows of each file; None if there are none.
+    - `build_facts`: function that returns the facts for pages and `fonds show`.
+    - `awaited`: name of the fact shown as missing for a file without a row; '' to show `title`
+      instead.
+    - `build_warc_metadata`: function that returns the JSON stored in WARC with the body; None if
+      none is.
+    - `find_related`: function that returns the related files of rows, by SHA-1.
+    - `build_related_values`: function that computes export columns from the related files.
+    - `reading`: how files are extracted again; None if another kind's step produces the derivative.
+    - `rebuild`: function that restores missing data of files from other rows and blobs, without
+      extraction. It returns the number of files restored.
     """
 
     name: str
@@ -271,19 +284,19 @@ class DerivativeKind:
 
     @property
     def sinks(self) -> tuple[str, ...]:
-        """Return all steps that write its rows."""
+        """Names of all steps that write rows of this kind."""
         return (self.step, *self.other_steps)
 
     @property
     def has_blobs(self) -> bool:
-        """Whether rows of this kind may promise blobs."""
+        """Whether rows of this kind can have blobs."""
         return self.list_blobs is not _return_empty
 
 
 def iter_flat_facts(
     values: Mapping[str, Any], *, is_claim: bool = False, prefix: str = "", depth: int = 0
 ) -> Iterator[Fact]:
-    """Yield nested metadata as facts, down to a depth of 4. Empty values are skipped."""
+    """Yield nested metadata as facts, down to a depth of 4. Fields without a value are skipped."""
     for name, value in values.items():
         if isinstance(value, Mapping) and depth < FLAT_DEPTH_MAX:
             inner_prefix = f"{prefix}{format_fact_name(name)}."

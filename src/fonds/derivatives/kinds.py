@@ -24,11 +24,11 @@ KINDS: Sequence[DerivativeKind] = (
     STORY,
     SKETCH,
 )
-"""Every kind, in display order. Of several kinds in one row, the first reports it."""
+"""All derivative kinds, in display order. If several kinds share a row, reports use the first."""
 
 
 def iter_kinds_with_rows() -> Iterator[DerivativeKind]:
-    """Yield the kinds, one for each table."""
+    """Yield one derivative kind for each table of derivative rows."""
     tables = set()
     for kind in KINDS:
         if kind.row.TABLE not in tables:
@@ -37,8 +37,9 @@ def iter_kinds_with_rows() -> Iterator[DerivativeKind]:
 
 
 def find_warc_metadata(records: Records, sha1hex: str) -> bytes | None:
-    """Return the metadata to archive with a body, from the first kind that has a row and writes
-    any.
+    """Return the JSON metadata to store in WARC with a body; None if there is none.
+
+    It comes from the first kind that has a row for the file and produces such metadata.
     """
     for kind in iter_kinds_with_rows():
         if kind.build_warc_metadata is not None:
@@ -48,15 +49,16 @@ def find_warc_metadata(records: Records, sha1hex: str) -> bytes | None:
 
 
 def indexed_kinds() -> Iterator[tuple[DerivativeKind, IndexedKind]]:
-    """Yield the kinds with index documents, each with how these are built."""
+    """Yield the derivative kinds that have index documents, and how these are built."""
     for kind in KINDS:
         if kind.indexed is not None:
             yield kind, kind.indexed
 
 
 def count_expected(records: Records) -> int:
-    """Return the maximum number of documents. A story with several versions counts once per
-    version.
+    """Return the maximum number of index documents.
+
+    A story counts once for each of its versions.
     """
     return sum(
         records.count(kind.row, where=indexed.row_filter)[()] for kind, indexed in indexed_kinds()

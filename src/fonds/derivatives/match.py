@@ -1,4 +1,4 @@
-"""The kind `match`: which work of the catalogue a paper is, and the citations of its references."""
+"""Derivative kind `match`: the work that a paper was identified as, and the works that it cites."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The kind `pdf`: text and metadata of a PDF. Its document id is the file's SHA-1.
+"""Derivative kind `pdf`: text and metadata of a PDF.
 
-Source: seed 003, `pdf_meta`; seed 004, "Elasticsearch" mapping.
+The id of the index document is the SHA-1 of the file. Source: seed 003, `pdf_meta`; seed 004,
+"Elasticsearch" mapping.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from fonds.urls.parts import file_name
 
 TITLE_MAX_CHARS = 300
 INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
-"""Statuses of the PDFs that are in the index."""
+"""Statuses of PDF rows that have an index document."""
 RETRY_CLASSES = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
 MEASURED_KEYS = frozenset(
     {
@@ -54,7 +55,8 @@ MEASURED_KEYS = frozenset(
         "word_count_whitespace",
     }
 )
-"""Keys of `metadata` that the extractor measured; the others are the document's own claims."""
+"""Fields of `metadata` that the extractor measured. All other fields are stated by the PDF itself.
+"""
 COLUMNS = {
     "status": "text",
     "title": "text",
@@ -70,16 +72,17 @@ COLUMNS = {
 
 
 def is_placeholder(row: PdfMetaRow) -> bool:
-    """Return whether the text may be the placeholder that XFA forms show to readers without XFA
-    support.
+    """Return whether the text of a PDF may be a placeholder.
+
+    XFA forms show such a text in readers that do not support XFA.
     """
     return row.metadata is not None and row.metadata.is_xfa_form
 
 
 def find_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
-    """Return the rows to build documents from, by document id, which is the file's SHA-1.
+    """Return the rows of PDFs that have an index document, by document id (SHA-1).
 
-    Files under embargo are absent.
+    Files under embargo are omitted.
     """
     rows = records.get(PdfMetaRow, sha1hexes)
     hidden = find_active_embargoes(records, sha1hexes)
@@ -87,9 +90,9 @@ def find_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRo
 
 
 def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """Build the document of a PDF; `blob` is None if it has no text.
+    """Build the index document of a PDF. `blob` is the text, None if the PDF has none.
 
-    The language was detected on extraction and is stored under `language` in `metadata`.
+    The language was detected during extraction and is stored as `language` in `metadata`.
     """
     text = decode_blob_text(blob)
     metadata = row.metadata or PdfMetadata()
@@ -124,15 +127,16 @@ def list_authors(row: PdfMetaRow) -> tuple[str, ...]:
 
 
 def build_rights_rows(row: PdfMetaRow) -> list[Row]:
-    """Return the row of the PDF's rights statements, if any."""
+    """Return a list with the row of the rights that a PDF states; [] if it states none."""
     return build_file_rights(row, row.metadata.rights if row.metadata else ())
 
 
 def _choose_date(
     created: datetime | None, published: str | None
 ) -> tuple[date | None, DateKind | None]:
-    """Return the creation date of the file, else the publication date of the paper, and which one
-    it is.
+    """Return the creation date of a PDF, or else the publication date of the paper, and its kind.
+
+    Both are None if neither date is known.
     """
     if created:
         return created.astimezone(UTC).date(), DateKind.CREATED
@@ -141,7 +145,9 @@ def _choose_date(
 
 
 def _choose_title(info_title: str | None, text: str, url: str) -> str:
-    """Return the Info title, else the first line of text, else the file's name."""
+    """Return the title in the PDF's Info, or else the first line of the text, or else the file
+    name.
+    """
     title = clean_text(info_title).strip() if info_title else ""
     if not title:
         lines = (clean_text(line).strip() for line in text.splitlines())
@@ -220,7 +226,7 @@ READING = RereadPlan(
     ),
     kept_statuses=INDEXED,
 )
-"""How PDFs are extracted again; includes the kinds made from what `extract_pdf` writes."""
+"""How PDFs are extracted again. Kinds that are computed in the same step are renewed too."""
 KIND = DerivativeKind(
     name="pdf",
     title="PDF",
@@ -249,9 +255,9 @@ STEP = "extract_pdf"
 
 @dataclass(frozen=True, slots=True)
 class KnownPdfs:
-    """Looks up the known result of a PDF, before its bytes are fetched.
+    """Lookup of stored results of PDF extraction, before the bytes of a PDF are read.
 
-    `clock` returns aware UTC.
+    `clock` returns the current time in UTC.
     """
 
     records: Records
@@ -259,12 +265,13 @@ class KnownPdfs:
     clock: Callable[[], datetime]
 
     def __call__(self, item: UnextractedPdf) -> Disposition | None:
-        """Return the known ending of a PDF that needs no extraction, or None if it is to be
+        """Return the disposition of a PDF that needs no extraction; None if the PDF must be
         extracted.
 
-        What this extractor has read or found unreadable is not repeated. What stopped the extractor
-        is not retried before it is due. Only endings in the ledger count: work that a killed
-        process had begun is done again, so that the ledger records all of it.
+        A PDF that this extractor has read or found unreadable is not extracted again. A PDF that
+        stopped the extractor is not retried before its retry is due. Only recorded dispositions
+        count: if a process was killed during its work, the work is done again, so that all of it is
+        recorded.
         """
         sha1hex = item.file.sha1
         rows = self.records.get(PdfMetaRow, [sha1hex])
@@ -292,16 +299,17 @@ class KnownPdfs:
         return None
 
     def _has_ended(self, sha1hex: str) -> bool:
-        """Return whether any message about the file has ended at this step, in any pipeline.
+        """Return whether any message about a file has ended at the extraction step, in any
+        pipeline.
 
-        A message that was requeued is open, but has ended before.
+        A message that was requeued counts, because it has ended before.
         """
         where = {"about": sha1hex, "step": STEP, "verdict": [str(verdict) for verdict in Verdict]}
         return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
 
 
 def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Return those of the SHA-1s whose tasks may have led to no PDF, so that there is no file."""
+    """Return those SHA-1s whose tasks may have found no PDF, so that no file exists."""
     if not sha1hexes:
         return set()
     pdf_rows = records.get(PdfMetaRow, sha1hexes)
@@ -311,7 +319,10 @@ def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str
 
 
 def find_no_ending(item: UnextractedPdf) -> Disposition | None:
-    """Return None, so that every PDF is extracted. For callers without records."""
+    """Return None, so that every PDF is extracted.
+
+    Replaces `KnownPdfs` for callers without records.
+    """
     return None
 
 

@@ -1,12 +1,13 @@
-"""The kind `sketch`: MinHash signature of a text, to find a story's versions and near-duplicates.
+"""Derivative kind `sketch`: hash and MinHash signature of a text.
 
-No links are stored. Which texts are related follows from the rows, so the result does not depend on
-the order of arrival, on which process wrote them, or on processes that died.
+Sketches find the versions and near-duplicates of a text. No links between texts are stored:
+relations are computed from the rows. The result therefore does not depend on the order of arrival,
+on the process that wrote a row, or on processes that were killed.
 
-Limits: of a band shared by more than 1,000 texts, those with the smallest SHA-1 are examined. For
-one text at most 100 near-duplicates and 100 versions are returned, with their total counts.
-
-Source: `text/minhash.py` and `text/similarity.py`.
+Limits: if more than 1,000 texts share a band, only the 1,000 with the smallest SHA-1 are compared.
+At most 100 near-duplicates and 100 versions of a text are returned, with their total numbers.
+Source:
+`text/minhash.py` and `text/similarity.py`.
 """
 
 from __future__ import annotations
@@ -37,13 +38,16 @@ RELATIVES_MAX = 100
 _ROW_BATCH = 20_000
 
 BuildBands = Callable[[TextSketchRow], Sequence[TextBandRow]]
-"""Function that returns the bands a row promises."""
+"""Function that returns the band rows that must exist for a sketch."""
 
 
 def find_relatives(
     build_bands: BuildBands, records: Records, rows: Sequence[TextSketchRow]
 ) -> Mapping[str, FileRelations]:
-    """Return the versions and near-duplicates of these texts, by SHA-1."""
+    """Return the versions and near-duplicates of texts, by SHA-1.
+
+    `rows` are the sketches of the texts.
+    """
     versions = _find_versions(records, rows)
     near_duplicates = _find_near_duplicates(build_bands, records, rows)
     return {
@@ -60,9 +64,10 @@ def find_relatives(
 def _find_versions(
     records: Records, rows: Sequence[TextSketchRow]
 ) -> dict[str, tuple[list[RelatedFile], int]]:
-    """Return the other versions of each row's story, oldest first, and their number.
+    """Return the other versions of each row's story, oldest first, and their total number, by
+    SHA-1.
 
-    Of more than a hundred, those captured around the row are returned.
+    If there are more than 100, those captured just before and after the row are returned.
     """
     rows_by_story = defaultdict(list)
     for row in rows:
@@ -90,7 +95,9 @@ def _find_versions(
 
 
 class _NeighbourWindow:
-    """Collects, from a stream of versions, the fifty before and after each requested one."""
+    """Collector of the 50 versions before and after each requested version, from a stream of
+    versions.
+    """
 
     def __init__(self, hashes: set[str]) -> None:
         self._wanted_hashes = hashes
@@ -100,7 +107,7 @@ class _NeighbourWindow:
         self.count = 0
 
     def add(self, row: TextSketchRow) -> None:
-        """Add the next version."""
+        """Add the next version of the stream."""
         self.count += 1
         for key in list(self._room):
             self._windows[key].append(row)
@@ -113,14 +120,14 @@ class _NeighbourWindow:
             self._room[row.sha1hex] = RELATIVES_MAX // 2
 
     def get_window(self, sha1hex: str) -> list[TextSketchRow]:
-        """Return the versions around a requested one, including itself."""
+        """Return the versions around a requested version, with the requested version itself."""
         return self._windows.get(sha1hex, [])
 
 
 def _find_near_duplicates(
     build_bands: BuildBands, records: Records, rows: Sequence[TextSketchRow]
 ) -> dict[str, list[RelatedFile]]:
-    """Return the near-duplicates of each row in other stories, most similar first."""
+    """Return the near-duplicates of each row in other stories, the most similar first, by SHA-1."""
     bands = {row.sha1hex: {candidate.band for candidate in build_bands(row)} for row in rows}
     sharing = _find_sharing(records, sorted(set().union(*bands.values())))
     candidates = {
@@ -147,7 +154,7 @@ def _find_near_duplicates(
 
 
 def _find_sharing(records: Records, keys: Sequence[int]) -> dict[int, list[str]]:
-    """Return the texts that have each of these bands, at most a thousand per band."""
+    """Return the SHA-1s of texts that have each band, at most 1,000 per band, by band."""
     sharing: dict[int, list[str]] = defaultdict(list)
     row_count = 0
     for row in records.find(TextBandRow, {"band": list(keys)}, count_max=_ROW_BATCH):
@@ -168,7 +175,7 @@ def _load_sketches(records: Records, keys: Sequence[str]) -> dict[str, TextSketc
 
 
 def _build_related(row: TextSketchRow, other: TextSketchRow) -> RelatedFile:
-    """Compare another text with this one."""
+    """Compare the text of `row` with another text, and return the other file as a related file."""
     both = bool(row.signature and other.signature)
     is_same_text = row.text_sha256hex == other.text_sha256hex
     signed = (bytes.fromhex(row.signature), bytes.fromhex(other.signature))
@@ -189,18 +196,21 @@ def _build_related(row: TextSketchRow, other: TextSketchRow) -> RelatedFile:
 EXTRACTOR = "minhash/2"
 SUCCESS, TOO_SHORT, PLACEHOLDER = "success", "too-short", "placeholder"
 FILES = (PDF, JATS)
-"""Kinds whose texts are sketched in addition to stories. Each file is its own story."""
+"""Kinds whose texts have sketches besides stories.
+
+Each of their files counts as a story of its own.
+"""
 
 
 def build_page_sketch(row: StoryMetaRow, text: str) -> TextSketchRow:
-    """Compute the sketch of a page's text."""
+    """Compute the sketch of the text of a news page."""
     return _build_sketch(row.sha1hex, row.story_id, row.captured, row.updated, row.url, text)
 
 
 def build_file_sketch(row: DerivativeRow, captured: str, url: str, text: str) -> TextSketchRow:
-    """Compute the sketch of the text of a PDF or an article; the text is '' if it has none.
+    """Compute the sketch of the text of a PDF or article; `text` is '' if the file has none.
 
-    `captured` (14 digits) and `url` are those of its primary capture.
+    `captured` (14 digits) and `url` are the time and URL of the primary capture.
     """
     key = row.sha1hex
     sketch = _build_sketch(key, key, captured, row.updated, clean_text(url), text)
@@ -230,12 +240,15 @@ def _build_sketch(
 
 
 def load_text_hashes(records: Records, sha1hexes: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 in hex of the texts of these files, by SHA-1; absent if no text is stored."""
+    """Return the SHA-256 of the text of each file in hexadecimal, by SHA-1 of the file.
+
+    Files without a stored text are omitted.
+    """
     return {row.sha1hex: row.text_sha256hex for row in records.get(TextSketchRow, sha1hexes)}
 
 
 def build_bands(row: TextSketchRow) -> list[TextBandRow]:
-    """Return the bands a row promises."""
+    """Build the band rows that must exist for a sketch."""
     keys = compute_bands(bytes.fromhex(row.signature)) if row.signature else []
     return [TextBandRow(band, row.sha1hex) for band in sorted(set(keys))]
 
@@ -243,9 +256,9 @@ def build_bands(row: TextSketchRow) -> list[TextBandRow]:
 def write_sketches(
     records: Records, rows: Sequence[TextSketchRow], companion_rows: Sequence[Row]
 ) -> None:
-    """Write these rows with their bands and fixity, and `companion_rows`, in one transaction.
+    """Write sketches with their bands and fixity, and `companion_rows`, in one transaction.
 
-    Outdated bands of the same files are deleted first: a file never has bands of two texts.
+    Outdated bands of the same files are deleted first, so that a file never has bands of two texts.
     """
     bands = [band for row in rows for band in build_bands(row)]
     old_rows = records.get(TextSketchRow, [row.sha1hex for row in rows])
@@ -259,7 +272,10 @@ def write_sketches(
 
 
 def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
-    """Rebuild missing or outdated sketches from stored texts; return the number rebuilt."""
+    """Rebuild missing or outdated sketches of files from stored texts.
+
+    Return the number rebuilt.
+    """
     stored_rows = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
     promised = [band for row in stored_rows.values() for band in build_bands(row)]
     keys = [(band_row.band, band_row.sha1hex) for band_row in promised]
@@ -289,8 +305,9 @@ def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -
 def _iter_file_sketches(
     records: Records, blobs: Blobs, sha1hexes: Sequence[str]
 ) -> Iterator[TextSketchRow]:
-    """Yield the sketches of the PDFs and articles among the files, except those whose text is
-    missing.
+    """Compute and yield the sketches of PDFs and articles.
+
+    Files whose text is missing are skipped.
     """
     owners = find_owners(records, sha1hexes)
     for kind in FILES:
@@ -302,8 +319,9 @@ def _iter_file_sketches(
 
 
 def _describe_change(row: TextSketchRow, relatives: FileRelations) -> str:
-    """Return how a version differs from the previous capture: `first`, `same-text` or
-    `changed-text`.
+    """Return how a version differs from the version captured before: `same-text` or `changed-text`.
+
+    Returns `first` for the first version of a story.
     """
     position = (row.captured, row.sha1hex)
     earlier = [

@@ -1,10 +1,8 @@
-"""The kind `story`: text and metadata of a news page. A story has one document for all its
-versions.
+"""Derivative kind `story`: text and metadata of a news page.
 
-Versions are the pages of one URL with different bytes. The document is built from the one captured
-last.
-
-Source: seed 004, "Elasticsearch" mapping.
+Versions of a story are the pages with different bytes at one URL. A story has one index document
+for all its versions, built from the version captured last. Source: seed 004, "Elasticsearch"
+mapping.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from fonds.model.story_json import encode_story
 from fonds.rights.file_rights import build_file_rights
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
-"""Sub-objects with what the server and the feed state, not found in the page."""
+"""Parts of the metadata that the server or the feed states, not the page."""
 COLUMNS = {
     "status": "text",
     "url": "text",
@@ -51,14 +49,14 @@ COLUMNS = {
 
 
 def list_authors(row: StoryMetaRow) -> tuple[str, ...]:
-    """Return the names of a page's authors, cleaned, at most 100."""
+    """Return the names of a news page's authors, cleaned, at most 100."""
     return parse_authors(row.story.page_metadata.authors)
 
 
 def build_document(row: StoryMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """Build the document of a page without its earlier versions.
+    """Build the index document of a news page, without earlier versions of the story.
 
-    All but text and collection comes from its row.
+    All values come from the row of the page, except text and collection.
     """
     return IndexDocument(
         id=row.story_id,
@@ -89,10 +87,10 @@ def _parse_day(text: str | None) -> date | None:
 
 
 def _get_parsed_at(story: Story) -> datetime | None:
-    """Return when the page was parsed; None if its story does not say.
+    """Return the time at which a page was parsed; None if it is not recorded.
 
-    A time without a zone is UTC: Media Cloud's archives have none, and some of early 2024 have only
-    the date.
+    A time without a zone counts as UTC. Times in archives of Media Cloud have no zone, and some of
+    early 2024 have only the date.
     """
     try:
         moment = datetime.fromisoformat(story.content_metadata.parsed_date or "")
@@ -102,7 +100,9 @@ def _get_parsed_at(story: Story) -> datetime | None:
 
 
 def _build_values(row: StoryMetaRow, document: IndexDocument | None) -> dict[str, object]:
-    """Use the row only: the index has one version of several."""
+    """Compute the export columns from the row alone, because the index has only one version of a
+    story.
+    """
     return {
         "status": row.status,
         "url": row.url,
@@ -141,7 +141,7 @@ def _build_facts(row: StoryMetaRow) -> list[Fact]:
 
 
 def build_rights_rows(row: StoryMetaRow) -> list[Row]:
-    """Return the row of the page's rights statements, if any."""
+    """Return a list with the row of the rights that a news page states; [] if it states none."""
     return build_file_rights(row, row.story.page_metadata.rights)
 
 
@@ -156,7 +156,7 @@ READING = RereadPlan(
     extractor=lambda names: names.page,
     other_statuses=("restore_story",),
 )
-"""How pages are parsed again; includes the kinds made from what `parse_story` writes."""
+"""How news pages are parsed again. Kinds that are computed in the same step are renewed too."""
 INDEXED = IndexedKind(
     row_filter={},
     get_id=lambda row: row.story_id,

@@ -1,8 +1,8 @@
-"""Versions of a story: the current one, and the earlier ones whose texts its document carries.
+"""Find the current version of a story, and the earlier versions that its index document includes.
 
-Versions are the pages of one URL with different bytes. The 1,000 versions captured last are
-compared by their texts. A document carries at most 100 earlier versions with 1,000,000 characters;
-the others are counted.
+Versions are the pages with different bytes at one URL. The texts of the 1,000 versions captured
+last are compared. A document includes at most 100 earlier versions with 1,000,000 characters;
+further versions are only counted.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ VERSIONS_MAX = 100
 _KEY_BATCH = 500
 
 _Versions: TypeAlias = dict[str, list[tuple[str, str]]]
-"""(captured, SHA-1) of each version by story id, in capture order."""
+"""Versions of stories by story id, as (time of capture, SHA-1) in order of capture."""
 
 
 def load_current_versions(
     records: Records, story_ids: Sequence[str], excluded: Collection[str] = ()
 ) -> dict[str, CurrentRow]:
-    """Return the version of each story captured last, with the texts of earlier ones, by story id.
+    """Return the version of each story captured last, with its earlier versions, by story id.
 
-    Of versions captured in the same second the one with the largest SHA-1 is last, so the order of
-    arrival does not matter. Files in `excluded` and files under embargo do not count. Stories
-    without a version are absent.
+    If several versions were captured in the same second, the one with the largest SHA-1 counts as
+    last, so that the order of arrival does not matter. Files in `excluded` and files under embargo
+    are ignored. Stories without a version are omitted.
     """
     versions = _load_versions(records, story_ids, excluded)
     story_by_sha1 = {
@@ -51,14 +51,17 @@ def load_current_versions(
 
 
 def list_versions(records: Records, story_id: str, count_max: int) -> list[str]:
-    """Return the SHA-1s of a story's versions, newest first."""
+    """Return the SHA-1s of up to `count_max` versions of a story, newest first."""
     where, order = {"story_id": story_id}, ("-captured", "-sha1hex")
     rows = records.find(StoryMetaRow, where, order=order, count_max=count_max)
     return [row.sha1hex for row in rows]
 
 
 def list_versions_by_story(records: Records, story_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Return the SHA-1s of all versions of each story except those under embargo, in capture order."""
+    """Return the SHA-1s of all versions of each story in order of capture, by story id.
+
+    Versions under embargo are omitted.
+    """
     versions = _load_versions(records, story_ids)
     return {
         id_: [sha1hex for _, sha1hex in story_versions] for id_, story_versions in versions.items()
@@ -84,7 +87,7 @@ def _load_versions(
 def _collect_earlier(
     records: Records, versions_by_story: _Versions
 ) -> dict[str, tuple[tuple[EarlierText, ...], int]]:
-    """Return the earlier versions of each story, newest first, and the number of omitted ones."""
+    """Return earlier versions of each story, newest first, and the number omitted, by story id."""
     compared = {id_: versions[::-1][:COMPARED_MAX] for id_, versions in versions_by_story.items()}
     keys = [sha1hex for versions in compared.values() for _, sha1hex in versions]
     titles = _load_titles(records, keys)
@@ -103,7 +106,10 @@ def _filter_different(
     titles: Mapping[str, tuple[str | None, datetime]],
     hashes: Mapping[str, str],
 ) -> Iterator[EarlierText]:
-    """Yield the versions after the first whose text or title occurs in none before them."""
+    """Yield the earlier versions whose text or title differs from those of all newer versions.
+
+    The first item of `newest_first` is the current version; it is not yielded.
+    """
     texts: set[str] = set()
     headlines: set[str] = set()
     for number, (captured, sha1hex) in enumerate(newest_first):
@@ -122,7 +128,7 @@ def _filter_different(
 def _load_titles(
     records: Records, sha1hexes: Iterable[str]
 ) -> dict[str, tuple[str | None, datetime]]:
-    """Return title and write time of these versions, by SHA-1."""
+    """Return the title of each version and the time at which its row was written, by SHA-1."""
     columns = ("sha1hex", "article_title", "updated")
     titles = {}
     for chunk in _iter_chunks(sha1hexes):
@@ -132,8 +138,9 @@ def _load_titles(
 
 
 def _load_text_hashes(records: Records, sha1hexes: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of the texts as written, by SHA-1 of the page; absent if none was
-    recorded.
+    """Return the SHA-256 of each page's text when it was written, by SHA-1 of the page.
+
+    Pages without a recorded hash are omitted.
     """
     columns = ("sha1hex", "sha256hex")
     hashes: dict[str, str] = {}

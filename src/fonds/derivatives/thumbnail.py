@@ -1,4 +1,7 @@
-"""The kind `thumbnail`: a picture of a PDF's first page. The PDF's row records that it exists."""
+"""Derivative kind `thumbnail`: picture of the first page of a PDF.
+
+The row of the PDF refers to it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ def _list_blobs(row: PdfMetaRow) -> list[str]:
 
 
 def _is_written(row: PdfMetaRow | None, tag: str) -> bool:
-    """Return whether the thumbnail is recorded, or need not be.
+    """Return whether the row of a PDF refers to its thumbnail, or does not need to.
 
-    The later of two steps records it: without a row the text has not been written yet. Thumbnails
-    of further formats have a tag and are not recorded.
+    The row is None if the text has not been stored yet; the step that stores it later adds the
+    reference. A stage with a tag makes thumbnails of further formats, to which no row refers.
     """
     return row is None or row.has_page0_thumbnail or bool(tag)
 

@@ -1,4 +1,7 @@
-"""Files under embargo and removed files. Embargoes decide what the index may contain."""
+"""Find files under embargo and files that were taken down.
+
+Hidden files must not be in the index.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ from fonds.ports import Records
 
 
 def find_active_embargoes(records: Records, sha1hexes: Iterable[str]) -> dict[str, EmbargoRow]:
-    """Return the active embargoes of these files, by SHA-1."""
+    """Return the active embargoes of files, by SHA-1. Files without one are omitted."""
     rows = records.get(EmbargoRow, list(sha1hexes))
     return {row.sha1hex: row for row in rows if row.lifting is None}
 
 
 def find_takedowns(records: Records, sha1hexes: Iterable[str]) -> dict[str, TakedownRow]:
-    """Return the takedowns of these files, completed or in progress, by SHA-1."""
+    """Return the takedowns of files, completed or in progress, by SHA-1.
+
+    Other files are omitted.
+    """
     return {row.sha1hex: row for row in records.get(TakedownRow, list(sha1hexes))}

@@ -1,9 +1,9 @@
-"""Resolve hosts and check that their addresses are public before anything connects to them.
+"""Resolve host names, and check that the IP addresses are public before anything connects to them.
 
-A host may be requested only if all of its addresses are allowed. The blocks below are data from the
-IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), with the RFC of each
-block, up to RFC 9780. Blocks that the registries call globally reachable are included, because they
-are anycast services of networks and serve no files.
+A host may be requested only if all of its addresses are allowed. The address blocks are data from
+the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), with the RFC of each
+block, up to RFC 9780. Blocks that the registries call globally reachable are refused too, because
+they are anycast services of networks and serve no files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError, cause_of
 
 REGISTRY_DATE = "2025-05"
-"""Registration date of the newest block."""
+"""Registration date of the newest address block in this module."""
 
 IPV4: Mapping[str, str] = {
     "0.0.0.0/8": "this network, RFC 791",
@@ -50,25 +50,29 @@ IPV6: Mapping[str, str] = {
     "2620:4f:8000::/48": "direct delegation AS112 service, RFC 7534",
     "3fff::/20": "documentation, RFC 9637",
 }
-"""Special blocks within the global unicast addresses. All other IPv6 addresses are refused."""
+"""Refused IPv6 blocks within global unicast. All IPv6 addresses outside global unicast are refused.
+"""
 
 GLOBAL_UNICAST = "2000::/3"
-"""The only IPv6 addresses that are assigned (RFC 4291, RFC 3587). It excludes `::/128`, `::1/128`,
-`::/96`, `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`, `100::/64`,
-`100:0:0:1::/64`, `5f00::/16`, `fc00::/7`, `fe80::/10`, `fec0::/10`, `ff00::/8`.
+"""The only block of IPv6 addresses that is assigned (RFC 4291, RFC 3587).
+
+It excludes `::/128`, `::1/128`, `::/96`, `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`,
+`64:ff9b:1::/48`, `100::/64`, `100:0:0:1::/64`, `5f00::/16`, `fc00::/7`, `fe80::/10`, `fec0::/10`,
+`ff00::/8`.
 """
 
 PLATFORMS: Mapping[str, str] = {
     "168.63.129.16/32": "answered by the host of a virtual machine in Azure",
 }
-"""Public addresses at which the platform of a virtual machine itself answers."""
+"""Refused public addresses at which the cloud platform of a virtual machine responds."""
 
 CARRYING: Mapping[str, str] = {
     "::ffff:0:0/96": "IPv4-mapped, RFC 4291",
     "64:ff9b::/96": "IPv4/IPv6 translation, RFC 6052",
 }
-"""IPv6 blocks whose last 32 bits are the IPv4 address that is reached; that address is checked
-instead.
+"""IPv6 blocks whose last 32 bits are the IPv4 address that is reached.
+
+That address is checked instead.
 """
 
 ADDRESS_CACHE_SIZE = 65_536
@@ -79,8 +83,8 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def is_public(address: str) -> bool:
     """Return whether an IP address is on the public internet.
 
-    An IPv4 address that an IPv6 address carries is checked instead. Raises ValueError if the text
-    is not an IP address. A zone after `%` is ignored.
+    If an IPv6 address contains the IPv4 address that is reached, the IPv4 address is checked. A
+    zone after `%` is ignored. Raises ValueError if the text is not an IP address.
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 6 and _is_within(ip, "carrying"):
@@ -97,7 +101,9 @@ def _is_within(ip: ipaddress.IPv4Address | ipaddress.IPv6Address, table: str) ->
 
 
 def allow_any_address(address: str) -> bool:
-    """Allow requests to any address: for services in the settings, and if the settings say so."""
+    """Allow requests to any address: for services in the settings, or if the settings allow all
+    addresses.
+    """
     return True
 
 
@@ -116,7 +122,10 @@ def _load_networks() -> Mapping[str, tuple[_Network, ...]]:
 
 
 Resolve = Callable[[str, int], Sequence[str]]
-"""Function that returns the IP addresses of a host and port. Raises OSError."""
+"""Function that returns the IP addresses of a host and port.
+
+Raises OSError if it cannot resolve them.
+"""
 
 CACHE_S = 300.0
 FAILURE_CACHE_S = 30.0
@@ -126,7 +135,10 @@ THREADS = 16
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """Resolve a host with the system's resolver. Raises OSError."""
+    """Resolve a host with the resolver of the operating system.
+
+    Raises OSError if the host is unknown.
+    """
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
@@ -137,11 +149,11 @@ def resolve_allowed_addresses(
     resolve: Resolve = resolve,
     is_allowed: Callable[[str], bool] = is_public,
 ) -> Sequence[str]:
-    """Return the addresses of a host, from 1 to 8.
+    """Resolve a host and return its allowed IP addresses, from 1 to 8.
 
-    Raises TransientError if it has none, and PermanentError (PRIVATE_ADDRESS) if any of them is not
-    allowed. A single bad address is enough, because a name server can order its answers differently
-    each time.
+    Raises TransientError if the host has no address, and PermanentError (PRIVATE_ADDRESS) if any
+    address is not allowed. One such address is enough, because a name server can order its answers
+    differently each time.
     """
     try:
         addresses = resolve(host, port)
@@ -159,9 +171,9 @@ def resolve_allowed_addresses(
 
 
 class Resolver:
-    """Resolver with a cache of five minutes and its own threads, so that slow names block nothing.
+    """Resolver of host names with threads of its own and a cache of five minutes.
 
-    Callbacks run in any thread and must not block.
+    Slow names block no other work. Callbacks run in any thread and must not block.
     """
 
     def __init__(
@@ -178,9 +190,10 @@ class Resolver:
     def resolve(
         self, host: str, port: int, callback: Callable[[Sequence[str] | Exception], None]
     ) -> None:
-        """Call `callback` with the addresses or the error of `resolve_allowed_addresses`.
+        """Resolve a host, and call `callback` with its addresses or with the error.
 
-        If the result is cached, this happens immediately.
+        The result is that of `resolve_allowed_addresses`. If it is cached, the callback runs
+        immediately.
         """
         with self._lock:
             cached = self._cache.get((host, port))
@@ -190,7 +203,7 @@ class Resolver:
         self._pool.submit(self._look_up, host, port, callback)
 
     def close(self) -> None:
-        """Stop resolving."""
+        """Stop all threads of the resolver. Pending lookups are cancelled."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _look_up(

@@ -1,11 +1,11 @@
-"""HTTP client for web servers being crawled: pages, robots.txt, tdmrep.json, feeds and their polls.
+"""HTTP client for web servers that are crawled: pages, robots.txt, tdmrep.json and feeds.
 
-Requests run concurrently in one thread, over reused connections, and record the whole exchange. A
-connection is made only to checked addresses, whatever the name resolves to in the meantime, and its
-address is checked again before anything is sent. Redirects are not followed here. libcurl, because
-it speaks HTTP/2 and reports each part of an exchange; services use `fetching/service_client.py`.
-
-Source: libcurl's multi interface; RFC 9110, RFC 9112, RFC 9113.
+Requests run concurrently in one thread, over reused connections. Each exchange is recorded in full.
+A connection is made only to checked addresses, even if the name resolves to others in the meantime,
+and its address is checked again before anything is sent. Redirects are not followed by this client.
+It uses libcurl, because libcurl speaks HTTP/2 and reports each part of an exchange. Requests to
+services use `fetching/service_client.py`. Source: libcurl's multi interface; RFC 9110, RFC 9112,
+RFC 9113.
 """
 
 from __future__ import annotations
@@ -42,10 +42,13 @@ class _CurlTimer:
 
 
 class CrawlClient:
-    """HTTP requests that run concurrently on libcurl.
+    """Client for concurrent HTTP requests, on libcurl.
 
-    `is_allowed` checks IP addresses; `ca_file` holds the trusted CA certificates. One thread begins
-    and collects requests; `wake` may be called from any thread.
+    - `limits`: limits of each request.
+    - `is_allowed`: function that checks IP addresses.
+    - `ca_file`: file with trusted CA certificates; None for the default.
+
+    One thread begins requests and collects results. `wake` may be called from any thread.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class CrawlClient:
         return len(self._active)
 
     def begin(self, key: Hashable, ask: CrawlRequest) -> None:
-        """Send a request; `collect_finished` returns its result under this key."""
+        """Start a request. `collect_finished` later returns the result with this key."""
         if self._free:
             transfer = self._free.pop()
         else:
@@ -92,7 +95,10 @@ class CrawlClient:
     def collect_finished(
         self, wait_s: float
     ) -> list[tuple[Hashable, CrawlResponse | RequestFailure]]:
-        """Return finished requests, waiting at most `wait_s` seconds for the first."""
+        """Return the keys and results of finished requests.
+
+        Wait up to `wait_s` seconds for the first.
+        """
         ends_at_s = time.monotonic() + wait_s
         while True:
             self._run_once(max(0.0, ends_at_s - time.monotonic()))
@@ -101,9 +107,9 @@ class CrawlClient:
                 return finished
 
     def wake(self) -> None:
-        """Interrupt the wait in `collect_finished`. Does nothing after `close`.
+        """Interrupt the wait in `collect_finished`.
 
-        Another thread may close the client just before this call.
+        Another thread may have closed the client just before; in that case nothing happens.
         """
         with suppress(OSError):
             self._wake_sender.send(b"\0")
@@ -123,7 +129,7 @@ class CrawlClient:
         self._wake_sender.close()
 
     def _run_once(self, wait_s: float) -> None:
-        """Wait for sockets and timers, and let libcurl process them."""
+        """Wait once for sockets and timers, and let libcurl process them."""
         self._is_woken = False
         timer_s = self._timer.due_s
         if timer_s is not None:
@@ -143,7 +149,7 @@ class CrawlClient:
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def _watch_socket(self, event: int, descriptor: int, multi: object, data: object) -> None:
-        """Watch or unwatch a socket, as libcurl requests."""
+        """Start or stop watching a socket, as libcurl requests."""
         is_watched = descriptor in self._selector.get_map()
         if event == pycurl.POLL_REMOVE:
             if is_watched:

@@ -1,7 +1,8 @@
-"""One request to a web server being crawled: libcurl options, limits, response, meaning of errors.
+"""One request to a web server that is crawled: libcurl options, limits, response and errors.
 
 Source: libcurl's easy interface and error codes.
-Limits: `RequestLimits` limits body, heads and times.
+
+Limits: `RequestLimits` limits the size of body and headers, and all times.
 """
 
 from __future__ import annotations
@@ -43,9 +44,15 @@ _SIZE_ERRORS = frozenset({pycurl.E_WRITE_ERROR, pycurl.E_FILESIZE_EXCEEDED})
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Limits of one request. Less than `slow_bytes` per second for `slow_s` seconds is too slow.
+    """Limits of one request.
 
-    `head_max_bytes` limits all heads of one response, including 1xx.
+    - `connect_s`: maximum seconds to connect.
+    - `total_s`: maximum seconds of the whole request.
+    - `slow_bytes`, `slow_s`: a transfer is too slow if it receives less than `slow_bytes` bytes per
+      second for `slow_s` seconds.
+    - `head_max_bytes`: maximum size of all status lines and headers of a response, with 1xx
+      responses.
+    - `connections_max`: maximum number of open connections.
     """
 
     connect_s: float = 30.0
@@ -58,13 +65,16 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class CrawlRequest:
-    """One HTTP request.
+    """One HTTP request to a web server that is crawled.
 
-    `addresses` have been checked; the first is tried first.
-    `cookies` are those of the redirect chain, in the form of `CrawlResponse`.
-    `agent` is the User-Agent.
-    At most `body_max_bytes` are read, and nothing if a longer body is declared. With `is_partial`,
-    the beginning of a longer body is read and counts as a response.
+    - `url`: URL to request.
+    - `addresses`: checked IP addresses; the first is tried first.
+    - `agent`: value of the User-Agent header.
+    - `body_max_bytes`: maximum size of the body. Nothing is read if the server declares more.
+    - `headers`: further headers.
+    - `cookies`: cookies of the redirect chain, as in `CrawlResponse`.
+    - `tls`: how the TLS certificate is checked.
+    - `is_partial`: whether the beginning of a longer body is a valid response.
     """
 
     url: RequestUrl
@@ -79,9 +89,12 @@ class CrawlRequest:
 
 @dataclass(frozen=True, slots=True)
 class CrawlResponse:
-    """Response: its hop, the undecoded body, and the cookies of the redirect chain.
+    """Response of a web server.
 
-    The request was sent `since_sent_s` seconds ago, after the connection was made.
+    - `hop`: status, headers, address and times of this request.
+    - `body`: body with its content codings.
+    - `cookies`: cookies of the redirect chain so far.
+    - `since_sent_s`: seconds since the request was sent, after the connection was made.
     """
 
     hop: Hop
@@ -92,9 +105,11 @@ class CrawlResponse:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """No response, or one that was rejected.
+    """Failed request: no response, or a response that was rejected.
 
-    `is_unreachable` means that no server seems to be reachable.
+    - `reason`, `detail`: reason and description of the failure.
+    - `is_unreachable`: whether the server seems to be unreachable.
+    - `took_s`: duration of the request in seconds.
     """
 
     reason: Reason
@@ -105,7 +120,7 @@ class RequestFailure:
 
 @dataclass(slots=True)
 class Transfer:
-    """A libcurl handle that makes one request after another, with the data of the current one."""
+    """Reusable libcurl handle, with the data of its current request."""
 
     request: CrawlRequest
     limits: RequestLimits
@@ -124,7 +139,7 @@ class Transfer:
     opened: list[socket.socket] = field(default_factory=list)
 
     def begin(self, ask: CrawlRequest) -> pycurl.Curl:
-        """Prepare the handle for a request and reset the data of the previous one."""
+        """Prepare the handle for a request. The data of the previous request is reset."""
         self.request, self.started_at = ask, datetime.now(UTC)
         self.lines = []
         self.head_bytes, self.is_head_complete, self.refused = 0, False, None
@@ -145,7 +160,7 @@ class Transfer:
         return handle
 
     def _set_options(self) -> None:
-        """Set the options that are the same for all requests with this TLS check."""
+        """Set the libcurl options that are the same for all requests with the same TLS check."""
         limits, handle = self.limits, self.handle
         handle.reset()
         for option, value in (
@@ -170,9 +185,9 @@ class Transfer:
         self.tls_check = self.request.tls
 
     def build_response(self, secured: dict[tuple[str, int], str]) -> CrawlResponse:
-        """Build the response.
+        """Build the response to the current request.
 
-        `secured` maps the ends of open connections to TLS version and cipher.
+        `secured` maps the ends of open connections to their TLS version and cipher.
         """
         handle = self.handle
         status_line, headers = _parse_head(self.lines)
@@ -205,13 +220,13 @@ class Transfer:
 
     @property
     def is_start(self) -> bool:
-        """Whether the request was stopped because a partial response is complete."""
+        """Whether the request was stopped on purpose, after the beginning of the body was read."""
         return (
             self.request.is_partial and self.is_head_complete and self.refused is Reason.TOO_LARGE
         )
 
     def build_failure(self, code: int, message: str) -> RequestFailure:
-        """Build the failure for an error of libcurl."""
+        """Build the failure for an error code and message of libcurl."""
         took_s = (datetime.now(UTC) - self.started_at).total_seconds()
         host = self.request.url.host
         if self.refused is Reason.PRIVATE_ADDRESS:
@@ -231,7 +246,7 @@ class Transfer:
         )
 
     def finish(self) -> None:
-        """End the request, so that the handle can make another."""
+        """End the current request, so that the handle can be used for another request."""
         for opened_socket in self.opened:
             opened_socket.close()
         self.opened.clear()
@@ -246,7 +261,7 @@ class Transfer:
         handle.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in headers])
 
     def _pin_addresses(self, handle: pycurl.Curl) -> None:
-        """Make the name resolve to the checked addresses, for this request at least."""
+        """Make the host name resolve to the checked addresses for this request."""
         url = self.request.url
         if ":" in url.host:
             return
@@ -266,7 +281,7 @@ class Transfer:
             handle.setopt(pycurl.SSL_VERIFYHOST, 0)
 
     def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> object:
-        """Open a socket, only to one of the checked addresses."""
+        """Open a socket for libcurl, but only to one of the checked addresses."""
         family, kind, protocol, socket_address = address
         if socket_address[0] not in self.request.addresses or not self._is_address_allowed(
             socket_address[0]
@@ -279,7 +294,7 @@ class Transfer:
         return opened_socket
 
     def _check_address(self, address: str, local_address: str, port: int, our_port: int) -> int:
-        """Check the address again before anything is sent, also on a reused connection."""
+        """Check the connected IP address before anything is sent, on new and reused connections."""
         if self._is_address_allowed(address):
             return int(pycurl.PREREQFUNC_OK)
         self.refused = Reason.PRIVATE_ADDRESS
@@ -321,7 +336,10 @@ class Transfer:
 
 
 def _parse_head(lines: Sequence[bytes]) -> tuple[str, Headers]:
-    """Parse status line and headers. Invalid lines are dropped, and folded lines are joined."""
+    """Parse the status line and headers of a response.
+
+    Invalid lines are dropped. Folded lines are joined.
+    """
     headers: list[tuple[str, str]] = []
     for line in lines[1:]:
         text = _decode_line(line).rstrip("\r\n")
@@ -334,7 +352,10 @@ def _parse_head(lines: Sequence[bytes]) -> tuple[str, Headers]:
 
 
 def _decode_line(line: bytes) -> str:
-    """Decode as UTF-8 if valid, otherwise as Latin-1; no standard defines other encodings."""
+    """Decode a header line as UTF-8 if valid, otherwise as Latin-1.
+
+    No standard defines other encodings.
+    """
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

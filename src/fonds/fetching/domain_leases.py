@@ -1,6 +1,6 @@
-"""Leases and rate limits of domains, and shares of IP addresses between processes.
+"""Leases and rate limits of domains, and the number of processes that use each IP address.
 
-All are stored in rows, so that they survive any process.
+Both are stored as rows, so that they survive the end of a process.
 """
 
 from __future__ import annotations
@@ -21,23 +21,26 @@ from fonds.ports import Records
 
 LEASE_S = 60.0
 ELSEWHERE_S = 20.0
-"""Retry delay for a link whose domain another process has leased."""
+"""Seconds after which a link is retried if another process has the lease of its domain."""
 REQUEST_LASTS_S = 10.0
-"""Retry delay for a poll whose domain another process was asked to release."""
+"""Seconds after which a poll is retried if another process was asked to release the domain."""
 GIVING_S = 1.0
-"""Interval of checks whether a domain that is handed over or held for a poll is still in use."""
+"""Seconds between checks whether a domain that was leased only for a moment is still in use."""
 HOSTS_MAX = 200
-"""Maximum hosts per domain whose rate limits are stored; those with the longest waits are kept."""
+"""Maximum number of hosts per domain whose rate limits are stored: those with the longest waits."""
 
 
 @dataclass(slots=True)
 class _HeldDomain:
-    """State of a leased domain.
+    """State of a domain that this process has leased.
 
-    `write_due_s` is the next time its row is written.
-    `given_until_s` is the end of its handover to a process that polls one of its sources.
-    `is_passing` means that it is held for a single poll.
-    `lookup_count` counts links whose hosts are being resolved; they are known nowhere else.
+    - `lease`: the lease.
+    - `used_s`: time of the last use.
+    - `write_due_s`: next time at which the row of the domain is written.
+    - `given_until_s`: end of the handover to a process that polls a source of the domain.
+    - `is_passing`: whether the domain is leased for a single poll only.
+    - `lookup_count`: number of links whose hosts are being resolved. The frontier does not know
+      them.
     """
 
     lease: Lease
@@ -49,11 +52,11 @@ class _HeldDomain:
 
 
 class DomainLeases:
-    """Domains that this process may send requests to. For one thread.
+    """Leases of the domains to which this process may send requests. Not thread-safe.
 
-    One process at a time has the lease of a domain. Links of one site can keep a process
-    busy for days. So a process that polls a source requests the domain in its row, and the
-    holder hands it over for a short time.
+    Only one process at a time has the lease of a domain. Links of one site can keep a process busy
+    for days. A process that polls a source therefore requests the domain in the row of the domain.
+    The process with the lease then hands the domain over for a short time.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class DomainLeases:
     ) -> dict[str, float]:
         """Lease domains. Return 0.0 for each leased domain, or the seconds until the next attempt.
 
-        The current holders of `urgent` domains are requested to hand them over.
+        The processes that have the `urgent` domains are asked to hand them over.
         """
         self._now_s = now_s
         for domain in domains:
@@ -103,21 +106,27 @@ class DomainLeases:
         return waits
 
     def is_held(self, domain: str) -> bool:
-        """Return whether this process has the domain. It may have been handed over since `acquire`."""
+        """Return whether this process has the lease of a domain.
+
+        It may have been handed over meanwhile.
+        """
         return domain in self._domains
 
     def count_lookups(self, domain: str, change: int) -> None:
-        """Change the number of lookups of a domain; the domain is not released while there are any."""
+        """Add `change` to the number of running DNS lookups for a domain.
+
+        A domain with running lookups is not released.
+        """
         if (domain_state := self._domains.get(domain)) is not None:
             domain_state.lookup_count = max(0, domain_state.lookup_count + change)
 
     def schedule_write(self, domain: str) -> None:
-        """Write a domain's row soon, so that its rate limits survive a crash."""
+        """Have the row of a domain written soon, so that its rate limits survive a crash."""
         if (domain_state := self._domains.get(domain)) is not None:
             domain_state.write_due_s = self._due_s = 0.0
 
     def renew(self, now_s: float) -> None:
-        """Renew the leases that are due and release domains that have been idle."""
+        """Renew the leases that are due, and release domains that were not used for a while."""
         self._now_s = now_s
         if now_s < self._due_s:
             return
@@ -135,13 +144,13 @@ class DomainLeases:
         )
 
     def release_all(self, now_s: float) -> None:
-        """Write all rows and release all domains."""
+        """Write the rows of all leased domains and release the domains."""
         self._now_s = now_s
         domains = list(self._domains)
         self._write_rows(domains, set(domains), now_s)
 
     def _load_rows(self, domains: Sequence[str]) -> dict[str, PaceRow]:
-        """Load rows and create missing ones."""
+        """Load the rows of domains, and create rows that are missing."""
         if not domains:
             return {}
         rows = {row.domain: row for row in self._records.get(PaceRow, domains)}
@@ -154,7 +163,9 @@ class DomainLeases:
         return rows
 
     def _get_handover_s(self, domain: str, now_s: float) -> float:
-        """Return the retry delay for links of a domain that is being handed over; otherwise 0.0."""
+        """Return the seconds after which links of a domain are retried; 0.0 if it is not handed
+        over.
+        """
         domain_state = self._domains.get(domain)
         return (
             ELSEWHERE_S if domain_state is not None and domain_state.given_until_s > now_s else 0.0
@@ -170,7 +181,7 @@ class DomainLeases:
         return is_unused and not domain_state.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
-        """Request a domain from its holder, unless a third process has just requested it."""
+        """Ask the process with the lease of a domain to hand it over, unless another just asked."""
         if self._is_requested(row):
             return
         values = {"wanted_by": self._holder_name, "wanted_at": self._clock()}
@@ -185,7 +196,7 @@ class DomainLeases:
     def _acquire_rows(
         self, rows: Mapping[str, PaceRow], urgent: Collection[str]
     ) -> dict[str, Lease]:
-        """Acquire the domains that are free and that no other process has requested."""
+        """Lease those domains that are free and that no other process has requested."""
         cells, columns = {}, {}
         for domain, row in rows.items():
             if not self._leases.is_acquirable(domain, get_cell(row)):
@@ -203,7 +214,7 @@ class DomainLeases:
         return {"wanted_by": None, "wanted_at": None}
 
     def _start(self, row: PaceRow, lease: Lease, now_s: float, is_passing: bool) -> None:
-        """Start using a domain whose lease was just acquired. `row` is its earlier row."""
+        """Start to use a newly leased domain. `row` is its row before the lease."""
         due_s = now_s + (0.0 if is_passing else self._lease_s / RENEWALS_PER_LEASE)
         self._domains[row.domain] = _HeldDomain(lease, now_s, due_s, is_passing=is_passing)
         self._due_s = min(self._due_s, due_s)
@@ -215,9 +226,9 @@ class DomainLeases:
     def _write_rows(
         self, domains: Sequence[str], released_domains: Collection[str], now_s: float
     ) -> None:
-        """Renew or release leases and write the rate limits of the domains.
+        """Write the rate limits of domains, and renew or release their leases.
 
-        If a lease is lost or released, the domain's waiting requests are retried later.
+        If a lease is lost or released, the waiting requests of the domain are retried later.
         """
         now = self._clock()
         columns: dict[str, dict[str, object]] = {}
@@ -250,7 +261,7 @@ class DomainLeases:
             self._frontier.return_domain(domain, ELSEWHERE_S)
 
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
-        """Restore stored rate limits in the frontier, unless the frontier knows a longer wait."""
+        """Restore the stored rate limits of a domain, unless the frontier knows a longer wait."""
         for host, stored_pace in row.paces.items():
             pace = self._frontier.recall(row.domain, host, now_s)
             longest_s = now_s + pace.rules.gap_max_s * 24
@@ -262,7 +273,7 @@ class DomainLeases:
 
 
 def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
-    """Return the rate limits to store by host, "" for the domain."""
+    """Return the rate limits to store, by host name; "" is the domain's own rate limit."""
     ordered = sorted(paces.items(), key=lambda one: (one[0] != "", -one[1].next_at_s))
     return {
         name: StoredPace(
@@ -284,10 +295,12 @@ BATCH_SIZE = 200
 
 
 class AddressShares:
-    """Shares of the rate limit of each IP address between processes. For one thread.
+    """Number of processes that send requests to each IP address. Not thread-safe.
 
-    A process registers before its first request to an address. With two processes, each leaves
-    twice the gap. Processes that were registered before learn of it within a third of a lease.
+    The processes share the rate limit of an address: with two processes, each waits twice as long
+    between requests. A process registers before its first request to an address. Other registered
+    processes learn of it within a third of a lease. Any number of processes can be registered at a
+    time.
     """
 
     def __init__(
@@ -305,7 +318,10 @@ class AddressShares:
         self._due_s = 0.0
 
     def join(self, addresses: Iterable[str], now_s: float) -> dict[str, int]:
-        """Register addresses. Return the number of processes for addresses that were new."""
+        """Register this process for IP addresses.
+
+        Return the number of processes for each address that was not registered before.
+        """
         requested = set(addresses)
         fresh = requested - self._used.keys()
         counts = self._write(fresh) if fresh else {}
@@ -314,7 +330,7 @@ class AddressShares:
         return counts
 
     def renew(self, now_s: float) -> dict[str, int]:
-        """Renew registrations that are due and return the number of processes by address.
+        """Renew registrations that are due. Return the number of processes by address.
 
         Addresses that were not used for a while are released.
         """

@@ -1,4 +1,4 @@
-"""Fetch web pages for all threads of a process, with callbacks for the results."""
+"""Fetch web pages for all threads of a process. Results are passed to callbacks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ logger = logging.getLogger(__name__)
 
 OutcomeCallback = Callable[[FetchOutcome], None]
 UnsavedCounter = Callable[[], int]
-"""Function that returns the number of delivered responses that its caller has not stored yet."""
+"""Function that returns how many responses a caller has received but not stored yet."""
 
 
 def count_none_unsaved() -> int:
-    """Return 0, for callers that store responses immediately."""
+    """Return 0. For callers that store each response immediately."""
     return 0
 
 
 class Fetcher:
-    """Runs a scheduler in one thread, from the first request until the last holder closes it.
+    """Thread that fetches requests for several users (holders), from the first request to the last
+    close.
 
-    `let_go` is called after the last close. Callbacks run in that thread and must not block.
+    - `create_scheduler`: function that creates the scheduler of the thread.
+    - `let_go`: function that is called after the last holder has closed the fetcher.
+
+    Callbacks run in the thread and must not block.
     """
 
     def __init__(
@@ -52,21 +56,27 @@ class Fetcher:
         self._loads: Sequence[HostLoad] = ()
 
     def retain(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> Fetcher:
-        """Register another holder and return self. Each holder must call `close`.
+        """Register one more user (holder) of the fetcher.
 
-        Fewer requests are sent while responses wait to be stored. This limits memory, and the loss
-        in a crash, to twice the number of concurrent requests. Call `wake` after storing responses.
+        Return the fetcher. Each holder must call `close`.
+
+        While responses wait to be stored, fewer requests are sent. This limits memory, and the
+        number of responses lost in a crash, to twice the number of concurrent requests. The holder
+        must call `wake` after it has stored responses.
         """
         with self._lock:
             self._unsaved_counters.append(count_unsaved)
         return self
 
     def submit(self, request: FetchRequest, callback: OutcomeCallback) -> None:
-        """Submit a request. Its key must be unique among active requests."""
+        """Submit a request. Its key must be unique among unfinished requests."""
         self.submit_all([(request, callback)])
 
     def submit_all(self, requests: Iterable[tuple[FetchRequest, OutcomeCallback]]) -> None:
-        """Submit several requests. If the fetcher is closed, each callback receives an error."""
+        """Submit several requests with their callbacks.
+
+        If the fetcher is closed, each callback receives an error.
+        """
         with self._lock:
             self._submitted += requests
             is_held = bool(self._unsaved_counters)
@@ -76,21 +86,24 @@ class Fetcher:
         self.wake()
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop the callbacks of these requests."""
+        """Drop the callbacks of the requests with these keys."""
         with self._lock:
             self._cancelled += keys
         self.wake()
 
     def get_loads(self) -> Sequence[HostLoad]:
-        """Return the waiting requests by host as of the last call.
+        """Return the number of waiting requests and the delay of each host.
 
-        Call it repeatedly for fresh data.
+        The data is that of the previous call, so call the method repeatedly.
         """
         self._reports_loads = True
         return self._loads
 
     def close(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> None:
-        """Unregister a holder. The last one stops the thread and cancels active requests."""
+        """Unregister a user (holder).
+
+        The last call stops the thread and cancels active requests.
+        """
         with self._lock:
             if count_unsaved in self._unsaved_counters:
                 self._unsaved_counters.remove(count_unsaved)
@@ -104,7 +117,7 @@ class Fetcher:
             self._on_close()
 
     def wake(self) -> None:
-        """Wake the thread, because there may be more to do."""
+        """Wake the thread, for example after responses were stored and requests may be sent."""
         chains = self._chains
         if chains is not None:
             chains.wake()

@@ -1,11 +1,12 @@
-"""Schedule requests by the rate limits of hosts, domains and addresses, fairly between hosts.
+"""Schedule requests by the rate limits of hosts, domains and IP addresses, fairly between hosts.
 
-It has no clock or I/O: callers pass monotonic times in seconds. Hosts wait in the queue of their
-domain, and domains wait in the queue of the address of their next host. Of all that may start, the
-one that has been ready for longest starts first, however many requests others have waiting.
+The module has no clock and no I/O: callers pass monotonic times in seconds. A host waits in the
+queue of its domain. A domain waits in the queue of the IP address of its next host. Of all requests
+that may start, the one whose host has been ready for longest starts first, even if other hosts have
+many more requests waiting.
 
-Limits: a request costs a few heap operations, independent of the number waiting. Names are forgotten
-when there are too many.
+Limits: a request costs a few heap operations, whatever the number of waiting requests. If there are
+too many names of hosts, domains and addresses, unused ones are forgotten.
 """
 
 from __future__ import annotations
@@ -30,15 +31,18 @@ from fonds.fetching.pace import (
 
 NAMES_MAX = 100_000
 CANDIDATES_MAX = 16
-"""Number of names that are considered when one must be forgotten."""
+"""Number of names from which the one to forget is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierRules:
-    """Rate limits of hosts, registered domains and addresses, and queue limits.
+    """Rate limits and queue limits of the frontier.
 
-    At most `line_max` requests of a domain wait here. A request that has waited for `patience_s`
-    seconds, or would have to, is sent back to be retried later.
+    - `host`, `domain`, `address`: rate limits of each host, registered domain and IP address.
+    - `line_max`: maximum number of waiting requests per domain.
+    - `patience_s`: maximum seconds that a request may wait. A request that would wait longer is
+      sent back to its caller for a retry.
+    - `names_max`: maximum number of names in memory.
     """
 
     host: PaceRules
@@ -50,7 +54,10 @@ class FrontierRules:
 
 
 class Frontier:
-    """Queues of requests that are returned when they may start. Not thread-safe."""
+    """Queue of requests that releases each request when its rate limits allow it.
+
+    Not thread-safe.
+    """
 
     def __init__(self, rules: FrontierRules) -> None:
         self.rules = rules
@@ -75,14 +82,16 @@ class Frontier:
 
     @property
     def remembered_count(self) -> int:
-        """Number of hosts, domains and addresses in memory."""
+        """Number of hosts, domains and IP addresses in memory."""
         return len(self._hosts) + len(self._domains) + len(self._addresses)
 
     def offer(self, turn: QueuedRequest, now_s: float, *, urgent: bool = False) -> float:
-        """Queue a request and return 0.0, or return the seconds after which it should be retried.
+        """Queue a request and return 0.0, or reject it and return the seconds until it may be
+        retried.
 
-        Each request that is sent back gets its own time. An `urgent` request, the next one of a
-        chain that has begun, ignores the queue limit and precedes other requests of its host.
+        Each rejected request gets a different time. An `urgent` request ignores the limit of the
+        queue and precedes other requests of its host; it is the next request of a redirect chain
+        that has begun.
         """
         host = self._get_host(turn.host, turn.domain, now_s)
         domain = host.domain
@@ -98,7 +107,7 @@ class Frontier:
         return 0.0
 
     def start(self, now_s: float, count_max: int) -> list[QueuedRequest]:
-        """Start up to `count_max` requests."""
+        """Return up to `count_max` requests that may start now, and count them as active."""
         started: list[QueuedRequest] = []
         while len(started) < count_max and self._heap and self._heap[0][0] <= now_s:
             at_s, _, is_address, name = heappop(self._heap)
@@ -112,11 +121,11 @@ class Frontier:
         return started
 
     def get_wake_at_s(self) -> float | None:
-        """Return the earliest time at which a request may start; None if none can."""
+        """Return the earliest time at which a request may start; None if none is scheduled."""
         return self._heap[0][0] if self._heap else None
 
     def finish(self, key: Hashable, answer: RequestOutcome, now_s: float) -> None:
-        """Finish a request and update the rate limits of its host, domain and address."""
+        """End an active request, and update the rate limits of its host, domain and IP address."""
         turn, begun_s = self._begun.pop(key)
         host, address = self._hosts[turn.host], self._addresses[turn.address]
         sent_s = answer.compute_sent_s(begun_s, now_s)
@@ -130,8 +139,9 @@ class Frontier:
         self._list_address(address, now_s)
 
     def take_late(self, now_s: float) -> list[tuple[QueuedRequest, float]]:
-        """Remove and return requests that have waited too long or would have to, with their retry
-        delays.
+        """Remove the requests that have waited too long, or would have to.
+
+        Return each of them with the seconds until it may be retried.
         """
         late, self._returned = self._returned, []
         while self._queued:
@@ -143,13 +153,15 @@ class Frontier:
         return late
 
     def withdraw(self, key: Hashable) -> None:
-        """Withdraw a waiting request; unknown keys are ignored."""
+        """Remove a waiting request. Unknown keys are ignored."""
         queued = self._queued.pop(key, None)
         if queued is not None:
             self._hosts[queued[0].host].domain.waiting -= 1
 
     def list_loads(self, now_s: float) -> list[HostLoad]:
-        """Return the waiting requests by host."""
+        """Return the number of waiting requests and the delay of each host that has waiting
+        requests.
+        """
         loads = []
         for host in self._hosts.values():
             if host.line:
@@ -159,7 +171,9 @@ class Frontier:
         return loads
 
     def set_floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
-        """Set the minimum gap that a host asks for, limited to the longest gap."""
+        """Set the minimum delay that a host states (Crawl-delay), limited to the longest allowed
+        delay.
+        """
         pace = self._get_host(host, domain, now_s).pace
         before_s = pace.gap_s
         pace.floor_s = min(max(0.0, delay_s), pace.rules.gap_max_s)
@@ -167,8 +181,9 @@ class Frontier:
         pace.next_at_s += max(0.0, pace.gap_s - before_s)
 
     def pause(self, domain: str, now_s: float) -> None:
-        """Pause a domain for the longest gap of its hosts, because another process may have just
-        used it.
+        """Pause a domain for the longest delay of its hosts.
+
+        Another process may have sent a request to the domain just before.
         """
         queue = self._get_domain(domain, now_s)
         gaps = [self._hosts[name].pace.gap_s for name in queue.hosts]
@@ -176,8 +191,8 @@ class Frontier:
         queue.pace.next_at_s = max(queue.pace.next_at_s, now_s + minimum_s)
 
     def return_domain(self, domain: str, after_s: float) -> None:
-        """Send back all waiting requests of a domain, to be retried after `after_s` seconds or
-        later.
+        """Send back all waiting requests of a domain, to be retried after at least `after_s`
+        seconds.
         """
         queue = self._domains.get(domain)
         for name in queue.hosts if queue is not None else ():
@@ -189,7 +204,7 @@ class Frontier:
             self._returned += [(turn, after_s) for turn in line]
 
     def set_share(self, address: str, count: int, now_s: float) -> None:
-        """Set the number of processes that send requests to an address, including this one."""
+        """Set the number of processes that send requests to an IP address, with this process."""
         self._get_address(address, now_s).pace.shares = count
 
     def is_needed(self, domain: str) -> bool:
@@ -198,15 +213,18 @@ class Frontier:
         return queue is not None and (queue.waiting > 0 or queue.pace.active > 0)
 
     def get_paces(self, domain: str) -> dict[str, Pace]:
-        """Return the rate limits of a domain's hosts by name, with the domain's own under ""."""
+        """Return the rate limits of a domain's hosts by host name; the domain's own rate limit is
+        under "".
+        """
         queue = self._domains.get(domain)
         if queue is None:
             return {}
         return {"": queue.pace} | {name: self._hosts[name].pace for name in queue.hosts}
 
     def recall(self, domain: str, host: str, now_s: float) -> Pace:
-        """Return the rate limit of a host, or of the domain if `host` is "", so that it can be
-        restored.
+        """Return the rate limit object of a host, so that stored values can be restored into it.
+
+        If `host` is "", return the rate limit of the domain.
         """
         return (
             self._get_host(host, domain, now_s).pace
@@ -253,7 +271,7 @@ class Frontier:
                 self._hosts.pop(name_to_drop).domain.hosts.discard(name_to_drop)
 
     def _make_ready(self, host: HostQueue, now_s: float) -> None:
-        """Put a host with waiting requests into the ready heap of its domain."""
+        """Add a host with waiting requests to the heap of ready hosts of its domain."""
         self._drop_withdrawn(host)
         if host.line and not host.is_ready and not host.pace.is_full:
             host.is_ready = True
@@ -266,7 +284,9 @@ class Frontier:
             host.line.popleft()
 
     def _list(self, domain: DomainQueue, now_s: float) -> None:
-        """Schedule a domain, unless it is scheduled, full, or waiting for an address."""
+        """Schedule a domain, unless it is scheduled already, is at its limit, or waits for an IP
+        address.
+        """
         if not domain.ready or domain.is_parked or domain.pace.is_full:
             return
         at_s = max(now_s, domain.pace.next_at_s, domain.ready[0][0])
@@ -284,7 +304,9 @@ class Frontier:
         heappush(self._heap, (at_s, self._count, is_address, name))
 
     def _take_from_address(self, name: str, at_s: float, now_s: float) -> QueuedRequest | None:
-        """Start a request of the domain that has waited longest for an address."""
+        """Start a request of the domain that has waited longest for an IP address; None if none may
+        start.
+        """
         address = self._addresses.get(name)
         if address is None or address.listed_s != at_s:
             return None
@@ -305,7 +327,10 @@ class Frontier:
         return None if domain.is_parked else self._begin(domain, now_s)
 
     def _begin(self, domain: DomainQueue, now_s: float) -> QueuedRequest | None:
-        """Start the next request of a domain if it may start now, and schedule the domain again."""
+        """Start the next request of a domain if it may start now, and schedule the domain again.
+
+        Return the request, or None.
+        """
         turn = None
         host = self._take_ready_host(domain, now_s)
         if host is not None:
@@ -345,8 +370,8 @@ class Frontier:
         return None
 
     def _promise_wait_s(self, host: HostQueue, now_s: float) -> float:
-        """Return the seconds until a new request would start, after all waiting and promised
-        requests.
+        """Return the seconds until a new request of a host would start, after all requests before
+        it.
         """
         domain = host.domain
         gap_s = max(host.pace.gap_s, domain.pace.gap_s)
@@ -356,7 +381,7 @@ class Frontier:
         return max(begins_s - now_s, gap_s, 1.0)
 
     def _return_all(self, host: HostQueue, now_s: float) -> None:
-        """Send back all waiting requests of a host that cannot be used soon."""
+        """Send back all waiting requests of a host that will not be available soon."""
         line = [turn for turn in host.line if turn.key in self._queued]
         host.line.clear()
         for turn in line:
@@ -367,8 +392,10 @@ class Frontier:
 def _select_forgettable(
     names: OrderedDict[str, Any], now_s: float, is_free: Callable[[Any], bool]
 ) -> list[str]:
-    """Return unused names without relevant state, least recently used first; otherwise one unused
-    name.
+    """Return names that can be forgotten, least recently used first.
+
+    They are unused and their rate limits have no state worth keeping. If there are none, return one
+    unused name.
     """
     oldest = list(islice(names.items(), CANDIDATES_MAX))
     unused = [(name, queue) for name, queue in oldest if is_free(queue) and queue.pace.active == 0]

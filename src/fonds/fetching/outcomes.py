@@ -1,7 +1,7 @@
-"""Disposition of a link by its response or failure: keep, drop with a reason, or retry.
+"""Decide how a link ends, from its response or failure: keep, drop with a reason, or retry.
 
-Also resolves redirects. Source: RFC 9110, sections 10.2.2, 10.2.3 (Retry-After) and 15; RFC 6585,
-section 4; RFC 3986, section 5.
+The module also resolves redirects. Source: RFC 9110, sections 10.2.2, 10.2.3 (Retry-After) and 15;
+RFC 6585, section 4; RFC 3986, section 5.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fonds.model.errors import PermanentError
 from fonds.urls.request_url import RequestUrl, parse_request_url
 
 REFUSALS = frozenset({429, 503})
-"""Statuses that refuse a request for now; they also slow down the host's rate limit."""
+"""HTTP statuses that refuse a request for now. They also slow down the requests to the host."""
 PASSING = frozenset({408, 425, 500, 502, 504, 507, 508, *range(520, 531), 598, 599}) | REFUSALS
 ACCEPTED_STATUSES = frozenset({200, 203})
 NOT_MODIFIED = 304
@@ -30,10 +30,11 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 def classify_status(
     link_id: str, status: int, attempt_after_s: float = 0.0, retry_s: float = RETRY_S
 ) -> Disposition:
-    """Return the disposition of a link for the last status of its redirect chain.
+    """Return the disposition of a link (done, dropped or retried) for the last status of its
+    redirects.
 
-    `attempt_after_s` is the wait from Retry-After. `retry_s` is the approximate delay before a
-    retry after a temporary failure.
+    - `attempt_after_s`: seconds that the server asks to wait (Retry-After).
+    - `retry_s`: approximate seconds until a retry after a temporary failure.
     """
     if status in ACCEPTED_STATUSES:
         return DONE
@@ -47,16 +48,19 @@ def classify_status(
 
 
 def compute_retry_delay(link_id: str, about_s: float = RETRY_S) -> float:
-    """Return the retry delay in seconds, from 0.75 to 1.25 times `about_s`.
+    """Return the seconds until a link is retried, from 0.75 to 1.25 times `about_s`.
 
-    It depends on the id, so that links that failed together are not retried together.
+    The value depends on the id of the link, so that links that failed together are not retried
+    together.
     """
     digest = sha1(link_id.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return about_s * (0.75 + 0.5 * int.from_bytes(digest[:4], "big") / 2**32)
 
 
 def retry_after_s(value: str | None, now: datetime) -> float:
-    """Return the seconds in a Retry-After, at most a day; 0.0 if it is missing or invalid."""
+    """Return the seconds to wait by a Retry-After header, at most a day; 0.0 if it is missing or
+    invalid.
+    """
     text = (value or "").strip()
     if _SECONDS.fullmatch(text):
         return min(RETRY_AFTER_MAX_S, float(text))
@@ -73,10 +77,10 @@ STATUSES = frozenset({301, 302, 303, 307, 308})
 
 
 def resolve_redirect(url: RequestUrl, status: int, location: str | None) -> RequestUrl | None:
-    """Return the target of a redirect; None for other responses and for redirects without target.
+    """Return the target of a redirect; None if the response is not a redirect with a target.
 
-    `location` is the header value, one character per byte. Raises PermanentError (BAD_REDIRECT) if
-    the target cannot be fetched.
+    `location` is the value of the Location header, one character per byte. Raises PermanentError
+    (BAD_REDIRECT) if the target cannot be fetched.
     """
     if status not in STATUSES or not location:
         return None
@@ -88,7 +92,7 @@ def resolve_redirect(url: RequestUrl, status: int, location: str | None) -> Requ
 
 
 def _decode_location(location: str) -> str:
-    """Decode bytes beyond ASCII as UTF-8 if they are valid."""
+    """Decode the non-ASCII bytes of a Location header as UTF-8, if they are valid UTF-8."""
     try:
         return location.encode("latin-1").decode("utf-8")
     except UnicodeError:

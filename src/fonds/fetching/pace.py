@@ -1,6 +1,6 @@
-"""Rate limits of hosts, domains and addresses, which adapt to slow responses and refusals.
+"""Rate limits of hosts, domains and IP addresses, and the queues of requests that wait for them.
 
-Also the queues of requests that wait for them.
+Rate limits adapt: slow responses and refusals make the delay between requests longer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 SLOWDOWN_MAX = 64.0
 SLOWDOWN_DECAY = 0.8
-"""Factor by which a good response reduces the slowdown."""
+"""Factor that a good response applies to the slowdown of a host."""
 AVERAGE_SHARE = 0.25
 """Weight of the newest response in the average response time."""
 UNREACHABLE_FIRST_S = 60.0
@@ -21,11 +21,11 @@ UNREACHABLE_FIRST_S = 60.0
 class PaceRules:
     """Settings of a rate limit.
 
-    `gap_s` is the minimum time between the starts of two requests.
-    `gap_max_s` is the longest gap that refusals and slow responses cause.
-    `busy_factor` times the average response time is a minimum gap, so that Fonds alone never keeps
-    a server busy.
-    `active_max` is the maximum number of concurrent requests.
+    - `gap_s`: minimum seconds between the starts of two requests.
+    - `gap_max_s`: maximum seconds to which refusals and slow responses extend this gap.
+    - `busy_factor`: multiplied by the average response time, it is also a minimum gap. Fonds alone
+      therefore never keeps a server busy.
+    - `active_max`: maximum number of concurrent requests.
     """
 
     gap_s: float
@@ -36,13 +36,13 @@ class PaceRules:
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """Outcome of a request, for its rate limit.
+    """Outcome of a request, for the rate limit of its host.
 
-    `took_s` is its duration.
-    `is_refused` means status 429 or 503; `retry_after_s` is the wait requested with it.
-    `is_unreachable` means that there was no response.
-    `since_sent_s` is the time since the request was sent; None means that it was sent when it
-    started.
+    - `took_s`: duration of the request in seconds.
+    - `is_refused`: whether the status was 429 or 503.
+    - `retry_after_s`: seconds that a refusal asks to wait.
+    - `is_unreachable`: whether there was no response.
+    - `since_sent_s`: seconds since the request was sent; None: it was sent when it started.
     """
 
     took_s: float = 0.0
@@ -52,19 +52,26 @@ class RequestOutcome:
     since_sent_s: float | None = None
 
     def compute_sent_s(self, begun_s: float, now_s: float) -> float:
-        """Return when a request that started at `begun_s` was sent.
+        """Return the time at which a request was sent. `begun_s` is the time at which it started.
 
-        Resolving and connecting may have taken a while, and the server's time counts from sending.
+        Resolving and connecting can take a while. The response time of the server counts from
+        sending.
         """
         return begun_s if self.since_sent_s is None else max(begun_s, now_s - self.since_sent_s)
 
 
 @dataclass(slots=True)
 class Pace:
-    """Rate limit of one name.
+    """Rate limit of one host, domain or IP address, with its state.
 
-    `next_at_s` is in seconds of the frontier's clock. `floor_s` is a Crawl-delay. `failures` counts
-    consecutive requests without response. `shares` is the number of processes that share the limit.
+    - `rules`: settings.
+    - `next_at_s`: earliest start of the next request, in seconds of the frontier's clock.
+    - `average_s`: average response time in seconds.
+    - `slowdown`: factor by which refusals extend the gap; 1 for none.
+    - `floor_s`: Crawl-delay in seconds.
+    - `failures`: number of consecutive requests without response.
+    - `active`: number of active requests.
+    - `shares`: number of processes that share the limit.
     """
 
     rules: PaceRules
@@ -78,14 +85,14 @@ class Pace:
 
     @property
     def gap_s(self) -> float:
-        """Current seconds between the starts of two requests."""
+        """Current minimum seconds between the starts of two requests."""
         minimum_s = max(self.rules.gap_s * self.shares, self.rules.busy_factor * self.average_s)
         slow_s = min(self.rules.gap_max_s, max(minimum_s, 1.0 if self.slowdown > 1 else 0.0))
         return max(self.floor_s, min(self.rules.gap_max_s, slow_s * self.slowdown))
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of requests is active."""
+        """Whether the maximum number of concurrent requests is active."""
         return self.active >= max(1, self.rules.active_max // self.shares)
 
     def is_forgettable(self, now_s: float) -> bool:
@@ -124,10 +131,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request that waits to start. `key` is the caller's and unique among waiting requests.
+    """Request that waits to start.
 
-    `host` is a name without scheme and port. `domain` is its registered domain, and `address` is
-    the IP address it would connect to.
+    - `key`: key of the caller, unique among waiting requests.
+    - `host`: host name without scheme and port.
+    - `domain`: registered domain of the host.
+    - `address`: IP address to connect to.
     """
 
     key: Hashable
@@ -138,23 +147,27 @@ class QueuedRequest:
 
 @dataclass(slots=True)
 class HostQueue:
-    """A host of a domain and its waiting requests."""
+    """Queue of the waiting requests of one host."""
 
     name: str
     domain: DomainQueue
     pace: Pace
     line: deque[QueuedRequest] = field(default_factory=deque)
     is_ready: bool = False
-    """Whether it is in the ready heap of its domain."""
+    """Whether the host is in the heap of ready hosts of its domain."""
 
 
 @dataclass(slots=True)
 class DomainQueue:
-    """A domain and its hosts.
+    """Queue of the hosts of one domain.
 
-    `ready` is a heap of hosts with waiting requests that are not full, by ready time and order of
-    arrival. `listed_s` is its valid entry in the frontier's heap. `is_parked` means that it waits
-    in the queue of an address instead.
+    - `hosts`: names of all hosts in memory.
+    - `ready`: heap of hosts with waiting requests that may start, by ready time and order of
+      arrival.
+    - `waiting`: number of waiting requests.
+    - `promised_s`: time up to which waits were promised to rejected requests.
+    - `listed_s`: time of the domain's valid entry in the heap of the frontier; None if it has none.
+    - `is_parked`: whether the domain waits in the queue of an IP address.
     """
 
     name: str
@@ -169,7 +182,7 @@ class DomainQueue:
 
 @dataclass(slots=True)
 class AddressQueue:
-    """An IP address and the domains whose next request would go to it."""
+    """Queue of the domains whose next request would go to one IP address."""
 
     name: str
     pace: Pace
@@ -179,8 +192,11 @@ class AddressQueue:
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Load of a host: number of waiting links, seconds until the next request, and gap between
-    requests.
+    """Waiting requests of one host.
+
+    - `waiting`: number of waiting links.
+    - `gap_s`: seconds between two requests.
+    - `next_s`: seconds until the next request.
     """
 
     host: str

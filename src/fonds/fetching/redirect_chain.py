@@ -1,4 +1,4 @@
-"""One request with its redirects: the original request, the current URL, and the responses so far."""
+"""Redirect chain: one request with its redirects, current URL, and the responses so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.urls.request_url import RequestUrl, parse_request_url
 
 NO_CREDENTIALS = Credentials()
 Refusal = Callable[[str], tuple[Reason, str] | None]
-"""Function that returns the reason and a sentence if a URL may not be fetched, otherwise None."""
+"""Function that returns the reason and a sentence if a URL must not be fetched; otherwise None."""
 
 
 def allow_any_url(url: str) -> None:
@@ -26,12 +26,20 @@ def allow_any_url(url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A request for a URL, identified by `key`.
+    """Request for a URL, with all its redirects.
 
-    `conditional` headers are sent only to `cached_url`, which they describe.
-    `logins` are sent only to their own origins, wherever a redirect leads.
-    `is_urgent` marks a poll of a source; another process then hands over its domain for a moment.
-    `refusal` checks the target of each redirect.
+    - `key`: unique key of the request.
+    - `url`: URL to fetch.
+    - `body_max_bytes`: maximum size of the body.
+    - `redirects_max`: maximum number of redirects.
+    - `accept`: value of the Accept header.
+    - `conditional`: headers such as If-None-Match, sent only to `cached_url`.
+    - `cached_url`: URL whose stored copy the conditional headers describe.
+    - `tls`: how TLS certificates are checked.
+    - `logins`: credentials; each is sent only to its own origin, wherever a redirect leads.
+    - `is_urgent`: whether the request polls a source. Another process that has the lease of the
+      domain then hands the domain over for a moment.
+    - `refusal`: function that checks the target of each redirect.
     """
 
     key: str
@@ -49,11 +57,13 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """Response after all redirects, whatever its status, with the heads of all responses.
+    """Response after all redirects, with any status.
 
-    `body` is not decoded.
-    `after_s` is the Retry-After of a refusal.
-    `robots` are the rules that allowed `url`, the address that responded.
+    - `hops`: heads of all responses in the chain.
+    - `body`: body with its content codings.
+    - `after_s`: seconds that a refusal asks to wait (Retry-After).
+    - `url`: URL that responded.
+    - `robots`: robots.txt rules that allowed `url`.
     """
 
     hops: tuple[Hop, ...]
@@ -71,10 +81,16 @@ FetchOutcome = FetchResponse | Disposition | Exception
 class RedirectChain:
     """State of a request and its redirects.
 
-    `key` is unique among chains.
-    `origin` is set for a robots.txt and names its host; otherwise it is "".
-    `requested_urls` has each URL with the cookies sent; repeating one means a redirect loop.
-    `robots` are the rules that allowed the current URL.
+    - `key`: number of the chain, unique.
+    - `request`: original request.
+    - `url`: current URL.
+    - `origin`: for a request for robots.txt, the origin whose rules are fetched; otherwise "".
+    - `addresses`: checked IP addresses of the current host.
+    - `hops`: heads of the responses so far.
+    - `cookies`: cookies set so far.
+    - `is_forgotten`: whether nobody waits for the outcome any more.
+    - `requested_urls`: URLs requested so far, each with the cookies sent. A repetition is a loop.
+    - `robots`: robots.txt rules that allowed the current URL.
     """
 
     key: int
@@ -90,16 +106,18 @@ class RedirectChain:
 
     @property
     def is_robots(self) -> bool:
-        """Whether it fetches a robots.txt."""
+        """Whether the chain fetches a robots.txt."""
         return bool(self.origin)
 
     @property
     def queued_request(self) -> QueuedRequest:
-        """The next request in the form that the frontier queues."""
+        """Next request of the chain, as the frontier queues it."""
         return QueuedRequest(self.key, self.url.host, self.url.domain, self.addresses[0])
 
     def build_robots_chain(self, key: int, origin: str) -> RedirectChain:
-        """Build the chain that fetches the robots.txt for the current URL, from the same addresses."""
+        """Build the chain that fetches the robots.txt of the current URL, from the same IP
+        addresses.
+        """
         url = parse_request_url(f"{self.url.origin}/robots.txt")
         request = replace(
             self.request,
@@ -111,11 +129,11 @@ class RedirectChain:
         return RedirectChain(key, request, url, origin, self.addresses)
 
     def is_loop(self, target: RequestUrl) -> bool:
-        """Return whether a target was already requested with the same cookies."""
+        """Return whether a redirect target was already requested with the same cookies."""
         return (target.url, tuple(self.cookies)) in self.requested_urls
 
     def build_request(self, agent: str) -> CrawlRequest:
-        """Build the next HTTP request."""
+        """Build the next HTTP request of the chain. `agent` is the User-Agent."""
         self.requested_urls.add((self.url.url, tuple(self.cookies)))
         return CrawlRequest(
             self.url,
@@ -142,7 +160,7 @@ class RedirectChain:
 
 
 def build_pace_outcome(end: CrawlResponse | RequestFailure) -> RequestOutcome:
-    """Build the outcome for the rate limit of the host."""
+    """Convert a response or failure to the outcome that updates the rate limit of the host."""
     if isinstance(end, RequestFailure):
         return RequestOutcome(end.took_s, is_unreachable=end.is_unreachable, since_sent_s=0.0)
     after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)

@@ -1,10 +1,12 @@
-"""Rules of a host's robots.txt for Fonds, and how long they are valid.
+"""Rules of a host's robots.txt that apply to Fonds, and how long the rules are valid.
 
-`rights/robots_txt.py` selects our group, and Protego matches its rules. A 429 refuses the
-robots.txt and counts as unreachable, as does a body that cannot be decoded.
+`rights/robots_txt.py` selects the group of the file that applies to Fonds, and the library Protego
+matches its rules. If the status is 429, or the body cannot be decoded, robots.txt counts as
+unreachable.
 
 Source: RFC 9309.
-Limits: the first 500 KiB of the decoded text.
+
+Limits: only the first 500 KiB of the decoded text are used.
 """
 
 from __future__ import annotations
@@ -40,12 +42,16 @@ _PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """Rules of one host for Fonds, valid until `expires_s`.
+    """Rules of one host's robots.txt that apply to Fonds.
 
-    If `rules` is None, everything is allowed, or nothing if `unreachable` has a message.
-    `reason` is the reason of `unreachable`.
-    `group` is our group of the file.
-    `hops` and `body` are the responses; `body` is not decoded, and is empty if the file was cut.
+    - `expires_s`: time until which the rules are valid, in seconds.
+    - `rules`: parsed rules. If None, everything is allowed, or nothing if `unreachable` is not "".
+    - `unreachable`: message why robots.txt could not be read; "" if it could.
+    - `reason`: reason for links that are not fetched because robots.txt is unreachable.
+    - `size_bytes`: size in memory.
+    - `group`: group of the file that applies to Fonds.
+    - `hops`: heads of the responses.
+    - `body`: body with its content codings; b"" if the file was cut.
     """
 
     expires_s: float
@@ -64,13 +70,14 @@ class Robots:
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a file to store."""
+        """Whether there is a robots.txt to store in the archive."""
         return bool(self.body) and 200 <= self.hops[-1].status < 300
 
     def build_rights(self, url: RequestUrl, capture_id: str | None) -> Rights | None:
-        """Build the rights that it states for a URL; None if it was not requested.
+        """Build the rights that a robots.txt states for a URL; None if robots.txt was not
+        requested.
 
-        `capture_id` is the capture of the robots.txt.
+        `capture_id` is the id of the capture of robots.txt.
         """
         if not self.hops:
             return None
@@ -81,7 +88,7 @@ class Robots:
         return Rights(robots, self.group.find_statements(url.target))
 
     def allows(self, url: RequestUrl) -> bool:
-        """Return whether a URL may be fetched."""
+        """Return whether robots.txt allows a URL to be fetched."""
         if url.target == _ALWAYS:
             return True
         if self.rules is None:
@@ -90,15 +97,17 @@ class Robots:
 
     @property
     def delay_s(self) -> float:
-        """Crawl-delay in seconds, 0.0 without one."""
+        """Crawl-delay in seconds; 0.0 if robots.txt has none."""
         return float((self.rules and self.rules.crawl_delay(_ANY_AGENT)) or 0.0)
 
 
 def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float) -> Robots:
-    """Parse the response to a request for robots.txt, for a product token.
+    """Parse the response to a request for robots.txt.
 
-    `body` is not decoded; one byte more than `MAX_BYTES` means that it was cut. A redirect that
-    arrives here exceeded the limit and is treated like a 404.
+    `token` is the product token of the User-Agent.
+
+    `body` has its content codings. A body with one byte more than `MAX_BYTES` was cut. A redirect
+    has exceeded the maximum number of redirects and is treated as 404.
     """
     status = http.status
     if status >= 500 or status == 429:
@@ -114,7 +123,7 @@ def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float)
 
 
 def attach_response(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robots:
-    """Attach responses to rules; a body that was cut is left out."""
+    """Attach the responses of a request to rules. A body that was cut is omitted."""
     complete_body = body if len(body) <= MAX_BYTES else b""
     return replace(
         robots, hops=hops, body=complete_body, size_bytes=robots.size_bytes + len(complete_body)
@@ -122,9 +131,9 @@ def attach_response(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robot
 
 
 def _decode_body(http: HttpHead, body: bytes) -> str:
-    """Decode a robots.txt without a line that was cut.
+    """Decode a robots.txt. If the body was cut, its incomplete last line is omitted.
 
-    Raises PermanentError and UnicodeDecodeError.
+    Raises PermanentError or UnicodeDecodeError if the body cannot be decoded.
     """
     is_cut = len(body) > MAX_BYTES
     codings = list_codings(http)
@@ -146,7 +155,7 @@ def _decode_body(http: HttpHead, body: bytes) -> str:
 
 
 def decode_robots_text(body: bytes) -> str:
-    """Decode at most `MAX_BYTES` of a robots.txt, without a line that was cut."""
+    """Decode the first `MAX_BYTES` of a robots.txt. An incomplete last line is omitted."""
     start = body[: MAX_BYTES + 1]
     if len(start) > MAX_BYTES:
         start = _keep_whole_lines(start)
@@ -156,7 +165,7 @@ def decode_robots_text(body: bytes) -> str:
 
 
 def _keep_whole_lines(start: bytes) -> bytes:
-    """Keep the complete lines of a cut text, and a rule of which only the comment was cut."""
+    """Remove the incomplete last line of a cut text, unless only its comment is incomplete."""
     text = start[:MAX_BYTES]
     if start[MAX_BYTES : MAX_BYTES + 1] in (b"\r", b"\n"):
         return text
@@ -170,7 +179,10 @@ def build_unreachable(
     reason: Reason = Reason.ROBOTS_UNREACHABLE,
     cache_s: float = UNREACHABLE_CACHE_S,
 ) -> Robots:
-    """Build rules for an unreachable robots.txt, which allow nothing for `cache_s`."""
+    """Build rules for a robots.txt that cannot be read.
+
+    They allow nothing for `cache_s` seconds.
+    """
     return Robots(now_s + cache_s, unreachable=cause, reason=reason)
 
 
@@ -181,7 +193,7 @@ def parse_product_token(agent: str) -> str:
 
 
 class RobotsCache:
-    """Cache of rules by origin; the least recently used are dropped first."""
+    """Cache of robots.txt rules by origin. The least recently used rules are dropped first."""
 
     def __init__(self, count_max: int = CACHE_COUNT_MAX, max_bytes: int = CACHE_MAX_BYTES) -> None:
         self._count_max = count_max
@@ -190,7 +202,7 @@ class RobotsCache:
         self._entries: OrderedDict[str, Robots] = OrderedDict()
 
     def get(self, origin: str, now_s: float) -> Robots | None:
-        """Return the rules that are valid now; None if they must be fetched."""
+        """Return the cached rules of an origin if they are still valid; otherwise None."""
         robots = self._entries.get(origin)
         if robots is None or robots.expires_s <= now_s:
             return None
@@ -198,7 +210,7 @@ class RobotsCache:
         return robots
 
     def put(self, origin: str, robots: Robots) -> None:
-        """Store rules."""
+        """Store the rules of an origin."""
         self._drop(origin)
         self._entries[origin] = robots
         self._bytes += robots.size_bytes

@@ -1,4 +1,4 @@
-"""Run many redirect chains at once, with rate limits, robots.txt and checks of each redirect."""
+"""Run many redirect chains concurrently, with rate limits, robots.txt and redirect checks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from fonds.urls.request_url import RequestUrl
 RETRIED = frozenset({Reason.UNREACHABLE})
 AWAY_S = 60.0
 HANDOVER_S = 60.0
-"""Maximum time that a chain waits for the domain of a redirect."""
+"""Maximum seconds that a redirect chain waits for the lease of its next domain."""
 HANDOVER_CHECK_S = 2.0
 
 
@@ -56,8 +56,10 @@ HANDOVER_CHECK_S = 2.0
 class FetchSchedulerRules:
     """Settings of a scheduler.
 
-    `agent` is the User-Agent and `token` its name in robots.txt files. Failed links are retried
-    after about `retry_s`.
+    - `agent`: value of the User-Agent header.
+    - `token`: name of Fonds in robots.txt files.
+    - `concurrency_max`: maximum number of concurrent requests.
+    - `retry_s`: approximate seconds until a failed link is retried.
     """
 
     agent: str
@@ -67,9 +69,9 @@ class FetchSchedulerRules:
 
 
 class FetchScheduler:
-    """Takes requests and returns outcomes. For one thread, except for `wake`.
+    """Scheduler that fetches requests and returns their outcomes. Only `wake` is thread-safe.
 
-    `seconds` is a monotonic clock in Unix seconds.
+    `seconds` is a function that returns monotonic time, aligned to Unix seconds.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class FetchScheduler:
         self._finished: list[tuple[str, FetchOutcome]] = []
 
     def begin(self, requests: Iterable[FetchRequest]) -> None:
-        """Begin these requests."""
+        """Begin to fetch requests."""
         for request in requests:
             chain = RedirectChain(next(self._keys), request, request.url)
             self._chains[chain.key] = chain
@@ -109,11 +111,13 @@ class FetchScheduler:
     def collect_finished(
         self, wait_s: float, unsaved_count: int = 0
     ) -> list[tuple[str, FetchOutcome]]:
-        """Return finished requests by key, waiting at most `wait_s` seconds for the first.
+        """Return the keys and outcomes of finished requests.
 
-        `unsaved_count` is the number of returned responses that are not stored yet. Active requests
-        and unsaved responses together are limited to twice `concurrency_max`. Raises TransientError
-        while the stores are unavailable; active requests continue.
+        Wait up to `wait_s` seconds for the first.
+
+        `unsaved_count` is the number of returned responses that the caller has not stored yet.
+        Active requests and unsaved responses together are limited to twice `concurrency_max`.
+        Raises TransientError while the stores are unavailable; active requests continue.
         """
         self._unsaved_count = unsaved_count
         self._start_new()
@@ -132,7 +136,10 @@ class FetchScheduler:
         return finished
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Forget requests. Active ones continue, but their outcome is not returned."""
+        """Forget the requests with these keys.
+
+        Active requests continue, but their outcome is not returned.
+        """
         unwanted = set(keys)
         for chain in self._chains.values():
             if not chain.is_robots and chain.request.key in unwanted:
@@ -140,11 +147,11 @@ class FetchScheduler:
                 self._frontier.withdraw(chain.key)
 
     def list_loads(self) -> list[HostLoad]:
-        """Return the waiting requests by host."""
+        """Return the number of waiting requests and the delay of each host."""
         return self._frontier.list_loads(self._seconds())
 
     def wake(self) -> None:
-        """Interrupt the wait in `collect_finished`; callable from any thread."""
+        """Interrupt the wait in `collect_finished`. May be called from any thread."""
         self._client.wake()
 
     def close(self) -> None:
@@ -179,7 +186,7 @@ class FetchScheduler:
             self._client.begin(chain.key, chain.build_request(self._rules.agent))
 
     def _count_free(self) -> int:
-        """Return the number of requests that may be started."""
+        """Return how many further requests may be started."""
         concurrency_max, active_count = self._rules.concurrency_max, self._client.count
         unsaved_count = self._unsaved_count + len(self._finished)
         return min(
@@ -187,7 +194,7 @@ class FetchScheduler:
         )
 
     def _take_resolved(self) -> list[tuple[RedirectChain, Sequence[str] | Exception]]:
-        """Return resolved chains, after registering their addresses."""
+        """Return the chains whose hosts are resolved, after registering their IP addresses."""
         resolved = [self._resolved.popleft() for _ in range(len(self._resolved))]
         addresses = {result[0] for _, result in resolved if not isinstance(result, Exception)}
         try:
@@ -203,7 +210,7 @@ class FetchScheduler:
             self._frontier.set_share(address, sharing, self._seconds())
 
     def _run_guarded(self, chain: RedirectChain, act: Callable[[], None]) -> None:
-        """Run a step of a chain; an error ends only this chain."""
+        """Run a step of a redirect chain. An error ends only this chain."""
         try:
             act()
         except StoreUnavailableError:
@@ -215,10 +222,10 @@ class FetchScheduler:
                 self._finish(chain, error)
 
     def _follow(self, chain: RedirectChain, url: RequestUrl, began_s: float) -> None:
-        """Continue with another URL.
+        """Continue a redirect chain at another URL.
 
-        If another process holds its domain, the chain waits here for the handover; starting again
-        would not help.
+        If another process has the lease of the domain, the chain waits for the handover. Starting
+        the chain again would lead to the same domain.
         """
         chain.url, now_s = url, self._seconds()
         after_s = self._leases.acquire([url.domain], now_s, {url.domain})[url.domain]
@@ -228,7 +235,7 @@ class FetchScheduler:
             self._look_up(chain, after_s)
 
     def _retry_parked(self) -> None:
-        """Check again whether parked chains can lease their domains."""
+        """Check again whether the domains of waiting (parked) chains can be leased."""
         now_s = self._seconds()
         parked, self._parked = self._parked, []
         self._parked = [entry for entry in parked if entry[0] > now_s]
@@ -264,7 +271,10 @@ class FetchScheduler:
             self._check_robots(chain)
 
     def _check_robots(self, chain: RedirectChain) -> None:
-        """Check robots.txt. If it is unknown, fetch it once for all chains that wait for it."""
+        """Check robots.txt for the current URL of a chain.
+
+        If the rules are unknown, fetch robots.txt once for all chains that wait for it.
+        """
         now_s, url = self._seconds(), chain.url
         # Servers may send another robots.txt over connections with other TLS checks.
         origin = f"{chain.request.tls} {url.origin}"
@@ -293,7 +303,10 @@ class FetchScheduler:
         self._offer(chain)
 
     def _offer(self, chain: RedirectChain) -> None:
-        """Queue the next request of a chain; postpone it if the lease on its domain was lost."""
+        """Queue the next request of a chain.
+
+        Postpone the chain if the lease of its domain was lost.
+        """
         if not self._leases.is_held(chain.url.domain):
             self._postpone(chain, ELSEWHERE_S)
             return
@@ -303,7 +316,9 @@ class FetchScheduler:
             self._postpone(chain, after_s)
 
     def _postpone(self, chain: RedirectChain, after_s: float) -> None:
-        """Defer a chain that cannot be requested soon, and all chains that wait for its robots.txt."""
+        """Defer a chain that cannot be requested soon, with all chains that wait for its
+        robots.txt.
+        """
         detail = f"the next request to {chain.url.origin} is in {after_s:.0f} s"
         waiting = self._waiting_for_robots.pop(chain.origin, []) if chain.is_robots else []
         for position, waiting_chain in enumerate(waiting):
@@ -352,7 +367,7 @@ class FetchScheduler:
             self._refuse_redirect(chain, f"{message}, the last from {chain.url.url}")
 
     def _refuse_redirect(self, chain: RedirectChain, reason: str) -> None:
-        """Stop at a redirect. A link is dropped; a robots.txt is treated as missing."""
+        """End a chain at a redirect. A link is dropped; a robots.txt is treated as missing."""
         if chain.is_robots:
             self._apply_robots(chain, self._build_robots(chain, b""))
         else:
@@ -369,22 +384,23 @@ class FetchScheduler:
             self._finish(chain, drop(end.reason, end.detail))
 
     def _build_robots(self, chain: RedirectChain, body: bytes) -> Robots:
-        """Build the rules from the last response of a chain; the body of a redirect is not a
-        robots.txt.
+        """Build robots.txt rules from the last response of a chain.
+
+        The body of a redirect is ignored.
         """
         hops = tuple(chain.hops)
         robots = parse_robots_response(hops[-1].http, body, self._rules.token, self._seconds())
         return attach_response(robots, hops, body)
 
     def _build_unreachable(self, cause: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
-        """Build rules that allow nothing until the waiting chains are retried, at most half an
-        hour.
+        """Build robots.txt rules that allow nothing until waiting chains are retried, at most half
+        an hour.
         """
         cache_s = min(UNREACHABLE_CACHE_S, self._rules.retry_s / 2)
         return build_unreachable(cause, self._seconds(), reason, cache_s)
 
     def _apply_robots(self, chain: RedirectChain, robots: Robots) -> None:
-        """Continue all chains that waited for a robots.txt."""
+        """Store robots.txt rules and continue all chains that waited for them."""
         self._robots.put(chain.origin, robots)
         self._chains.pop(chain.key, None)
         for waiting_chain in self._waiting_for_robots.pop(chain.origin, []):
@@ -394,7 +410,7 @@ class FetchScheduler:
         return retry(reason, message, compute_retry_delay(chain.request.key, self._rules.retry_s))
 
     def _finish(self, chain: RedirectChain, end: FetchOutcome) -> None:
-        """Finish a chain, once."""
+        """Finish a chain and store its outcome. A second call for the same chain does nothing."""
         is_active = self._chains.pop(chain.key, None) is not None
         if is_active and not chain.is_robots and not chain.is_forgotten:
             self._finished.append((chain.request.key, end))

@@ -1,12 +1,10 @@
-"""HTTP client for services and remote archives. No other module sends such requests.
+"""HTTP client for services and remote archives. No other module sends requests to services.
 
-GROBID, lists of object versions in S3, web archives, and WARCs and lists behind URLs. Each request
-resolves and checks the host, and connects to a checked address without a proxy. Redirects are
-checked in the same way. Nothing is retried here: the runtime retries steps. Web servers that are
-crawled get their requests from `fetching/crawl_client.py`, which waits its turn and records the
-exchange.
-
-Source: RFC 9110, section 15 (status codes).
+It is used for GROBID, lists of object versions in S3, web archives, and WARCs and lists behind
+URLs. Each request resolves and checks the host, and connects to a checked address without a proxy.
+Targets of redirects are checked in the same way. Requests are not retried; pipeline steps are.
+Requests to web servers that are crawled use `fetching/crawl_client.py`, which limits the request
+rate and records the exchange. Source: RFC 9110, section 15 (status codes).
 """
 
 from __future__ import annotations
@@ -49,21 +47,22 @@ _MISSING = frozenset({404, 410})
 _PASSING = frozenset({408, 425, 429})
 
 Form = Sequence[tuple[str, str | tuple[str, bytes, str]]]
-"""Fields of a form. A file is its name, its bytes and its MIME type."""
+"""Fields of a form as (name, value). The value of a file is its file name, bytes and MIME type."""
 
 
 class UnreachableServiceError(TransientError):
-    """No connection to the service."""
+    """Error: no connection to a service could be made."""
 
 
 class SlowServiceError(TransientError):
-    """The service did not send its whole response in time."""
+    """Error: a service did not send its whole response in time."""
 
 
 def check_status(status: int, expected_status: int) -> None:
-    """Check that a status is the expected one.
+    """Raise an error if an HTTP status is not the expected one.
 
-    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) or TransientError otherwise.
+    Raises PermanentError (MISSING_SOURCE or UNREADABLE_SOURCE) if a retry would not help, otherwise
+    TransientError.
     """
     if status == expected_status:
         return
@@ -76,18 +75,23 @@ def check_status(status: int, expected_status: int) -> None:
 
 
 def follow_any(headers: Mapping[str, str], url: str) -> bool:
-    """Follow every redirect."""
+    """Follow every redirect. For the parameter `follows` of `ServiceClient.open`."""
     return True
 
 
 def follow_none(headers: Mapping[str, str], url: str) -> bool:
-    """Follow no redirect."""
+    """Follow no redirect. For the parameter `follows` of `ServiceClient.open`."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceResponse:
-    """Response of a service. `url` is the final address. Header names may be in any case."""
+    """Response of a service.
+
+    - `url`: URL that responded, after redirects.
+    - `status`: HTTP status.
+    - `headers`: headers; names may be in any case.
+    """
 
     url: str
     status: int
@@ -96,9 +100,9 @@ class ServiceResponse:
     _deadline: float = field(repr=False)
 
     def read(self, size_max: int) -> bytes:
-        """Return at most `size_max` bytes of the body without decoding it.
+        """Return up to `size_max` bytes of the body with its content codings.
 
-        Raises SlowServiceError when the time is over, and TransientError when the connection
+        Raises SlowServiceError if the time limit is reached, and TransientError if the connection
         breaks.
         """
         body = bytearray()
@@ -112,9 +116,10 @@ class ServiceResponse:
         return bytes(body)
 
     def read_all(self, size_max: int) -> bytes:
-        """Return the whole body without decoding it.
+        """Return the whole body with its content codings.
 
-        Raises LimitError (TOO_LARGE) if it has more than `size_max` bytes, otherwise as `read`.
+        Raises LimitError (TOO_LARGE) if the body has more than `size_max` bytes. Raises
+        SlowServiceError if the time limit is reached, and TransientError if the connection breaks.
         """
         declared = self.headers.get("content-length", "").strip()
         is_too_large = _LENGTH.fullmatch(declared) is not None and int(declared) > size_max
@@ -133,10 +138,12 @@ class ServiceResponse:
 class ServiceClient:
     """HTTP client for services.
 
-    `is_allowed` checks each IP address before connecting. URLs from input need `is_public`; a
-    service that the settings name may be at any address. `credentials` are sent only to their own
-    origins, wherever a redirect leads. `connect_s` limits each connection attempt, `read_s` each
-    wait for bytes.
+    - `is_allowed`: function that checks each IP address before a connection. URLs from input need
+      `is_public`. A service that the settings name may be at any address.
+    - `resolve`: function that resolves host names.
+    - `connect_s`: maximum seconds of each connection attempt.
+    - `read_s`: maximum seconds of each wait for bytes.
+    - `credentials`: credentials; each is sent only to its own origin, wherever a redirect leads.
     """
 
     is_allowed: Callable[[str], bool] = is_public
@@ -155,12 +162,16 @@ class ServiceClient:
         follows: Callable[[Mapping[str, str], str], bool] = follow_any,
         form: Form | None = None,
     ) -> Iterator[ServiceResponse]:
-        """Return the response after all redirects, to be read within `total_s`.
+        """Send a request and return the response after all redirects, as a context manager.
 
-        A request with a `form` is a POST, others are GETs. `follows(headers, url)` decides whether
-        to follow a redirect to `url`; otherwise the redirect is the response. The status is not
-        checked. Raises PermanentError (UNREADABLE_SOURCE), UnreachableServiceError,
-        SlowServiceError and TransientError.
+        - `total_s`: maximum seconds until the response has been read.
+        - `follows`: function of headers and URL that decides whether a redirect to the URL is
+          followed. If not, the redirect itself is the response.
+        - `form`: fields of a form. A request with a form is a POST, any other a GET.
+
+        The status is not checked. Raises PermanentError (UNREADABLE_SOURCE) if the URL or a
+        redirect target cannot be requested, UnreachableServiceError if no connection can be made,
+        SlowServiceError if the time limit is reached, and TransientError if the connection breaks.
         """
         deadline = time.monotonic() + total_s
         for _ in range(_REDIRECTS_MAX + 1):
@@ -219,7 +230,10 @@ class ServiceClient:
     def _build_pool(
         self, scheme: str, host: str, address: str, port: int
     ) -> urllib3.HTTPConnectionPool:
-        """Build the pool of one request. It connects to `address` and checks the name `host`."""
+        """Build the connection pool of one request.
+
+        It connects to `address` and checks the name `host`.
+        """
         timeout = urllib3.Timeout(connect=self.connect_s, read=self.read_s)
         if scheme == "http":
             return urllib3.HTTPConnectionPool(address, port, timeout=timeout)
@@ -233,7 +247,7 @@ class ServiceClient:
         )
 
     def _resolve(self, host: str, port: int) -> Sequence[str]:
-        """Return the IP addresses of a host. Every one of them must be allowed."""
+        """Return the IP addresses of a host. Raises an error if any of them is not allowed."""
         try:
             return resolve_allowed_addresses(host, port, self.resolve, self.is_allowed)
         except PermanentError as error:
@@ -247,14 +261,17 @@ class ServiceClient:
 
 @cache
 def _load_authorities() -> ssl.SSLContext:
-    """Return the certificate authorities of this computer and of certifi. Loading them takes 20 ms."""
+    """Return a TLS context with the certificate authorities of this computer and of certifi.
+
+    Loading them takes 20 ms.
+    """
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
 
 
 def _translate_error(error: Exception, message: str) -> TransientError:
-    """Return the error to raise. URLs in its message are without secrets."""
+    """Convert an error of urllib3 to an error of Fonds. URLs in the message are without secrets."""
     detail = f"{message}: {redact_secrets(cause_of(error))}"
     if isinstance(error, (ConnectTimeoutError, NewConnectionError)):
         return UnreachableServiceError(detail)
@@ -280,7 +297,7 @@ def _split(url: str) -> UrlParts:
 
 
 def _find_redirect_target(url: str, response: urllib3.BaseHTTPResponse) -> str | None:
-    """Return the target of a redirect; None for other responses."""
+    """Return the target of a redirect; None if the response is not a redirect."""
     location = response.headers.get("location")
     if response.status not in _REDIRECTS or location is None:
         return None

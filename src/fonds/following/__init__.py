@@ -1,1 +1,1 @@
-"""Followed sources: when each is polled, what polls find, and how healthy sources are."""
+"""Followed sources: when to poll each source, what a poll finds, and how healthy a source is."""

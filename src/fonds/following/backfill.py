@@ -1,8 +1,8 @@
-"""State of a source's backfill and its changes after each poll: pure functions.
+"""State of a source's backfill, and how each poll changes the state. All functions are pure.
 
-The state is stored in the source's row as JSON. It has two due times, one for the backfill and one
-for polls for new links, so that neither delays the other: the one that is due longer goes first.
-Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
+The state is stored as JSON in the row of the source. Backfills and polls for new links each have
+their own due time, so that neither delays the other. If both are due, the one that has been due for
+longer goes first. Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ MARK_CHARS = 12
 
 
 def hash_url(url: str) -> str:
-    """Return the short hash that identifies a URL in `Backfill.seen`."""
+    """Return the short hash of a URL: the first 12 digits of its SHA-1.
+
+    `Backfill.seen` has such hashes.
+    """
     return sha1(url.encode("utf-8", "replace")).hexdigest()[:MARK_CHARS]  # noqa: S324 (a key, not security)
 
 
@@ -35,15 +38,15 @@ def is_backfill_poll(row: SourceRow) -> bool:
 
 
 def is_running(row: SourceRow) -> bool:
-    """Return whether a poll of its backfill is running or was interrupted."""
+    """Return whether a poll of the source's backfill is running or was interrupted."""
     return row.polling and is_backfill_poll(row)
 
 
 def is_backfill_due(row: SourceRow, now: datetime) -> bool:
     """Return whether the next poll of a source belongs to its backfill.
 
-    The source must be due and have no interrupted poll. If both kinds of poll are due, the one that
-    is due longer goes first.
+    The source must be due and have no interrupted poll. If the backfill and a poll for new links
+    are both due, the one that has been due for longer goes first.
     """
     backfill = row.backfill
     if (
@@ -57,7 +60,7 @@ def is_backfill_due(row: SourceRow, now: datetime) -> bool:
 
 
 def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
-    """Return the column for a source that starts this poll of its backfill."""
+    """Return the changed column of a source whose backfill starts the poll with this number."""
     backfill = row.backfill
     return {} if backfill is None else {"backfill": replace(backfill, poll=number)}
 
@@ -74,7 +77,7 @@ def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
 
 
 def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
-    """Return the columns for a source that is polled for new links before its backfill continues."""
+    """Return the columns of a source that is polled for new links before its backfill continues."""
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {}
@@ -82,15 +85,16 @@ def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
 
 
 def build_edited_columns(row: SourceRow, backfill: Backfill) -> dict[str, Any]:
-    """Return the columns for a backfill that a person changes.
+    """Return the columns of a source whose backfill was changed by a person.
 
-    The changed counter makes a running poll notice the change when it ends.
+    The columns include a higher change counter. From it, a running poll learns of the change at its
+    end.
     """
     return {"backfill": backfill, "backfill_changes": row.backfill_changes + 1}
 
 
 def find_next_poll(row: SourceRow) -> datetime | None:
-    """Return when a source is polled for new links; None if it is paused or gone."""
+    """Return when a source is next polled for new links; None if the source is paused or gone."""
     if row.state != "active":
         return None
     backfill = row.backfill
@@ -102,9 +106,9 @@ def find_next_poll(row: SourceRow) -> datetime | None:
 def add_poll(
     row: SourceRow, backfill_poll: BackfillPoll, poll: InputRow, notes: PollNotes
 ) -> dict[str, Any]:
-    """Return the column for a source after a recorded poll of its backfill.
+    """Return the changed column of a source after a recorded poll of its backfill.
 
-    `notes` are the poll's notes.
+    `notes` are the notes that were recorded for the poll.
     """
     previous = row.backfill
     return {} if previous is None else {"backfill": _advance(previous, backfill_poll, poll, notes)}
@@ -138,9 +142,10 @@ def _advance(
 
 
 def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]) -> int:
-    """Return the number of consecutive failed attempts after a poll.
+    """Return the number of consecutive failed attempts of a backfill after one more poll.
 
-    `pages` are those read before the error; `trouble` is the error, "" for none.
+    - `trouble`: error of the poll; "" for none.
+    - `pages`: pages that the poll read before the error.
     """
     if not trouble:
         return 0
@@ -148,12 +153,15 @@ def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]
 
 
 def end_backfill(backfill: Backfill, state: BackfillState, reason: str, now: datetime) -> Backfill:
-    """Return the backfill in an ended state, without the hashes of seen URLs, which are not needed."""
+    """Return the backfill in an ended state.
+
+    The hashes of the URLs that were read are removed, because they are needed only while it runs.
+    """
     return replace(backfill, state=state, why=reason, ended_at=now, seen=())
 
 
 def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime) -> dict[str, Any]:
-    """Return the columns for a source whose poll was not started and is due again at `moment`."""
+    """Return the columns of a source whose poll was not started and is due again at `moment`."""
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": moment, "backfill": row.backfill}
@@ -170,15 +178,28 @@ def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime)
 
 @dataclass(frozen=True, slots=True)
 class BackfillStatus:
-    """Public status of a backfill of the dates from `first` to `last`.
+    """Public status of a backfill, which reads older pages of a source.
 
-    `state` is `going on`, `ended`, `stopped` or `failed`; `why` is the reason why it ended.
-    `pages` were read, `unread` could not be read, and `sitemaps` of an index were skipped.
-    Of the `listed` entries, some `entered`, and others were `known`, `refused`, `outside` the dates
-    or `undated` and left out; with `takes_undated`, `undated` is 0.
-    `earliest` is the earliest date of any entry.
-    It continues with `next_page` at `next_at`, after `attempts` consecutive failures, the last one
-    with the error `trouble`. After it ended, these are None, and `attempts` is 0.
+    - `first`, `last`: requested dates (UTC), inclusive.
+    - `takes_undated`: whether entries without a date are entered too.
+    - `asked_at`: time of the request.
+    - `state`: `going on`, `ended`, `stopped` or `failed`.
+    - `why`: reason for the end; None while it goes on.
+    - `ended_at`: time of the end; None while it goes on.
+    - `pages`: number of pages read.
+    - `unread`: number of pages that could not be read.
+    - `sitemaps`: number of sitemaps skipped because they last changed before `first`.
+    - `listed`: number of entries on the pages read.
+    - `entered`: number of entries that became links.
+    - `known`: number of entries whose links were stored before.
+    - `refused`: number of entries refused by the link rules.
+    - `outside`: number of entries with other dates.
+    - `undated`: number of entries omitted because they have no date; 0 with `takes_undated`.
+    - `earliest`: earliest date of any entry; None if no entry has a date.
+    - `next_page`: URL of the next page to read; None after the end.
+    - `next_at`: when the backfill continues; None after the end.
+    - `attempts`: number of consecutive failed polls; 0 after the end.
+    - `trouble`: error of the last failed poll; None if it succeeded, and after the end.
     """
 
     first: date
@@ -205,7 +226,10 @@ class BackfillStatus:
 
     @property
     def short_text(self) -> str:
-        """Text for lists of sources; empty if the backfill was stopped or ended without failure."""
+        """Text for lists of sources.
+
+        It is "" if the backfill was stopped or ended without failure.
+        """
         return (
             f"backfill {self.state}"
             if self.state in (BackfillState.GOING_ON, BackfillState.FAILED)
@@ -214,7 +238,7 @@ class BackfillStatus:
 
 
 def build_backfill_status(row: SourceRow) -> BackfillStatus | None:
-    """Return the status of a source's latest backfill; None if there was none."""
+    """Return the status of a source's latest backfill; None if the source never had a backfill."""
     backfill = row.backfill
     if backfill is None:
         return None

@@ -1,10 +1,11 @@
-"""Read older pages of a source and select the entries of the requested dates. Stores nothing.
+"""Read older pages of a source and select the entries with the requested dates. Store nothing.
 
-A feed names its previous page on each page; an index of sitemaps lists all sitemaps at once,
+Each page of a feed names its previous page. An index of sitemaps lists all its sitemaps at once,
 unordered. Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org protocol 0.9,
 `lastmod`.
-Limits: a poll reads 20 pages, 300 s and 10,000 entries, and finishes the page it began; a backfill
-reads 1,000 pages in all.
+
+Limits: a poll stops after 20 pages, 300 s or 10,000 entries, at the end of a page. A backfill reads
+1,000 pages in all.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ _ZONELESS = "-0000"
 
 @dataclass(frozen=True, slots=True)
 class SortedEntries:
-    """Selected entries of a page, with counts of the others.
+    """Entries of a page whose dates were requested, with counts of the other entries.
 
-    `outside` counts entries of other dates; `undated` counts entries without a date that are left
-    out.
-    `earliest` and `latest` are the range of all stated dates, None if there are none.
+    - `entries`: entries in the requested range of dates.
+    - `outside`: number of entries with other dates.
+    - `undated`: number of entries omitted because they have no date.
+    - `earliest`, `latest`: range of all dates on the page; None if no entry has a date.
     """
 
     entries: tuple[RssEntry, ...]
@@ -52,9 +54,9 @@ class SortedEntries:
 
 
 def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
-    """Select the entries of a page whose date is in the requested range.
+    """Select the entries of a page whose date is in the range that a backfill requests.
 
-    An entry without a date is outside if it last changed before the range.
+    An entry without a date counts as outside the range if it last changed before the range.
     """
     selected: list[RssEntry] = []
     dates = list[date]()
@@ -78,9 +80,9 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
 
 
 def is_changed_before(lastmod: str | None, first: date) -> bool:
-    """Return whether something certainly last changed before a date.
+    """Return whether a stated time of last change (`lastmod`) is certainly before the date `first`.
 
-    A time without a zone may be off by one day, which is allowed for.
+    A time without a zone may be off by one day, so it must be at least one day earlier.
     """
     changed_at, _ = read_moment(lastmod)
     if changed_at is None or lastmod is None:
@@ -107,9 +109,11 @@ _LOOP_REASON = "leads back to a page already read"
 class BackfillPollResult:
     """Result of one poll of a backfill.
 
-    `entries` are the selected ones of the `listed` entries.
-    `status`, `bytes` and `kind` describe the last response.
-    `problem` names pages that could not be read, "" if there are none.
+    - `backfill_poll`: counts and progress, as the notes of the poll store them.
+    - `entries`: entries with the requested dates.
+    - `listed`: number of all entries on the pages read.
+    - `status`, `bytes`, `kind`: HTTP status, body size and listing format of the last response.
+    - `problem`: names pages that could not be read; "" if there are none.
     """
 
     backfill_poll: BackfillPoll
@@ -123,10 +127,11 @@ class BackfillPollResult:
 
 @dataclass(slots=True)
 class _BackfillReading:
-    """State of the current poll.
+    """State of the running poll of a backfill.
 
-    `visited_marks` are hashes of all URLs read in this poll and before. `current_url` is where the
-    next poll continues. `wait_s` is the minimum delay before it.
+    - `visited_marks`: hashes of all URLs that this poll and earlier polls read.
+    - `current_url`: URL at which the next poll continues.
+    - `wait_s`: minimum seconds before the next poll.
     """
 
     row: SourceRow
@@ -156,17 +161,17 @@ class _BackfillReading:
     problems: list[str] = field(default_factory=list)
 
     def end(self, reason: str, state: BackfillState = BackfillState.ENDED) -> None:
-        """End the backfill."""
+        """End the backfill in this state, with the reason."""
         self.state, self.reason = state, reason[: 2 * ERROR_CHARS]
 
     def mark_seen(self, url: str) -> None:
-        """Record a URL as visited."""
+        """Record a URL as read."""
         if hash_url(url) not in self.visited_marks:
             self.visited_marks.add(hash_url(url))
             self.marks.append(hash_url(url))
 
     def is_full(self) -> bool:
-        """Return whether this poll has reached its limit and leaves the rest to the next one."""
+        """Return whether this poll has reached one of its limits. The next poll continues."""
         elapsed_s = (self.clock() - self.began).total_seconds()
         request_count = len(self.pages) + self.unread
         return request_count >= PAGES_A_POLL or self.listed >= ENTRIES_A_POLL or elapsed_s > POLL_S
@@ -186,9 +191,10 @@ def read_older_pages(
     clock: Callable[[], datetime],
     bounds: PollIntervals,
 ) -> BackfillPollResult:
-    """Continue a backfill for one poll. Read nothing if a person has stopped it.
+    """Read further pages of a backfill, as many as one poll may read.
 
-    Raises PostponedError if the poll could not read any page yet.
+    `previous` is the backfill before the poll. Nothing is read if a person has stopped the
+    backfill. Raises PostponedError if no page could be requested yet.
     """
     reading = _BackfillReading(
         row, previous, get, read_listing, clock, clock(), set(previous.seen), previous.at
@@ -221,7 +227,8 @@ def read_older_pages(
 def _fetch_page(reading: _BackfillReading, url: str) -> Listing | None:
     """Fetch and parse a page. Return None if it redirects to a page that was read before.
 
-    Raises PostponedError, and TransientError and PermanentError with the URL in the message.
+    Raises PostponedError if the page cannot be requested yet. Raises TransientError or
+    PermanentError, with the URL in the message, if the page cannot be fetched or parsed.
     """
     short_url = _shorten_url(url)
     try:
@@ -257,7 +264,10 @@ def _fetch_page(reading: _BackfillReading, url: str) -> Listing | None:
 
 
 def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> bool:
-    """Add the page's entries of the requested dates. Return whether all stated dates are earlier."""
+    """Add the entries of a page that have the requested dates.
+
+    Return whether all dates on the page are before the requested range.
+    """
     selection = sort_entries(listing, reading.backfill)
     reading.entries += selection.entries
     reading.listed += len(listing.entries)
@@ -273,7 +283,10 @@ def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> b
 
 
 def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_past: bool) -> str:
-    """Return the next page for this poll; "" if it is left to the next poll or does not exist."""
+    """Return the URL of the next page for this poll.
+
+    Returns "" if there is no next page, or if the next poll is to read it.
+    """
     short_url = _shorten_url(url)
     if is_past:
         reading.end(f"all dated entries of {short_url} are from before {reading.backfill.first}")
@@ -301,10 +314,10 @@ def _explain_page_limit(reading: _BackfillReading) -> str:
 
 
 def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
-    """Read the sitemaps of an index that were not read yet, up to the limit of one poll.
+    """Read those sitemaps of an index that no earlier poll read, up to the limits of one poll.
 
-    Sitemaps that last changed before the requested dates are skipped, because they cannot contain
-    them.
+    Sitemaps that last changed before the requested dates are skipped: they cannot list pages of
+    those dates.
     """
     first = reading.backfill.first
     candidates = [

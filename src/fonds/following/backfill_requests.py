@@ -1,4 +1,4 @@
-"""Request or stop a backfill of a source. `fonds run` does the work that is recorded here."""
+"""Request or stop a backfill of a source. The process `fonds run` reads the pages later."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RELOADS_MAX = 10
 
 
 def validate_days(first: date, last: date | None, now: datetime) -> tuple[date, date]:
-    """Return the requested dates in UTC; the last date defaults to today.
+    """Return the first and last date (UTC) of a backfill request; the last date defaults to today.
 
-    Raises ValueError for a first date in the future or after the last one.
+    Raises ValueError if the first date is in the future or after the last date.
     """
     today = now.astimezone(UTC).date()
     last = last or max(first, today)
@@ -35,7 +35,10 @@ def validate_days(first: date, last: date | None, now: datetime) -> tuple[date, 
 
 
 def explain_no_older_pages(row: SourceRow) -> str:
-    """Return why a source offers no older pages, as a sentence without full stop; "" if it may."""
+    """Return why a source has no older pages, as a sentence without full stop.
+
+    Returns "" if the source may have older pages.
+    """
     if row.kind == "page":
         return "a page of links has no older pages"
     if row.kind == "rss-fetcher":
@@ -57,13 +60,12 @@ def request_backfill(
     *,
     takes_undated: bool = False,
 ) -> Backfill:
-    """Record a request to backfill a source. Nothing is fetched yet.
+    """Record a request to backfill a source for a range of dates. Nothing is fetched yet.
 
-    If the last backfill stopped at its page limit and these dates are not later than what it read,
-    the new one continues there.
-
-    Raises ConfigurationError, without changing anything, if the source is paused or gone, is known
-    to offer nothing older, or has an active backfill.
+    If the previous backfill stopped at its page limit, and the requested dates are not later than
+    those it reached, the new backfill continues at that page. Raises ConfigurationError, without
+    changing anything, if the source is paused or gone, has no older pages, or has an active
+    backfill.
     """
     for _ in range(_RELOADS_MAX):
         _check(row)
@@ -88,9 +90,9 @@ def request_backfill(
 
 
 def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
-    """Stop a backfill. Return whether one was active.
+    """Stop the backfill of a source. Return whether one was active.
 
-    Entries that were entered stay. A running poll of it finishes first.
+    Links that it found stay in the library. A running poll of the backfill finishes first.
     """
     for _ in range(_RELOADS_MAX):
         backfill = row.backfill
@@ -123,7 +125,11 @@ def _check(row: SourceRow) -> None:
 
 
 def _find_resume_page(previous: Backfill | None, last: date) -> str:
-    """Return the page where the last backfill stopped; "" if it read pages of these dates."""
+    """Return the URL of the page where the previous backfill stopped.
+
+    Returns "" if that backfill already read pages with the requested dates, or if it did not end at
+    its page limit.
+    """
     if previous is None or previous.state is not BackfillState.ENDED or previous.earliest is None:
         return ""
     return previous.at if last <= previous.earliest else ""
@@ -140,7 +146,7 @@ def _change_columns(records: Records, row: SourceRow, values: dict[str, object])
 
 
 def _reload(records: Records, row: SourceRow) -> SourceRow:
-    """Reload the row. Raises ConfigurationError if it was removed."""
+    """Load the row of a source again. Raises ConfigurationError if the source was removed."""
     current = next(iter(records.get(SourceRow, [row.source_id])), None)
     if current is None:
         raise ConfigurationError(f"{row.url} is no longer followed")

@@ -1,8 +1,11 @@
-"""Links per day of a source, and the usual range: pure functions of its row.
+"""Number of new links of a source per day, and the usual range of this number.
 
-A day is a date in UTC. The usual range is based on the 28 days before: their median, plus or minus
+All functions are pure.
+
+A day is a date in UTC. The usual range comes from the 28 days before: their median, plus or minus
 three times their spread. The spread is the median absolute deviation times 1.4826, but at least the
 square root of the median, as for counts of rare events.
+
 Docs: docs/decisions/0069-what-a-source-usually-brings.md.
 """
 
@@ -25,7 +28,7 @@ SPREADS, MAD_TO_DEVIATION = 3.0, 1.4826
 
 
 class DayOutcome(StrEnum):
-    """Outcome of a day; the values are shown to people."""
+    """What polls of a source found on one day. The values are shown to people."""
 
     UNKNOWN = "not counted"  # before days were counted, or the first day
     UNPOLLED = "not polled"
@@ -36,12 +39,15 @@ class DayOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceDay:
-    """Counts of one day.
+    """Polls and links of a source on one day (UTC).
 
-    `polls` were made and `failed` of them failed. `new` links entered and `refused` links did not.
-    `least` and `most` are the usual range of new links, None if too few days are known or the
-    outcome of the day does not count.
-    `outside` is `above` or `below` if `new` is outside this range.
+    - `brought`: what the polls found.
+    - `polls`, `failed`: number of polls, and of those that failed.
+    - `new`: number of new links.
+    - `refused`: number of links refused by the link rules.
+    - `least`, `most`: usual range of the number of new links; None if too few days are known, or if
+      no poll succeeded on the day.
+    - `outside`: `above` or `below` if `new` is outside the usual range; otherwise None.
     """
 
     day: date
@@ -56,7 +62,7 @@ class SourceDay:
 
 
 def add_poll(days: Mapping[str, DayCounts] | None, poll: InputRow) -> dict[str, DayCounts]:
-    """Add a poll to the daily counts of a source, keeping the last 120 days."""
+    """Add a poll to the daily counts of a source, by date. Only the last 120 days are kept."""
     counts, day = dict(days or {}), format_day(poll.updated)
     before = counts.get(day, DayCounts())
     counts[day] = DayCounts(
@@ -69,7 +75,10 @@ def add_poll(days: Mapping[str, DayCounts] | None, poll: InputRow) -> dict[str, 
 
 
 def count_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
-    """Return the last `count` days, at most 120, ending today."""
+    """Return the counts of the last `count` days (at most 120), oldest first.
+
+    The last day is `today`.
+    """
     dates = [today - timedelta(days=ago) for ago in reversed(range(count))]
     counts_by_date = row.days or {}
     first = min(counts_by_date, default="")
@@ -77,9 +86,9 @@ def count_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
 
 
 def judge_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
-    """Return the last `count` days, at most 92, with their usual range.
+    """Return the last `count` days (at most 92) with their usual range of new links.
 
-    Today is incomplete and therefore never `below`.
+    The current day is incomplete, so it is never `below`.
     """
     days = count_days(row, today, count + BASELINE_DAYS)
     return [

@@ -1,4 +1,7 @@
-"""Funnel of links from announced to kept, counted from tallies and never from entries."""
+"""Number of a source's links at each stage, from announced to stored.
+
+The numbers come from stored counts; entries are not read.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,12 @@ SOURCES_A_QUERY = 500
 
 @dataclass(frozen=True, slots=True)
 class LinkEnding:
-    """Number of links of a source with one outcome.
+    """Number of links of a source with the same outcome.
 
-    `reason` and `step` are None if nothing was decided.
+    - `outcome`: outcome of the links, such as done, dropped, quarantined or pending.
+    - `reason`: reason why the links were dropped or quarantined; None if there is none.
+    - `step`: pipeline step at which the links ended; None if they have not ended.
+    - `count`: number of links.
     """
 
     outcome: str
@@ -27,23 +33,25 @@ class LinkEnding:
 
     @property
     def weight(self) -> Weight | None:
-        """Weight of the reason; None for links that were kept or are pending."""
+        """Severity (weight) of the reason; None for links that were stored or are pending."""
         return Reason(self.reason).weight if self.reason else None
 
     @property
     def is_lost(self) -> bool:
-        """Whether these links ended without being kept."""
+        """Whether the links ended without being stored."""
         return self.outcome not in (Verdict.DONE, PENDING)
 
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """Progress of a source's links.
+    """Number of a source's links at each stage.
 
-    `announced` links were listed and new, and some of them `entered`.
-    `fetched` links were fetched, which is known once they ended.
-    `kept` links were kept; `waiting` links are in progress.
-    `coverage` is `kept` divided by `announced`, from 0 to 1; None if nothing was announced.
+    - `announced`: new links that the source listed.
+    - `entered`: those of them that the link rules accepted.
+    - `fetched`: links that were fetched. A link counts only once it has ended.
+    - `kept`: links that were stored.
+    - `waiting`: links in progress.
+    - `coverage`: `kept` divided by `announced`, from 0 to 1; None if nothing was announced.
     """
 
     announced: int
@@ -57,9 +65,10 @@ class Funnel:
 def count_link_endings(
     records: Records, rows: Sequence[SourceRow], pipelines: Sequence[str]
 ) -> dict[str, list[LinkEnding]]:
-    """Return the outcomes of each source's links by source id, most frequent first.
+    """Return the outcomes of the links of each source, by source id, the most frequent outcome
+    first.
 
-    Covers the given pipelines and the sources' own pipelines.
+    Links in the given pipelines and in each source's own pipeline are counted.
     """
     endings: dict[str, list[LinkEnding]] = {row.source_id: [] for row in rows}
     ids, pipeline_names = list(endings), sorted({*pipelines, *(row.pipeline for row in rows)})
@@ -83,7 +92,7 @@ def count_link_endings(
 
 
 def _add(endings: list[LinkEnding], ending: LinkEnding) -> None:
-    """Add an ending; equal endings of several pipelines are added up."""
+    """Add an outcome to a list. Counts of equal outcomes in several pipelines are added up."""
     for index, existing in enumerate(endings):
         if (existing.outcome, existing.reason, existing.step) == (
             ending.outcome,
@@ -98,7 +107,10 @@ def _add(endings: list[LinkEnding], ending: LinkEnding) -> None:
 
 
 def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence[str]) -> Funnel:
-    """Build the funnel of a source. `stages` are those of its pipeline; the first one fetches."""
+    """Build the funnel of a source from the outcomes of its links.
+
+    `stages` are the names of the stages of its pipeline. The first stage fetches links.
+    """
     entered_count = sum(ending.count for ending in endings)
     kept_count = sum(ending.count for ending in endings if ending.outcome == Verdict.DONE)
     later_steps = list_steps_after(endings, stages[:1])
@@ -117,12 +129,12 @@ def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence
 
 
 def get_refused_counts(row: SourceRow) -> Mapping[str, int]:
-    """Return the number of links of a source that were refused before they entered, by reason."""
+    """Return the number of links of a source that the link rules refused, by reason."""
     return {reason: count for reason, count in (row.refused_tally or {}).items() if count}
 
 
 def list_steps_after(endings: Sequence[LinkEnding], stages: Sequence[str]) -> list[str]:
-    """Return the steps after these first stages of the pipeline at which links of a source ended."""
+    """Return the names of steps after the given first stages at which links of a source ended."""
     return sorted(
         {ending.step for ending in endings if ending.is_lost and ending.step} - set(stages)
     )

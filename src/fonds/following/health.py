@@ -1,7 +1,8 @@
-"""Health of a source, from its last poll, its mute and the time.
+"""Health of a source, computed from its last poll, its mute and the current time.
 
-The health after a poll is stored in the row, so that sources can be queried and counted by it.
-Paused and muted states are stored separately.
+The health after a poll is stored in the row of the source, so that queries can select and count
+sources by health. Whether a source is paused or muted is stored separately.
+
 Docs: docs/decisions/0072-what-stands-in-a-list-of-sources.md.
 """
 
@@ -25,11 +26,11 @@ UNTIL_RECOVERED = datetime(9999, 1, 1, tzinfo=UTC)
 _TIME_MIN, _TIME_MAX = datetime(1970, 1, 1, tzinfo=UTC), UNTIL_RECOVERED
 _TICK = timedelta(microseconds=1)
 TEXT_MAX_CHARS = 300
-"""Maximum length of a title, folder, collection or note."""
+"""Maximum number of characters in a title, folder, collection or note."""
 
 
 class SourceHealth(StrEnum):
-    """Health of a source, shown to people; values that need attention come first."""
+    """Health of a source, as people see it. Values that need attention come first."""
 
     DEAD = "dead"  # only failures for a long time: polled once a week
     FAILING = "failing"  # the last poll failed
@@ -46,16 +47,16 @@ NEEDS_ATTENTION = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
 
 
 def compute_health(row: SourceRow, now: datetime) -> SourceHealth:
-    """Return the health of a source at an aware time."""
+    """Return the health of a source at a time."""
     return compute_health_from_columns(row.state, row.standing, row.muted_until, now)
 
 
 def compute_health_from_columns(
     state: str, poll_state: str, muted_until: datetime | None, now: datetime
 ) -> SourceHealth:
-    """Return the health from the columns that decide it.
+    """Return the health of a source from columns of its row.
 
-    `poll_state` is the health after its last poll.
+    `poll_state` is the health that was stored after its last poll.
     """
     if state in ("paused", "gone"):
         return SourceHealth(state)
@@ -65,9 +66,9 @@ def compute_health_from_columns(
 
 
 def compute_health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
-    """Return the health after the last poll, ignoring pauses and mutes.
+    """Return the health of a source after its last poll, without regard to pauses and mutes.
 
-    `now` is when that poll ended.
+    `now` is the time at which that poll ended.
     """
     if row.failures:
         return SourceHealth.DEAD if is_dead(row, now) else SourceHealth.FAILING
@@ -80,7 +81,7 @@ def compute_health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
 
 
 def is_dead(row: SourceRow, now: datetime) -> bool:
-    """Return whether a source has only failed, often enough and for long enough."""
+    """Return whether all polls of a source failed, at least 10 times in a row and for 14 days."""
     last_success = row.last_well or row.added_at
     return row.failures >= FAILURES_DEAD and now - last_success >= DEAD_AFTER
 
@@ -91,7 +92,7 @@ def is_muted(row: SourceRow, now: datetime) -> bool:
 
 
 def build_muted_filter(now: datetime) -> dict[str, object]:
-    """Return the query condition for muted sources, whatever their health."""
+    """Return the query condition for all muted sources, healthy or not."""
     return {"state": "active", "muted_until": TimeRange(now + _TICK, _TIME_MAX)}
 
 
@@ -101,7 +102,10 @@ def build_unmuted_filter(now: datetime) -> dict[str, object]:
 
 
 def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
-    """Return the query condition for sources with this health; it agrees with `compute_health`."""
+    """Return the query condition for sources with a health.
+
+    It selects as `compute_health` computes.
+    """
     if health in (SourceHealth.PAUSED, SourceHealth.GONE):
         return {"state": str(health)}
     if health is SourceHealth.MUTED:
@@ -114,9 +118,10 @@ def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object
 def build_health_since_filter(
     health: SourceHealth, since: datetime, now: datetime
 ) -> dict[str, object]:
-    """Return the query condition for sources with this health since a time or later.
+    """Return the query condition for sources that have had a health since the time `since` or
+    later.
 
-    Raises ValueError for a health whose start is not recorded.
+    Raises ValueError if the start of this health is not recorded.
     """
     if health not in NEEDS_ATTENTION:
         names = ", ".join(NEEDS_ATTENTION)
@@ -133,7 +138,12 @@ UNMUTED_COLUMNS: Mapping[str, object] = {"muted_at": None, "muted_until": None, 
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """Mute of a source, with its start, its end (None until it recovers) and a note."""
+    """Mute of a source.
+
+    - `since`: start of the mute.
+    - `until`: end of the mute; None: until the source recovers.
+    - `note`: note of the person who muted the source.
+    """
 
     since: datetime | None
     until: datetime | None
@@ -141,7 +151,7 @@ class Mute:
 
 
 def get_mute(row: SourceRow, now: datetime) -> Mute | None:
-    """Return the current mute of a source, or None."""
+    """Return the current mute of a source; None if it is not muted."""
     if row.state != "active" or not is_muted(row, now):
         return None
     until = None if row.muted_until == UNTIL_RECOVERED else row.muted_until
@@ -151,10 +161,11 @@ def get_mute(row: SourceRow, now: datetime) -> Mute | None:
 def mute(
     records: Records, row: SourceRow, until: datetime | None, note: str, now: datetime
 ) -> None:
-    """Mute a source until a time, or until it recovers (None). It is still polled.
+    """Mute the alerts of a source until a time, or until the source recovers (`until` is None).
 
-    An existing mute is replaced. Raises ConfigurationError for a source that is not polled, a
-    healthy source without an end time, an end time in the past, and a note that is too long.
+    A muted source is still polled. An existing mute is replaced. Raises ConfigurationError in these
+    cases: the source is not polled; it is healthy and `until` is None; `until` is in the past; the
+    note is too long.
     """
     note = " ".join(note.split())
     if row.state != "active":
@@ -174,5 +185,5 @@ def mute(
 
 
 def unmute(records: Records, row: SourceRow) -> None:
-    """Unmute a source; a source that is not muted stays unchanged."""
+    """Unmute a source. Nothing changes if it is not muted."""
     records.change(SourceRow, [row.source_id], UNMUTED_COLUMNS)

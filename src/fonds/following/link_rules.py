@@ -1,7 +1,7 @@
-"""Build links from entries of sources, and refuse links by rules before anything is fetched.
+"""Build links from entries of sources, and refuse links by rules before they are fetched.
 
-Source of the rules: seed 004 and mediacloud/story-indexer, `check_url`, with two corrections: IPv6
-and private addresses are recognised, and a domain only matches whole labels.
+Source of the rules: seed 004 and mediacloud/story-indexer, `check_url`, with two corrections. IPv6
+and private addresses are recognised. A domain matches only whole labels.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ def build_link(
     tls: TlsCheck = TlsCheck.FULL,
     allows_any_site: bool = False,
 ) -> Link:
-    """Build the link for a URL that was found in an input (one poll of a source, one list).
+    """Build the link for a URL that was found in an input, such as a poll of a source or a list.
 
-    Its id combines input and URL. A URL that occurs twice in one input is one link; in another
-    input it is another link and is fetched again. Fragments are removed because servers never
-    receive them.
-    `rss_entry.link` defaults to the original URL. Any text is accepted; invalid URLs are reported
-    when they are fetched. Never raises.
+    The id of the link combines input and URL. A URL that occurs twice in one input is one link. In
+    another input it is another link and is fetched again. The fragment is removed, because servers
+    never receive it.
+
+    `rss_entry.link` defaults to the original URL. Any text is accepted, and no error is raised; an
+    invalid URL is reported when the link is fetched.
     """
     original_url = url.strip()
     requested_url = normalize_requested_url(original_url)
@@ -58,9 +59,9 @@ def build_link(
 
 
 def normalize_requested_url(url: str) -> str:
-    """Return the URL that is requested, without its fragment.
+    """Return a URL without its fragment, as it is requested.
 
-    Fragments of S3 URLs and local files stay, because they may name an object version or a ZIP
+    S3 URLs and URLs of local files keep their fragment, which may name an object version or a ZIP
     member.
     """
     text = url.strip()
@@ -78,7 +79,7 @@ _NAMES = """
     wikimedia.org wikipedia.org x.com youtube.com youtu.be
 """
 NON_NEWS = frozenset(_NAMES.split())
-"""Domains that are no news, including their subdomains."""
+"""Domains that are not news sites. Their subdomains are included."""
 
 
 _SCHEMES = ("http", "https")
@@ -87,17 +88,18 @@ _LOCAL_DOMAINS = ("localhost", "local", "internal", "localdomain")
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """Rules that refuse links.
+    """Rules that refuse links before they are fetched.
 
-    `non_news` are refused domains. `allows_private_addresses` allows hosts on this machine and on
-    private networks.
+    - `non_news`: refused domains, with their subdomains.
+    - `allows_private_addresses`: whether hosts on this machine and private networks are allowed.
     """
 
     non_news: frozenset[str] = NON_NEWS
     allows_private_addresses: bool = False
 
     def find_refusal(self, url: str | None) -> tuple[Reason, str] | None:
-        """Return the reason and a sentence if a link is refused; None if it may be fetched.
+        """Return the reason for refusing a URL and a sentence about it; None if the URL may be
+        fetched.
 
         Never raises.
         """
@@ -123,8 +125,9 @@ class LinkRules:
 
 
 def create_link_rules(denied: str, allowed: str, *, private_addresses: bool = False) -> LinkRules:
-    """Build rules with domains added to and removed from the defaults; separated by blanks or
-    commas.
+    """Build link rules from the default list of refused domains.
+
+    `denied` has further domains, `allowed` domains to remove, separated by blanks or commas.
     """
     added_domains, removed_domains = (frozenset(_split_names(text)) for text in (denied, allowed))
     return LinkRules((NON_NEWS | added_domains) - removed_domains, private_addresses)
@@ -138,9 +141,9 @@ def find_enclosing_domain(host: str, domains: frozenset[str]) -> str | None:
 
 
 def is_local(host: str) -> bool:
-    """Return whether a host is written as one of this machine or a private network.
+    """Return whether a host name or address belongs to this machine or a private network.
 
-    Names are not resolved. The fetcher checks the address that a name resolves to.
+    Names are not resolved. The fetcher checks the address to which a name resolves.
     """
     if host.rpartition(".")[2] in _LOCAL_DOMAINS:
         return True
@@ -153,9 +156,9 @@ def is_local(host: str) -> bool:
 
 
 def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Parse an IP address in any notation: `127.1` and `0x7f000001` are addresses too.
+    """Parse an IP address in any notation; `127.1` and `0x7f000001` are addresses too.
 
-    Raises OSError.
+    Raises OSError or ValueError if the text is not an address.
     """
     if ":" in host:
         return ipaddress.ip_address(host)

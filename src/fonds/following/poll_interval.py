@@ -1,9 +1,10 @@
-"""Interval until a source is polled next: pure functions of its row and the time.
+"""Compute the interval until a source is polled again. All functions are pure.
 
-The interval is half of the average time between new links, so that a new link waits a quarter of it
-on average. It is shorter if the listing could overflow before, and always within the bounds. The
-rate of the last poll alone also counts, because a feed that becomes active would overflow long
-before the average changes. An API that keeps everything has a fixed interval.
+The interval is half of the average time between new links. A new link therefore waits a quarter of
+that time on average. The interval is shorter if new links could push older ones out of the listing
+before the next poll. It is always within the configured bounds. The rate of the last poll alone
+also counts, because the listing of a source that becomes active would overflow long before the
+average changes. An API that keeps all entries has a fixed interval.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from fonds.model.rows import SourceRow
 
 DAY_S = 86_400.0
 MEMORY_S = 7 * DAY_S
-"""Time constant of the average: data this old has its weight reduced to about a third."""
+"""Time constant of the average rate, in seconds. Data of this age has about a third of its weight.
+"""
 UNKNOWN_S = 3_600.0
 GAP_SHARE = 0.5
 WINDOW_SHARE = 0.5
@@ -32,7 +34,11 @@ GAP_MIN_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PollIntervals:
-    """Minimum and maximum seconds between two polls of a source, and the seconds for an API."""
+    """Limits of the time between two polls of a source.
+
+    - `min_s`, `max_s`: minimum and maximum seconds.
+    - `api_s`: fixed seconds for a source that is an API.
+    """
 
     min_s: float = 900.0
     max_s: float = DAY_S
@@ -46,10 +52,10 @@ def compute_interval_s(
     requested_wait_s: float = 0.0,
     recent_day: float = 0.0,
 ) -> float:
-    """Return the seconds until the next poll of a source, from its row after a poll.
+    """Return the seconds until the next poll of a source, from the row after its last poll.
 
-    `requested_wait_s` is the wait its server requested (Retry-After); it counts up to a day.
-    `recent_day` is the rate of the last poll alone (`compute_recent_rate`).
+    - `requested_wait_s`: wait that the server requested (Retry-After); at most a day counts.
+    - `recent_day`: new links per day by the last poll alone (`compute_recent_rate`).
     """
     floor_s = max(bounds.min_s, min(requested_wait_s, DAY_S))
     if row.failures:
@@ -65,9 +71,10 @@ def compute_interval_s(
 
 
 def compute_recent_rate(new: int, known_count: int, elapsed_s: float) -> float:
-    """Return new links per day from one poll, `elapsed_s` seconds after the previous one.
+    """Return the rate of new links per day by one poll.
 
-    It is infinite if all links of the listing are new, because more may have been missed.
+    `elapsed_s` is the time in seconds since the previous poll. The rate is infinite if all links of
+    the listing are new, because the listing may have omitted further links.
     """
     if new and not known_count:
         return inf
@@ -75,7 +82,10 @@ def compute_recent_rate(new: int, known_count: int, elapsed_s: float) -> float:
 
 
 def _compute_natural_interval_s(row: SourceRow, bounds: PollIntervals, recent_day: float) -> float:
-    """Return the interval from the source's rate, within the bounds and not below its hints."""
+    """Return the interval in seconds from the rate of new links.
+
+    It is within the bounds and not below the interval that the listing asks for.
+    """
     hint_s = max(row.hints.ttl_s or 0, row.hints.update_s or 0) if row.hints else 0
     minimum_s = max(bounds.min_s, min(hint_s, HINT_MAX_S))
     if row.rate_day is None:
@@ -90,7 +100,11 @@ def _compute_natural_interval_s(row: SourceRow, bounds: PollIntervals, recent_da
 
 
 def update_rate(rate_day: float | None, new: int, elapsed_s: float) -> float:
-    """Update the average of new links per day; older data has exponentially less weight."""
+    """Return the average of new links per day after one more poll. Older data has less weight.
+
+    `elapsed_s` is the time in seconds since the previous poll. The weight of old data decays
+    exponentially.
+    """
     elapsed_s = max(elapsed_s, GAP_MIN_S)
     recent_rate = new * DAY_S / elapsed_s
     if rate_day is None:
@@ -100,7 +114,10 @@ def update_rate(rate_day: float | None, new: int, elapsed_s: float) -> float:
 
 
 def estimate_first_rate(published: Sequence[datetime], now: datetime) -> float | None:
-    """Estimate new links per day from the dates in a first listing; None with fewer than two dates."""
+    """Estimate new links per day from the publication dates in a source's first listing.
+
+    Returns None with fewer than two dates.
+    """
     past = sorted(published_at for published_at in published if published_at <= now)
     if len(past) < 2:
         return None
@@ -108,6 +125,9 @@ def estimate_first_rate(published: Sequence[datetime], now: datetime) -> float |
 
 
 def _compute_jitter(row: SourceRow) -> float:
-    """Return a factor from 1 to 1.1 by source and poll, so that sources added together drift apart."""
+    """Return a factor from 1 to 1.1 that depends on source and poll number.
+
+    Sources that were added together therefore drift apart.
+    """
     chance = sha256(f"{row.source_id}.{row.polls}".encode()).digest()
     return 1.0 + JITTER * int.from_bytes(chance[:4]) / 2**32

@@ -1,7 +1,8 @@
-"""One poll as an input of the intake, whose entries are the new links it found.
+"""One poll as an input whose entries are the new links that the poll found.
 
-A poll is a row of `inputs`: its id is source and number (`compute_input_id`), and `fingerprint` is
-JSON with what it saw. Known links are recognised by recorded entries; nothing else is stored.
+A poll is a row of the table `inputs`. Its id combines source and poll number (`compute_input_id`).
+Its `fingerprint` holds the notes of the poll as JSON. Links are known if an earlier entry has the
+same URL; nothing else is stored to recognise them.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ REFUSED_LINKS_MAX = 5_000
 
 @dataclass(frozen=True, slots=True)
 class SiftedLinks:
-    """Links of a listing, sorted into new, known and refused ones.
+    """Links of a listing, divided into new, known and refused links.
 
-    `links` are to be entered; `known_count` counts known ones.
-    `refused` has the ids of refused links with their reasons, at most `REFUSED_LINKS_MAX`.
-    `newly_refused` counts, by reason, those that the previous listing did not have.
-    `refused_links` are rows for them, at most a thousand.
+    - `links`: new links.
+    - `known_count`: number of links that an earlier poll or list entered.
+    - `refused`: reasons of links that the link rules refuse, by link id; at most 5,000.
+    - `newly_refused`: number of refused links that the previous listing did not have, by reason.
+    - `refused_links`: rows to store for newly refused links; at most 1,000.
     """
 
     links: tuple[Link, ...] = ()
@@ -58,7 +60,7 @@ def compute_input_id(row: SourceRow) -> str:
 
 
 def build_poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: datetime) -> InputRow:
-    """Build the input row of a poll. `notes` is what the poll saw."""
+    """Build the input row of a poll. `error` is the error of the poll, or None."""
     return build_unread_input(
         compute_input_id(row), row.url, POLL, encode_poll_notes(notes), now, error
     )
@@ -67,9 +69,9 @@ def build_poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: dat
 def sift(
     row: SourceRow, listing: Listing, rules: LinkRules, records: Records, now: datetime
 ) -> SiftedLinks:
-    """Sort the links of a listing.
+    """Divide the links of a listing into new, known and refused links.
 
-    Links that this poll entered before an interruption count as new.
+    Links that this same poll entered before an interruption count as new.
     """
     poll, links = compute_input_id(row), dict[str, Link]()
     refused: dict[str, str] = {}
@@ -123,7 +125,10 @@ def _build_refused_row(
 
 @dataclass(frozen=True, slots=True)
 class PollSource:
-    """Source with one input: the links of a poll, and those it entered before an interruption."""
+    """Input source for one poll of a followed source.
+
+    It yields the new links, and the entries that the poll recorded before an interruption.
+    """
 
     row: InputRow
     source: SourceRow
@@ -135,7 +140,7 @@ class PollSource:
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield its links, then the number of refused links by reason."""
+        """Yield an entry for each link of the poll, then the number of refused links by reason."""
         conditions = {"input_id": row.input_id, "pipeline": self.source.pipeline}
         remaining = {entry.entry_id: entry for entry in self.records.find(EntryRow, conditions)}
         for link in self.sifted.links:
@@ -173,7 +178,7 @@ def _set_source(entry: RssEntry, row: SourceRow, now: datetime) -> RssEntry:
 
 
 def _find_known_urls(records: Records, pipeline: str, urls: Sequence[str], poll: str) -> set[str]:
-    """Return the URLs that another poll or list has entered into the pipeline."""
+    """Return those of the URLs that another poll or list has entered into the pipeline."""
     known_urls = set[str]()
     for start in range(0, len(urls), CHUNK):
         conditions = {"url": list(urls[start : start + CHUNK]), "pipeline": pipeline, "kind": LINK}

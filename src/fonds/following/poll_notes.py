@@ -1,4 +1,6 @@
-"""Notes of a poll: what it saw, stored as JSON in the row of its input (`fingerprint`)."""
+"""Notes of a poll: response and counts, stored as JSON in the `fingerprint` of the poll's input
+row.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,20 @@ from fonds.model.source import BackfillState
 
 @dataclass(frozen=True, slots=True)
 class BackfillPoll:
-    """Result of one poll of a backfill, as stored in the poll's notes.
+    """Result of one poll of a backfill, as the notes of the poll store it.
 
-    `marks` are hashes of the URLs of `pages` and of their redirect targets. `wait_s` is the minimum
-    delay before the next poll. The other fields are as in `Backfill`.
+    - `pages`: URLs of the pages read.
+    - `marks`: hashes of the URLs of these pages and of their redirect targets.
+    - `unread`: number of pages that could not be read.
+    - `sitemaps`: number of sitemaps skipped because they last changed before the requested dates.
+    - `outside`: number of entries with other dates.
+    - `undated`: number of entries omitted because they have no date.
+    - `earliest`: earliest date of any entry; None if no entry has a date.
+    - `at`: URL of the page at which the next poll continues.
+    - `state`: state of the backfill after the poll.
+    - `why`: reason for the end of the backfill; "" while it goes on.
+    - `trouble`: error of the poll; "" for none.
+    - `wait_s`: minimum seconds before the next poll.
     """
 
     pages: tuple[str, ...] = ()
@@ -35,12 +47,17 @@ class BackfillPoll:
 
 
 class PollNotes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a poll saw. Missing fields are None or empty, and not in the JSON.
+    """Notes of a poll about the response and its links. Default values are omitted from the JSON.
 
-    - `status`, `bytes`, `kind`: the response and the format of its listing.
-    - `listed`, `known`, `refused`: entries of the listing, known links and refused links.
-    - `backfill`: result of a poll that belongs to a backfill.
-    - `cut`: entries beyond the limit. `problem`: what could not be read.
+    - `status`: HTTP status; None without a response.
+    - `bytes`: size of the response body.
+    - `kind`: format of the listing, such as `rss`.
+    - `listed`: number of entries in the listing.
+    - `known`: number of links that were stored before.
+    - `refused`: number of links that the link rules refused.
+    - `backfill`: result of a poll that belongs to a backfill; otherwise None.
+    - `cut`: number of entries beyond the limit of a listing.
+    - `problem`: description of parts that could not be read; "" if all was read.
     """
 
     status: int | None = None
@@ -55,12 +72,15 @@ class PollNotes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def encode_poll_notes(notes: PollNotes) -> str:
-    """Encode notes for the row of a poll."""
+    """Encode notes of a poll as JSON for the `fingerprint` of its input row."""
     return msgspec.json.encode(notes).decode()
 
 
 def parse_poll_notes(row: InputRow) -> PollNotes:
-    """Return the notes of a poll; empty for a row that has none."""
+    """Return the notes of a poll from its input row.
+
+    Returns notes with default values if the row has no valid notes.
+    """
     try:
         return msgspec.json.decode(row.fingerprint, type=prepare_type(PollNotes))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

@@ -1,8 +1,8 @@
-"""Send the request of a poll and parse the response. Stores nothing.
+"""Send the requests of a poll and parse the responses. Store nothing.
 
-A sitemap index refers to up to 50,000 sitemaps. Each poll reads some of them and the next poll
-continues, until all are read. Source: RFC 9110, sections 13.1 (conditional requests), 15 (status
-codes), 10.2.3 (Retry-After).
+A sitemap index refers to up to 50,000 sitemaps. Each poll reads some of the sitemaps, and the next
+poll continues until all are read. Source: RFC 9110, sections 13.1 (conditional requests), 15
+(status codes), 10.2.3 (Retry-After).
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ BODY_MAX_BYTES = 50 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PollResponse:
-    """Response after all redirects.
+    """Response to a request of a poll, after all redirects.
 
-    Header names are in lower case, and the body is decoded. `permanent_url` is the target of
-    permanent redirects, "" if there were none.
+    - `status`: HTTP status.
+    - `headers`: headers with names in lower case.
+    - `body`: body with all codings removed.
+    - `url`: URL that responded.
+    - `permanent_url`: target of permanent redirects; "" if there were none.
     """
 
     status: int
@@ -39,30 +42,33 @@ class PollResponse:
 
     @property
     def charset(self) -> str | None:
-        """Charset in Content-Type; None if there is none."""
+        """Charset in the Content-Type header; None if the header states none."""
         _, mark, rest = self.headers.get("content-type", "").lower().partition("charset=")
         name = rest.partition(";")[0].strip(" \"'")[:40] if mark else ""
         return name if name.isascii() and name else None
 
     def get_requested_wait_s(self, now: datetime) -> float:
-        """Return the wait that the server requests, in seconds; 0 if none."""
+        """Return the seconds that the server asks to wait (Retry-After); 0 if it asks for none."""
         return retry_after_s(self.headers.get("retry-after"), now)
 
 
 SendRequest = Callable[[str, Mapping[str, str], TlsCheck], PollResponse]
-"""Function that requests a URL with extra headers. Raises PermanentError and TransientError."""
+"""Function that requests a URL with extra headers and a TLS check.
+
+Raises PermanentError or TransientError if there is no usable response.
+"""
 
 Read = Callable[[bytes, str, str | None], Listing]
-"""Function that parses the listing in a body, by URL and charset, in a limited child process.
+"""Function that parses a listing from a body, URL and charset, in a child process with limits.
 
-See `following/listings/reader.py`. Raises PermanentError.
+See `following/listings/reader.py`. Raises PermanentError if the body is not a listing.
 """
 
 
 def build_conditional_headers(row: SourceRow) -> dict[str, str]:
-    """Return headers that request a listing only if it has changed.
+    """Return request headers that ask for a listing only if it has changed since the last poll.
 
-    After an interrupted poll there are none, because its listing is needed again.
+    Returns no headers after an interrupted poll, which needs the listing again.
     """
     if row.polling:
         return {}
@@ -75,9 +81,9 @@ def _is_plain(value: str) -> bool:
 
 
 CHILDREN_MAX = 50
-"""Maximum sitemaps of an index that are requested in one poll."""
+"""Maximum number of sitemaps of an index that one poll requests."""
 CHILDREN_S = 300.0
-"""Time limit for the sitemaps of one poll; the rest is left to the next poll."""
+"""Maximum seconds for the sitemaps of one poll. The next poll reads the remaining sitemaps."""
 API_ROWS = 2_500
 INDEX = "sitemap-index"
 ERROR_CHARS = 500
@@ -85,12 +91,15 @@ ERROR_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class PolledListing:
-    """Response of a source and its listing.
+    """Response of a polled source and the listing in it.
 
-    `listing` is None if there is nothing to read.
-    `mark` is where the next poll continues; None keeps the current value.
-    `children` is the number of sitemaps in an index.
-    `has_more` means that a part is left for the next poll.
+    - `response`: HTTP response.
+    - `listing`: parsed listing; None if the response has none, for example because it is unchanged.
+    - `digest`: hash of the body; None without a body.
+    - `mark`: position at which the next poll continues: number of a sitemap in its index, or last
+      id of an API. None keeps the stored position.
+    - `children`: number of sitemaps in an index; 0 for other listings.
+    - `has_more`: whether a part of the listing is left for the next poll.
     """
 
     response: PollResponse
@@ -104,7 +113,11 @@ class PolledListing:
 def request_listing(
     row: SourceRow, get: SendRequest, read_listing: Read, clock: Callable[[], datetime]
 ) -> PolledListing:
-    """Poll a source and parse its response. Raises TransientError and PermanentError."""
+    """Request the listing of a source and parse the response.
+
+    Raises TransientError if the request may succeed later, and PermanentError if the response is
+    not a valid listing.
+    """
     url, tls = row.url, TlsCheck(row.tls)
     if row.kind == "rss-fetcher":
         url = f"{row.url.rstrip('/')}/{row.mark + 1}?_limit={API_ROWS}"
@@ -131,7 +144,7 @@ def request_listing(
 
 
 def get_sitemap_count(row: SourceRow) -> int:
-    """Return the number of sitemaps in the source's last listing; 0 if it is not an index."""
+    """Return the number of sitemaps in a source's last listing; 0 if it was no sitemap index."""
     return row.hints.children if row.hints else 0
 
 
@@ -144,8 +157,8 @@ def _read_sitemaps(
 ) -> tuple[Listing, int]:
     """Read some sitemaps of an index.
 
-    Return the index with their links and the position of the first unread one, 0 after the last.
-    Sitemaps that cannot be read are named in the listing's `problem`.
+    Return the index with the links of these sitemaps, and the position of the first unread sitemap
+    (0 after the last one). `problem` of the listing names sitemaps that could not be read.
     """
     entries, problems = list(index.entries), [index.problem] if index.problem else []
     first = row.mark if row.mark < len(index.further) else 0
@@ -170,7 +183,7 @@ def _read_sitemaps(
 
 
 def check_kind(row: SourceRow, listing: Listing) -> None:
-    """Raise PermanentError if the source should be a feed but is a page, or the reverse."""
+    """Raise PermanentError if a source that should be a feed is a page, or the reverse."""
     if (listing.kind == "page") != (row.kind == "page"):
         feed_hint = f". It links to the feed {listing.further[0]}" if listing.further else ""
         expected = "a page of links" if row.kind == "page" else "a feed"

@@ -1,4 +1,4 @@
-"""Changes to a source's row after a poll: pure functions of the row, the response and new entries."""
+"""Compute the changes of a source's row after a poll. All functions are pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fonds.model.source import ListingHints
 
 
 def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollNotes:
-    """Build the notes of a poll about the response and the listing it read."""
+    """Build the notes of a poll about its response and listing."""
     notes = PollNotes(status=listing.response.status, bytes=len(listing.response.body))
     if listing.listing is None:
         return notes
@@ -46,7 +46,10 @@ def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollN
 def build_backfill_notes(
     backfill_result: BackfillPollResult, sifted_links: SiftedLinks
 ) -> PollNotes:
-    """Build the notes of a backfill poll; they hold its result, which is parsed again later."""
+    """Build the notes of a backfill poll.
+
+    They include its result, from which the backfill continues.
+    """
     return PollNotes(
         status=backfill_result.status,
         bytes=backfill_result.bytes,
@@ -60,9 +63,9 @@ def build_backfill_notes(
 
 
 def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
-    """Return the total counts of a source after one more recorded poll.
+    """Return the changed total counts of a source after one more recorded poll.
 
-    Daily counts include only polls for new links, not those of a backfill.
+    Daily counts include only polls for new links, not polls of a backfill.
     """
     refused = Counter(row.refused_tally or {}) + Counter(poll.tally)
     counts = {"links": row.links + poll.entries, "refused_tally": dict(refused)}
@@ -75,9 +78,10 @@ def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
 def _record_link_count(
     row: SourceRow, polled_listing: PolledListing, listing: Listing, now: datetime
 ) -> dict[str, object]:
-    """Return the columns for the number of links, and since when a listing has been empty.
+    """Return the columns for the number of links in a listing, and since when listings have been
+    empty.
 
-    Only a source whose listing used to have links becomes silent.
+    A source becomes silent only if its listing had links before.
     """
     count = len(listing.entries)
     # An empty listing is normal if it is read in parts, or only from a last id.
@@ -89,7 +93,10 @@ def _record_link_count(
 def _record_form(
     row: SourceRow, polled_listing: PolledListing, listing: Listing, now: datetime
 ) -> dict[str, object]:
-    """Return the columns for a changed form of the listing. Parts of an index are ignored."""
+    """Return the columns for a changed format or changed fields of a listing.
+
+    Parts of a sitemap index are ignored.
+    """
     form = row.form if _is_part(row, polled_listing) else describe_form(listing, row.form)
     if form == row.form:
         return {}
@@ -146,7 +153,7 @@ def build_success_columns(
 
 
 def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: datetime) -> float | None:
-    """Return the new links per day, including this poll."""
+    """Return the average of new links per day, including this poll; None if it is unknown."""
     if row.last_well is None or row.rate_day is None:
         dates = [read_moment(entry.pub_date)[0] for entry in listing.entries] if listing else []
         first_rate = estimate_first_rate(
@@ -158,7 +165,11 @@ def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: dateti
 
 
 def build_health_columns(after: SourceRow, now: datetime) -> dict[str, object]:
-    """Return the health after a poll, and end a mute that lasts until the source recovers."""
+    """Return the columns for the health after a poll.
+
+    If a mute lasts until the source recovers, and the source has recovered, the columns also end
+    the mute.
+    """
     new_health = compute_health_after_poll(after, now)
     is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION
     return {"standing": str(new_health), **(UNMUTED_COLUMNS if is_over else {})}

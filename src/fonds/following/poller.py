@@ -1,8 +1,8 @@
 """Poll sources: request a listing, enter its new links, and update the source's row.
 
-A crash loses nothing. Links are recorded in the ledger under the poll that found them. An
-interrupted poll starts again under its own number. If all its links are recorded already, the next
-number is used, because the source may list other links by now.
+A crash loses nothing. Entries in the database record each link and the poll that found it. An
+interrupted poll starts again with the same poll number. If all its links were recorded before the
+interruption, the next number is used, because the source may list other links by now.
 """
 
 from __future__ import annotations
@@ -60,18 +60,27 @@ from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
 
 LEASE_S = 900.0
-"""A poll renews its lease once, before it enters links."""
+"""Duration of the lease of a source in seconds.
+
+A poll renews the lease once, before it enters links.
+"""
 CHANGES_MAX = 10
-"""Maximum attempts to merge a poll's result with concurrent changes by people."""
+"""Maximum number of attempts to merge the result of a poll with concurrent changes by people."""
 _GONE_STATUS, _NOT_MODIFIED = 410, 304
 
 RunIntake = Callable[[Source], None]
-"""Function that enters a source's links into the pipeline. It may stop early at shutdown."""
+"""Function that enters the links of a source into the pipeline. It may stop early at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """Result of one poll: the updated row, notes, number of new links, and the error, if any."""
+    """Result of one poll.
+
+    - `row`: updated row of the source.
+    - `notes`: notes about the response.
+    - `new`: number of new links.
+    - `error`: error of the poll, or None.
+    """
 
     row: SourceRow
     notes: PollNotes
@@ -81,7 +90,10 @@ class PollResult:
 
 @dataclass(frozen=True, slots=True)
 class LeasedSource:
-    """Source that only this process polls now. `row` is its row as this process last wrote it."""
+    """Source that only this process may poll, because it has the lease.
+
+    `row` is the row of the source as this process last wrote it.
+    """
 
     row: SourceRow
     lease: Lease
@@ -89,10 +101,17 @@ class LeasedSource:
 
 @dataclass(frozen=True, slots=True)
 class Poller:
-    """Poller of the sources of a pipeline.
+    """Poller of the sources of one pipeline.
 
-    `enter` runs the intake, `get` sends requests, and `read` parses listings.
-    `leases` are those in the rows of sources.
+    - `records`: SQL records.
+    - `pipeline`: name of the pipeline.
+    - `enter`: function that enters links into the pipeline.
+    - `get`: function that sends requests.
+    - `read`: function that parses listings.
+    - `rules`: link rules.
+    - `bounds`: limits of the time between polls.
+    - `clock`: function that returns the current time.
+    - `leases`: leases of sources.
     """
 
     records: Records
@@ -106,7 +125,10 @@ class Poller:
     leases: Leases
 
     def list_due(self, count_max: int) -> list[SourceRow]:
-        """Return the sources to poll now: interrupted polls first, then those longest due."""
+        """Return up to `count_max` sources that are due now.
+
+        Interrupted polls come first, then the sources that have been due for longest.
+        """
         now = self.clock()
         active = {"state": "active", "pipeline": self.pipeline}
         due_rows = [
@@ -125,8 +147,9 @@ class Poller:
     def poll(self, row: SourceRow) -> PollResult | None:
         """Poll a source now, either for new links or for its backfill.
 
-        Return None if another process leased it, it is no longer active, or the poll was postponed
-        or interrupted. Any response of the source is a result. Raises the errors of the stores.
+        Return None if another process has the lease, the source is no longer active, or the poll
+        was postponed or interrupted. An error response is a result too, with an error. Raises the
+        errors of the stores.
         """
         leased = self._acquire(row)
         if leased is None:
@@ -165,7 +188,8 @@ class Poller:
         return self._finish_success(leased, polled_listing)
 
     def _acquire(self, row: SourceRow) -> LeasedSource | None:
-        """Acquire the lease of a source and begin a poll; None if the lease is not available.
+        """Acquire the lease of a source and begin a poll; return None if another process has the
+        lease.
 
         An interrupted poll keeps its number, unless all its links are recorded.
         """
@@ -190,14 +214,18 @@ class Poller:
         return LeasedSource(replace(row, **row_values), lease)
 
     def _find_ended_poll(self, row: SourceRow) -> InputRow | None:
-        """Return the interrupted poll if its input was finished but the source row not updated."""
+        """Return the input row of an interrupted poll whose links were all recorded; otherwise
+        None.
+
+        Only the row of the source was not updated in that case.
+        """
         if not row.polling:
             return None
         inputs = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
         return next((poll for poll in inputs if poll.finished), None)
 
     def _postpone(self, row: SourceRow, leased: LeasedSource, after_s: float) -> None:
-        """Undo a poll that was not started and schedule it for when its host may be requested."""
+        """Undo a poll that was not started, and schedule it again after `after_s` seconds."""
         due_at = self.clock() + timedelta(seconds=after_s)
         values = {
             "polls": row.polls,
@@ -213,7 +241,10 @@ class Poller:
             self.leases.release(leased.lease)
 
     def _poll_backfill(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
-        """Poll for a backfill. Only counts and the backfill itself change."""
+        """Poll a source for its backfill.
+
+        Only counts and the backfill itself change in the source's row.
+        """
         backfill = leased.row.backfill
         if backfill is None:
             self.leases.release(leased.lease)
@@ -290,10 +321,12 @@ class Poller:
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:
-        """Enter the poll with its links. Return None if the process stops before all are entered.
+        """Enter a poll with its links.
 
-        The poll then starts again later. Raises LeaseConflictError if the lease is lost; nothing is
-        entered then.
+        Return None if the process stops before all links are entered.
+
+        In that case the poll starts again later. Raises LeaseConflictError, and enters nothing, if
+        the lease is lost.
         """
         row = leased.row
         self.leases.check_renewed([leased.lease])
@@ -317,9 +350,9 @@ class Poller:
         continues_soon: bool = False,
         recent_day: float = 0.0,
     ) -> SourceRow:
-        """Update the row after a poll for new links.
+        """Update the row of a source after a poll for new links, and schedule the next poll.
 
-        `continues_soon` schedules the next poll immediately.
+        With `continues_soon`, the next poll starts as soon as allowed.
         """
         after, now = replace(leased.row, **values), self.clock()
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
@@ -331,10 +364,10 @@ class Poller:
     def _write(
         self, leased: LeasedSource, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
     ) -> SourceRow:
-        """Write the row after the poll and release its lease.
+        """Write the row of a source after a poll, and release the lease.
 
-        Concurrent changes by people are kept. If one concerns the backfill, the poll's result is
-        computed again from the changed backfill.
+        Concurrent changes by people are kept. If one concerns the backfill, the result of the poll
+        is computed again from the changed backfill.
         """
         columns: dict[str, Any] = {}
         row = leased.row
@@ -357,14 +390,17 @@ class Poller:
 def _compute_recent_rate(
     row: SourceRow, sifted_links: SiftedLinks, new: int, now: datetime
 ) -> float:
-    """Return the rate of this poll alone; 0.0 for the first poll."""
+    """Return the rate of new links per day by this poll alone; 0.0 for the first poll."""
     if row.last_well is None:
         return 0.0
     return compute_recent_rate(new, sifted_links.known_count, (now - row.last_well).total_seconds())
 
 
 def poll_in_turn(poller: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
-    """Poll sources of one host one after the other, so that the host gets one request at a time."""
+    """Poll sources of one host one after the other, so that the host gets one request at a time.
+
+    Yield the results; polls without a result are omitted.
+    """
     for row in rows:
         result = poller.poll(row)
         if result is not None:

@@ -1,4 +1,4 @@
-"""Refused links of sources, stored so that the fate of a URL can be looked up."""
+"""Refused links of sources. They are stored so that a user can look up what happened to a URL."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ LISTED_MAX = 20
 
 
 def list_refused_links(records: Records, url: str) -> list[RefusedLinkRow]:
-    """Return the refusals of a URL, one for each source that listed it, latest first; at most 20."""
+    """Return the refusals of a URL, one for each source that listed the URL, latest first; at most
+    20.
+    """
     conditions = {"url_sha1": hash_url(url)}
     order = ("-refused_at", "source_id")
     return list(records.find(RefusedLinkRow, conditions, order=order, count_max=LISTED_MAX))
 
 
 def hash_url(url: str) -> str:
-    """Return the SHA-1 in hex of the normalised URL, cut to the length that listings keep."""
+    """Return the SHA-1 in hexadecimal of a normalised URL.
+
+    Long URLs are cut first, as in listings.
+    """
     text = normalize_requested_url(url)[: URL_MAX_CHARS + 1]
     return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324 (a key, not security)

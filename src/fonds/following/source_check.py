@@ -1,4 +1,4 @@
-"""What a source lists now, without following it."""
+"""Result of checking a source: the links that it lists now, without following it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Meta
 
 
 class ListedLink(msgspec.Struct, frozen=True):
-    """A link of a listing."""
+    """Link in a listing, with the title and date that the listing states."""
 
     link: str | None
     title: str | None
@@ -18,7 +18,7 @@ class ListedLink(msgspec.Struct, frozen=True):
 
 
 class SourceCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source lists now."""
+    """Response and links of a source that was checked without following it."""
 
     source: Annotated[str, Meta(description="requested URL")]
     url: Annotated[str, Meta(description="URL that responded")]

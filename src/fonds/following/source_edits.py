@@ -37,14 +37,14 @@ class SourceOptions:
 
 
 def compute_source_id(url: str) -> str:
-    """Return the id of the source at a URL, which is always the same."""
+    """Return the id of the source at a URL, computed from the URL alone."""
     return sha1(url.encode("utf-8", "replace")).hexdigest()[:ID_CHARS]  # noqa: S324 (a key, not security)
 
 
 def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
-    """Build a source that is due now.
+    """Build the row of a source that is due now.
 
-    Raises ConfigurationError for an invalid URL or one with a password.
+    Raises ConfigurationError if the URL is invalid or contains a password.
     """
     url = url.strip()
     if has_secret(url):
@@ -71,10 +71,12 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
 
 
 def add_sources(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
-    """Add new sources and return them; sources that exist stay unchanged.
+    """Add new sources and return their rows.
 
-    A source that was removed before continues its poll numbers, because its links are recorded
-    under them.
+    Sources that exist stay unchanged and are not returned.
+
+    A source that was removed earlier continues its poll numbers, because its links are recorded
+    under these numbers.
     """
     ids = [row.source_id for row in rows]
     known_ids = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
@@ -89,7 +91,7 @@ def add_sources(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
 
 
 def _find_last_poll(records: Records, source_id: str) -> int:
-    """Return the number of the last recorded poll of a source id, 0 if there is none."""
+    """Return the number of the last recorded poll of a source; 0 if none is recorded."""
     last = next(
         iter(
             records.find(InputRow, build_links_filter(source_id), order=("-input_id",), count_max=1)
@@ -100,9 +102,9 @@ def _find_last_poll(records: Records, source_id: str) -> int:
 
 
 def find_source(records: Records, name: str) -> SourceRow:
-    """Find a source by id, beginning of an id, or URL.
+    """Find a source by its id, the beginning of its id, or its URL.
 
-    Raises ConfigurationError with the nearest name if it is not found.
+    Raises ConfigurationError if no source matches. The message suggests the most similar name.
     """
     by_url = next(iter(records.find(SourceRow, {"url": name}, count_max=1)), None)
     if by_url is not None:
@@ -128,7 +130,7 @@ def find_source(records: Records, name: str) -> SourceRow:
 def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
     """Pause or resume a source. Resuming resets its failures and makes it due now.
 
-    A poll in progress is not disturbed.
+    A running poll continues.
     """
     values: dict[str, object] = {"state": state}
     if state == "active":
@@ -142,7 +144,8 @@ def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> No
 def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
     """Make a source due now.
 
-    Raises ConfigurationError, without changing anything, if it is paused, gone or being polled.
+    Raises ConfigurationError, without changing anything, if the source is paused, gone or being
+    polled.
     """
     if row.state != "active":
         raise ConfigurationError(f"{row.url} is {row.state}. Resume it first")
@@ -153,7 +156,10 @@ def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
 
 
 def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
-    """Set these columns and have the source polled next, unless a poll is under way. Whether it was done."""
+    """Change columns of a source and make it due now, unless a poll is running.
+
+    Return whether the row was changed.
+    """
     if row.lease_holder is not None and not is_process_gone(row.lease_holder):
         return False
     unchanged = {
@@ -173,10 +179,10 @@ def edit_source(
     folder: str | None = None,
     collection: str | None = None,
 ) -> None:
-    """Change the title, folder or collection of a source; None keeps a value.
+    """Change the title, folder or collection of a source. None keeps the current value.
 
-    Earlier links keep their collection. Raises ConfigurationError if a value is too long or the
-    collection is empty.
+    Links that were found earlier keep their collection. Raises ConfigurationError if a value is too
+    long or the collection is "".
     """
     texts = {"title": title, "folder": folder, "collection": collection}
     values = {name: " ".join(text.split()) for name, text in texts.items() if text is not None}
@@ -190,16 +196,16 @@ def edit_source(
 
 
 def build_outlines(rows: Iterable[SourceRow]) -> list[FeedOutline]:
-    """Build the OPML outlines of sources that are feeds."""
+    """Build the OPML outlines of those sources that are feeds."""
     return [FeedOutline(row.url, row.title, row.folder) for row in rows if row.kind == "feed"]
 
 
 def build_sources(
     outlines: Iterable[FeedOutline], options: SourceOptions, now: datetime
 ) -> tuple[list[SourceRow], Mapping[str, str]]:
-    """Build sources from an OPML list.
+    """Build sources from the outlines of an OPML list.
 
-    Return them, and the reasons why other feeds are refused by URL.
+    Return the sources, and the reasons for feeds that cannot be sources, by URL.
     """
     rows: list[SourceRow] = []
     refused: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Lists and details of sources: counts by health, filtered pages, polls and outcomes of links."""
+"""List sources and load their details: counts by health, pages, polls and link outcomes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ ORDER = ("-failures", "-silent_polls", "url")
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """Numbers of sources by `state` (active, paused, gone), by health, and of muted active sources.
+    """Number of sources by state and health.
 
-    Only health values that occur are included.
+    - `states`: number of sources by state (active, paused, gone).
+    - `health_counts`: number of sources by health; health values without sources are omitted.
+    - `muted`: number of active sources that are muted.
     """
 
     states: Mapping[str, int]
@@ -52,7 +54,12 @@ class SourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class SourceQuery:
-    """Filter for sources by `state`, `compute_health` and start of this health; None and "" match all."""
+    """Filter for a list of sources.
+
+    - `state`: active, paused or gone; "" for all.
+    - `health`: health of the sources; None for all.
+    - `since`: earliest time at which this health began; None for any.
+    """
 
     state: str = ""
     health: SourceHealth | None = None
@@ -86,11 +93,11 @@ def list_sources(
     first: int,
     count_max: int,
 ) -> tuple[int, list[SourceRow]]:
-    """Return the number of matching sources and a page of them from number `first`.
+    """Return the number of matching sources, and one page of them that begins with number `first`.
 
     Sources with the most failures come first, then those with empty listings, then those that are
-    not polled, and muted sources last. Rows before the page are read and skipped. Raises ValueError
-    for `since` without a health whose start is recorded.
+    not polled; muted sources come last. The database reads and skips rows before the page. Raises
+    ValueError if `since` is given without a health whose start is recorded.
     """
     parts = list(_iter_parts(records, query, counts, now))
     rows_on_page: list[SourceRow] = []
@@ -107,7 +114,7 @@ def list_sources(
 def _iter_parts(
     records: Records, query: SourceQuery, counts: SourceCounts, now: datetime
 ) -> Iterator[Part]:
-    """Yield disjoint parts of the list in their order."""
+    """Yield the parts of the list in order. Each source belongs to one part."""
     if query.since is not None:
         if query.health is None:
             raise ValueError("a start date needs a health: dead, failing or silent")
@@ -130,7 +137,10 @@ def _iter_parts(
 
 
 def _iter_state_part(where: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
-    """Yield the part if it belongs to this state; each health belongs to one state."""
+    """Yield a part of the list if it belongs to the requested state.
+
+    Each health belongs to one state.
+    """
     if state in ("", where["state"]):
         yield where, count
 
@@ -145,10 +155,10 @@ SOURCES_MAX = 20
 
 
 def find_related_sources(records: Records, url: str) -> list[SourceRow]:
-    """Return at most twenty sources whose host equals, encloses or is below the host of `url`.
+    """Return up to 20 sources on the host of a URL, on its parent domains, or on its subdomains.
 
-    `www.` is ignored. Only the first ten thousand sources are searched. Return [] if `url` has no
-    host.
+    `www.` is ignored. Only the first 10,000 sources are searched. Returns an empty list if the URL
+    has no host.
     """
     host = _strip_www(url)
     if not host:
@@ -178,11 +188,19 @@ POLLS_MAX = 20
 class SourcePoll:
     """One poll of a source.
 
-    `listed` is the number of links in the listing, None if it was unchanged or could not be read.
-    `new` links entered, `known` links had entered before, and `refused` counts the others by
-    reason.
-    For a backfill, `pages` is the number of pages read, `outside` the number of links of other
-    dates and `undated` the number of links left out without a date; otherwise these are None.
+    - `input_id`: id of the poll's input row.
+    - `at`: time of the poll.
+    - `listed`: number of links in the listing; None if it was unchanged or could not be read.
+    - `new`: number of new links.
+    - `known`: number of links that were stored before; None if unknown.
+    - `refused`: number of refused links, by reason.
+    - `error`: error of the poll, or None.
+    - `problem`: description of parts of the listing that could not be read, or None.
+
+    Only for a poll of a backfill; otherwise None:
+    - `pages`: number of pages read.
+    - `outside`: number of links with other dates than requested.
+    - `undated`: number of links omitted because they have no date.
     """
 
     input_id: str
@@ -200,7 +218,11 @@ class SourcePoll:
 
 @dataclass(frozen=True, slots=True)
 class SourceDetails:
-    """A source with its polls, newest first, and the outcomes of its links, most frequent first."""
+    """Source with its recent polls and the outcomes of its links.
+
+    - `polls`: polls, newest first.
+    - `ended`: outcomes of links with counts, the most frequent first.
+    """
 
     source: SourceRow
     health: SourceHealth
@@ -209,7 +231,7 @@ class SourceDetails:
 
     @property
     def links(self) -> int:
-        """Number of links that entered."""
+        """Number of links of the source that were entered."""
         return sum(ending.count for ending in self.ended)
 
 
@@ -221,8 +243,9 @@ def build_links_filter(source_id: str) -> dict[str, object]:
 def load_source_details(
     records: Records, source_id: str, now: datetime, pipelines: Sequence[str] = ()
 ) -> SourceDetails | None:
-    """Load the details of a source, with its links in its own and these pipelines; None if not
-    found.
+    """Load the details of a source; return None if the source does not exist.
+
+    Links in the source's own pipeline and in `pipelines` are counted.
     """
     row = next(iter(records.get(SourceRow, [source_id])), None)
     if row is None:
@@ -235,8 +258,9 @@ def load_source_details(
 
 
 def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:
-    """Return the polls of a source on a UTC date that brought new links, without those of
-    backfills.
+    """Return the input ids of a source's polls on a date (UTC) that found new links.
+
+    Polls of backfills are omitted.
     """
     conditions = {**build_links_filter(source_id), "updated": TimeRange(*_day_bounds(day))}
     rows = records.find(InputRow, conditions)

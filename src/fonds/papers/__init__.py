@@ -1,1 +1,3 @@
-"""Bibliographies and references of papers: read from PDFs, JATS and GROBID, stored and matched."""
+"""Bibliographies and references of papers: extracted from PDFs and JATS, stored, and matched to
+works.
+"""

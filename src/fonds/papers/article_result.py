@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArticleResult:
-    """Result of reading the article `about` (SHA-1 in hex), including articles that could not be
-    read.
+    """Result of reading one JATS article, successful or not.
+
+    - `about`: SHA-1 of the article in hexadecimal.
+    - `reading`: text and bibliography, or the error.
     """
 
     about: str

@@ -1,4 +1,4 @@
-"""persist_bibliography: store our own bibliography of each PDF in the table and the records."""
+"""Pipeline step persist_bibliography: store the bibliography that Fonds read from each PDF."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ _WEIGHTS = {SUCCESS: 2, NOTHING_FOUND_STATUS: 1, NOT_READ: 0}
 
 @dataclass(frozen=True, slots=True)
 class PersistBibliographyStep:
-    """Store bibliographies that Fonds read from PDF text.
+    """Step that stores bibliographies which Fonds read from the text of PDFs.
 
-    Cells are written before rows. Our own reading goes to `bib0`; GROBID's goes to `grobid0`.
+    Cells of the wide-row table are written before SQL rows. Bibliographies read by Fonds are stored
+    in the column family `bib0`, those read by GROBID in `grobid0`. `journal` is the name of the
+    wide-row table.
     """
 
     table: Table
@@ -45,10 +47,10 @@ class PersistBibliographyStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Store the bibliography of each item. Idempotent by SHA-1.
+        """Store the bibliography of each PDF. Storing the same PDF again changes nothing.
 
-        A result that found less never replaces one that found more. Papers that were stored are
-        emitted for matching, unless GROBID has read them successfully.
+        A result that found less never replaces one that found more. Stored papers are emitted for
+        matching, unless GROBID has read them successfully.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -117,16 +119,20 @@ def _parse_paper(fields: Any) -> Paper | None:
 
 
 def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
-    """Build the `bib0` cells. The full text is stored as a blob, so both JSON cells are equal."""
+    """Build the `bib0` cells of a paper.
+
+    The full text is stored as a blob, not in the cells. Both JSON cells are therefore equal.
+    """
     encoded = encode_paper(paper)
     status = {"status": row.status, "extractor": row.extractor}
     return build_bibliography_cells(encoded, encoded, row.quality or "", status)
 
 
 def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:
-    """Remove our own reading from `grobid0`, where versions before `bib0` stored it.
+    """Remove bibliographies read by Fonds from the `grobid0` cells of these row keys.
 
-    Cells that GROBID or another program wrote stay.
+    Versions of Fonds without `bib0` stored them there. Cells that GROBID or another program wrote
+    stay.
     """
     columns = (GROBID_METADATA, GROBID_STATUS)
     rows = table.get(journal, keys, columns) if keys else {}
@@ -139,9 +145,9 @@ def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[b
 
 
 class _PaperOrigin(msgspec.Struct):
-    """Fields that name the program that wrote a `grobid0` cell.
+    """Fields of a `grobid0` cell that name the extractor.
 
-    The paper JSON uses `grobid_version`; the status uses `extractor`.
+    The JSON of a paper uses `grobid_version`, the JSON of a status uses `extractor`.
     """
 
     grobid_version: str = ""

@@ -1,8 +1,8 @@
-"""Match papers, or the references they cite, against the catalogue in bulk.
+"""Match papers, or the references that they cite, against the catalogue of works in bulk.
 
-The job writes the same rows as the step `match`. It sorts the queries by the catalogue key that is
-read first, and so reads the catalogue from beginning to end. Neighbouring queries read the same
-pages of the table, and a work that is cited a thousand times is looked up once.
+The job writes the same rows as the pipeline step `match`. It sorts the queries by the catalogue key
+that each of them reads first, so that it reads the catalogue from beginning to end. Consecutive
+queries read the same pages of the table. A work that is cited a thousand times is looked up once.
 """
 
 from __future__ import annotations
@@ -57,16 +57,22 @@ RANGES = (
     b"wdoi:10.11",
     b"wdoi:10.2",
 )
-"""Boundaries between writers in the sorted query keys."""
+"""Boundaries of the ranges of sorted query keys. Each range is written by one writer."""
 _LAST_KEY = b"z"
 MATCH = "match"
-"""Step whose dispositions the job writes; also the name of the pipeline for entries of this job."""
+"""Name of the step whose dispositions the job writes, and of the pipeline for entries of the job.
+"""
 
 
 class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record of the job: a paper or one of its references, with its query.
+    """Query of the job: a paper, or one reference of a paper.
 
-    `number` is the index of the reference; None means the paper itself.
+    - `sha1hex`: SHA-1 of the paper.
+    - `query`: metadata to look up in the catalogue.
+    - `number`: index of the reference from 0; None for the paper itself.
+    - `reference_count`: number of references of the paper.
+    - `reference`: reference as printed.
+    - `printed_doi`: DOI in the printed reference; None if it has none.
     """
 
     sha1hex: str
@@ -79,14 +85,17 @@ class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class MatchRequestReader:
-    """The `read` function of the job. A part is the first byte of the table keys it reads."""
+    """Function of the job that reads queries.
+
+    A part is the first byte of the table keys to read.
+    """
 
     open_table: Callable[[], Table]
     journal: str
     subject: str
 
     def __call__(self, part: int) -> Iterator[bytes]:
-        """Yield one record for each paper or each reference in a part."""
+        """Yield one encoded query for each paper, or each reference, in a part of the table."""
         table = self.open_table()
         try:
             for sha1hex, paper in self._iter_papers(table, bytes([part])):
@@ -109,7 +118,10 @@ class MatchRequestReader:
 
 @dataclass(frozen=True, slots=True)
 class MatchWriter:
-    """The `write` function of the job. Opens the stores in the process that runs it."""
+    """Function of the job that matches queries and writes the results.
+
+    The stores are opened in the process that runs the function.
+    """
 
     open_table: Callable[[], Table]
     open_records: Callable[[], RecordsWithLedger]
@@ -118,7 +130,7 @@ class MatchWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Match the records, write the results and yield counts by status and reason."""
+        """Match the queries, write the results, and yield encoded counts by status and reason."""
         table, stored = self.open_table(), self.open_records()
         batch, tallies = _MatchBatch(), ExampleCounts()
         finder = _CachedMatcher(Catalog(table, self.catalog))
@@ -145,9 +157,10 @@ def build_matching_job(
 ) -> Job:
     """Build the job that matches all papers or all references.
 
-    `subject` is `papers` or `references`. `stores` holds functions that open table and records,
-    then the names of journal and catalogue. `fingerprint` must differ in each run, because journal
-    and catalogue change.
+    - `subject`: `papers` or `references`.
+    - `stores`: functions that open the wide-row table and the records, then the names of the tables
+      of files and of the catalogue.
+    - `fingerprint`: text that must differ in each run, because the tables change between runs.
     """
     open_table, open_records, journal, catalog = stores
     return Job(
@@ -161,7 +174,7 @@ def build_matching_job(
 
 @dataclass(slots=True)
 class _CachedMatcher:
-    """Matcher that remembers its last query, so consecutive equal queries are looked up once."""
+    """Matcher that keeps its last result. Consecutive equal queries are looked up once."""
 
     catalog: Catalog
     query: MatchQuery | None = None
@@ -175,7 +188,7 @@ class _CachedMatcher:
 
 @dataclass(slots=True)
 class _MatchBatch:
-    """Rows that are written together."""
+    """Matched papers and references that are written together."""
 
     papers: list[MatchedPaper] = field(default_factory=list)
     cited: list[CitationRow] = field(default_factory=list)
@@ -201,10 +214,10 @@ class _MatchBatch:
 
 
 def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: datetime) -> None:
-    """Write the dispositions that the step `match` would have written for these papers.
+    """Write the dispositions that the step `match` would write for these papers.
 
-    They belong to the pipeline `match`. A paper that the step has finished or is working on keeps
-    its disposition in the ledger.
+    They belong to the pipeline `match`. If the step has finished a paper or is working on it, the
+    paper keeps its disposition.
     """
     conditions = {"about": list(sha1hexes), "step": MATCH}
     rows = list(records.find(DispositionRow, conditions))
@@ -240,8 +253,9 @@ def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: da
 def _build_ending(
     owner: FileMetaRow, previous: DispositionRow | None, now: datetime
 ) -> DispositionRow:
-    """Build the disposition of a paper's message, reusing the ids of the message that failed, if
-    any.
+    """Build the disposition of a paper's message.
+
+    If a message failed before, its ids are used again.
     """
     return DispositionRow(
         message_id=previous.message_id if previous else f"{owner.capture_id}.{MATCH}",
@@ -281,7 +295,7 @@ def _decode_request(record: bytes) -> MatchRequest:
 
 
 def _catalog_key(query: MatchQuery) -> bytes:
-    """Return the catalogue key that a lookup of this query reads first."""
+    """Return the catalogue key that the lookup of a query reads first."""
     titles: Sequence[str] = query.titles
     if query.ids:
         key = build_work_key(query.ids[0])

@@ -1,8 +1,8 @@
-"""Client of GROBID's web service.
+"""HTTP client of the web service of GROBID, which extracts bibliographies from PDFs as TEI.
 
 Source: GROBID, "Use GROBID as a service", `/api/processFulltextDocument`: 200 with TEI, 204 without
-content, 503 when all engines are busy, 500 when it failed on the document. The parameters are
-those that sandcrawler uses.
+content, 503 when all engines are busy, 500 when it failed on the document. The parameters are those
+that sandcrawler uses.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _SECONDS = re.compile(r"\d{1,6}")
 class ServerPressure:
     """Back-off for a busy or unreachable server, shared by all threads of a process.
 
-    The pause doubles until the server accepts a request again. `clock` is monotonic, in seconds.
+    The pause starts at `first_s` seconds and doubles up to `max_s`, until the server accepts a
+    request. `clock` returns monotonic seconds.
     """
 
     first_s: float = 5.0
@@ -60,9 +61,9 @@ class ServerPressure:
 
     @contextmanager
     def take_turn(self, at_once: int) -> Iterator[None]:
-        """Hold one of `at_once` request slots.
+        """Occupy one of `at_once` request slots inside the context.
 
-        Raises PostponedError while the server is backed off or all slots are in use.
+        Raises PostponedError during the back-off, or if all slots are in use.
         """
         with self._lock:
             remaining_s = self._away_until_s - self.clock()
@@ -78,9 +79,9 @@ class ServerPressure:
                 self._active_count -= 1
 
     def mark_away(self, message: str, requested_wait_s: float = 0.0) -> PostponedError:
-        """Start or extend the back-off and return the error to raise.
+        """Start or extend the back-off. Return the error for the caller to raise.
 
-        `requested_wait_s` is the wait that the server asked for.
+        `requested_wait_s` is the number of seconds that the server asks to wait.
         """
         with self._lock:
             now = self.clock()
@@ -101,10 +102,12 @@ class ServerPressure:
 
 @dataclass(frozen=True, slots=True)
 class GrobidClient:
-    """Client for the service at `url`.
+    """Client of the GROBID server at `url`.
 
-    At most `concurrency_max` requests run at the same time, each for up to `timeout_s`. A response
-    longer than `tei_max_bytes` is not kept.
+    - `concurrency_max`: maximum number of concurrent requests.
+    - `timeout_s`: maximum seconds of each request.
+    - `tei_max_bytes`: maximum size of a response; a longer response is discarded.
+    - `pressure`: back-off shared by all threads.
     """
 
     url: str
@@ -114,10 +117,11 @@ class GrobidClient:
     pressure: ServerPressure = field(default_factory=ServerPressure)
 
     def __call__(self, pdf: bytes) -> GrobidResponse:
-        """Send a PDF to the server and return its response.
+        """Send a PDF to the GROBID server and return the response.
 
-        Raises PostponedError while the server is unreachable or busy, TransientError when the
-        connection breaks during processing, and ConfigurationError without a valid URL.
+        Raises PostponedError if the server is unreachable or busy, TransientError if the connection
+        breaks while the server processes the PDF, and ConfigurationError if no valid URL is
+        configured.
         """
         if not self.url:
             raise ConfigurationError("no GROBID server is configured. Set grobid.url")

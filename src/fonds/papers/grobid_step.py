@@ -1,4 +1,4 @@
-"""grobid and persist_grobid: send PDFs to a GROBID server and store the results."""
+"""Pipeline steps grobid and persist_grobid: send PDFs to a GROBID server, and store the results."""
 
 from __future__ import annotations
 
@@ -45,16 +45,19 @@ _STATUS_BY_MISSING_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class GrobidStep:
-    """Send a PDF to a GROBID server.
+    """Step that sends PDFs to a GROBID server.
 
-    `send_request` is the server's client and `extractor` is its name.
-    `find_known_ending` returns the disposition of a PDF that needs no request; it runs before the bytes are
-    read.
-    `register_task` registers the PDF of another program's task and validates incoming work.
-    `sleep` sleeps for part of the server's back-off, so that waiting messages are not requeued
-    constantly.
-    `read` parses the TEI in an isolated process, so that the message has the same status as row and
-    table.
+    - `archive`: store of the PDFs.
+    - `send_request`: client of the server.
+    - `extractor`: name of the client, with the limits that affect results.
+    - `find_known_ending`: function that returns the disposition of a PDF that needs no request,
+      else None. It runs before the PDF is read.
+    - `register_task`: function that validates an incoming item and registers the PDF of a task from
+      another program.
+    - `sleep`: function that sleeps during a part of the server's back-off, so that waiting messages
+      are not requeued constantly.
+    - `read`: function that parses TEI in an isolated process. The message therefore has the same
+      status as the row and the cells that are stored later.
     """
 
     archive: Archive
@@ -66,12 +69,12 @@ class GrobidStep:
     read: Callable[[bytes], BibliographyReading]
 
     def __call__(self, item: UngrobidedPdf | Task) -> Result:
-        """Emit a GrobidOutput, unless the result is known or the server is unavailable.
+        """Request the bibliography of a PDF and emit a GrobidOutput, also for a failure.
 
-        Failures are emitted too. While the server is unavailable, the message is deferred and no
-        attempt is charged. A task that states its SHA-1 but whose bytes cannot be read gets a
-        GrobidOutput with the reason. Raises PermanentError for a task without SHA-1 whose bytes
-        cannot be read, and the client's errors.
+        Nothing is emitted if the result is known. While the server is unavailable, the message is
+        deferred, and no attempt is counted. If the bytes of a task cannot be read, but the task
+        states a SHA-1, the GrobidOutput has the reason. Raises PermanentError for a task without
+        SHA-1 whose bytes cannot be read, and the errors of the client.
         """
         return register_then_run(
             self.register_task, item, UngrobidedPdf, self._request, self._build_missing
@@ -80,7 +83,7 @@ class GrobidStep:
     def _build_missing(
         self, task: Task, sha1hex: str, missing_reason: MissingPdfReason, message: str
     ) -> GrobidOutput:
-        """Return the result of a task whose PDF could not be read."""
+        """Build the GrobidOutput of a task whose PDF could not be read."""
         status = _STATUS_BY_MISSING_REASON[missing_reason]
         return GrobidOutput(
             sha1hex=sha1hex,
@@ -113,7 +116,7 @@ class GrobidStep:
         return Result(DONE, (self._build_output(item, self._check_tei(grobid_response)),))
 
     def _check_tei(self, response: GrobidResponse) -> GrobidResponse:
-        """Return the response unchanged, or `bad-grobid-xml` if its TEI cannot be parsed."""
+        """Return a response unchanged, or as `bad-grobid-xml` if its TEI cannot be parsed."""
         if response.status is not GrobidStatus.SUCCESS:
             return response
         try:
@@ -148,10 +151,10 @@ _EMPTY_READING = BibliographyReading()
 
 @dataclass(frozen=True, slots=True)
 class PersistGrobidStep:
-    """Store GROBID results: blobs first, then cells, then rows.
+    """Step that stores results of GROBID: first blobs, then cells of the wide-row table, then SQL
+    rows.
 
-    This order ensures that a row never refers to missing data. `read` parses TEI in an isolated
-    process.
+    In this order, a row never refers to missing data. `read` parses TEI in an isolated process.
     """
 
     table: Table
@@ -162,9 +165,10 @@ class PersistGrobidStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[GrobidOutput]) -> list[Result]:
-        """Store GROBID results. Idempotent by SHA-1; a failure never replaces an earlier success.
+        """Store results of GROBID. Storing the same result again changes nothing.
 
-        Papers whose TEI was stored are emitted for matching.
+        A failure never replaces an earlier success. Papers whose TEI was stored are emitted for
+        matching.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -187,7 +191,9 @@ class PersistGrobidStep:
     def _build_row(
         self, item: GrobidOutput, now: datetime
     ) -> tuple[GrobidRow, bytes | None, BibliographyReading]:
-        """Build the row, the TEI if it is valid, and the parsed bibliography."""
+        """Build the row of a result, its TEI (None if it is not valid), and the parsed
+        bibliography.
+        """
         status, error, tei = item.status, item.error_msg, None
         reading = _EMPTY_READING
         if status is GrobidStatus.SUCCESS:
@@ -235,9 +241,10 @@ class PersistGrobidStep:
 def _build_cells(
     row: GrobidRow, tei: bytes | None, reading: BibliographyReading
 ) -> dict[str, bytes]:
-    """Build the `grobid0` cells.
+    """Build the `grobid0` cells of a result.
 
-    Text that is too long for a cell is stored only as a blob; `left_out` in the status names it.
+    A text that is too long for a cell is stored only as a blob; `left_out` in the status names the
+    text.
     """
     texts, left_out = build_paper_cells(reading.full_json, reading.metadata, tei or b"")
     fields = {

@@ -1,4 +1,4 @@
-"""import_jats: read JATS or NLM articles and store them in blobs, table, records and index."""
+"""Pipeline step import_jats: read JATS or NLM articles and store their text and bibliography."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ERROR_MAX_CHARS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class ImportJatsStep:
-    """Import JATS or NLM articles: blobs first, then cells, then rows, then the index.
+    """Step that imports JATS or NLM articles into blobs, cells, rows and the index, in this order.
 
     `read` parses an article in an isolated process.
     """
@@ -64,9 +64,9 @@ class ImportJatsStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[UnreadArticle]) -> list[Result]:
-        """Import each article.
+        """Import each article. Importing the same article again changes nothing.
 
-        Idempotent by SHA-1. Raises PermanentError when the bytes cannot be read.
+        Raises PermanentError if the bytes of an article cannot be read from the archive.
         """
         now = self.clock()
         return [self._save(item, now) for item in items]
@@ -107,9 +107,9 @@ class ImportJatsStep:
 def read_article(
     archive: Archive, parse: Callable[[bytes], JatsReading], item: UnreadArticle
 ) -> JatsReading:
-    """Read an article with `parse`; a crash of the child process becomes a reading with an error.
+    """Read an article with `parse`. If the child process crashes, the result has an error.
 
-    Raises PermanentError when the bytes cannot be read.
+    Raises PermanentError if the bytes of the article cannot be read from the archive.
     """
     body = archive.read(item.capture.place, item.file.sha1).body
     try:
@@ -140,7 +140,10 @@ def _build_row(item: UnreadArticle, article: JatsReading, now: datetime) -> Jats
 
 
 def _summarize(article: JatsReading) -> PaperSummary | None:
-    """Return the bibliographic metadata with the article's rights statements; None without any."""
+    """Return the bibliographic metadata of an article, with the rights that the article states.
+
+    Returns None if the article has neither metadata nor stated rights.
+    """
     summary = article.reading.summary
     if not article.rights:
         return summary
@@ -148,7 +151,10 @@ def _summarize(article: JatsReading) -> PaperSummary | None:
 
 
 def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
-    """Build the same cells as for a PDF that was read without GROBID."""
+    """Build the cells of an article.
+
+    They have the same columns as for a PDF read without GROBID.
+    """
     status = {"status": "success", "extractor": JATS_VERSION}
     return build_bibliography_cells(reading.full_json, reading.metadata, reading.quality, status)
 
@@ -158,12 +164,18 @@ def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """Step that only reads articles. `read` parses an article in an isolated process."""
+    """Step that reads articles and stores nothing.
+
+    `read` parses an article in an isolated process.
+    """
 
     archive: Archive
     read: Callable[[bytes], JatsReading]
 
     def __call__(self, item: UnreadArticle) -> Result:
-        """Return one `ArticleResult`. Raises PermanentError when the bytes cannot be read."""
+        """Read one article and emit an `ArticleResult`.
+
+        Raises PermanentError if the bytes of the article cannot be read from the archive.
+        """
         article = read_article(self.archive, self.read, item)
         return Result(article.disposition, (ArticleResult(item.file.sha1, article),))

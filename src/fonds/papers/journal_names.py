@@ -1,4 +1,4 @@
-"""Journals in which papers appeared, from JATS, GROBID or our own reading."""
+"""Find the journal of a paper in its bibliography from JATS, GROBID or Fonds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ _WORST_FIRST: tuple[type[Reading], ...] = (BibliographyRow, GrobidRow, JatsRow)
 
 
 def find_journals(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, Journal]:
-    """Return the journal of each paper that states one, by SHA-1.
+    """Return the journal of each paper whose bibliography names one, by SHA-1.
 
-    A JATS article takes precedence, then GROBID's reading, then our own.
+    The bibliography of a JATS article is preferred, then that of GROBID, then that of Fonds.
     """
     return _collect_journals(row for kind in _WORST_FIRST for row in records.get(kind, sha1hexes))
 
 
 def choose_journal(rows: Iterable[Row | None]) -> Journal | None:
-    """Return the journal that the rows of one paper name, with the precedence of `find_journals`."""
+    """Return the journal that the rows of one paper name; None if they name none.
+
+    The order of preference is that of `find_journals`.
+    """
     readings = [row for row in rows if isinstance(row, Reading)]
     readings.sort(key=lambda row: _WORST_FIRST.index(type(row)))
     return next(iter(_collect_journals(readings).values()), None)

@@ -1,4 +1,4 @@
-"""match: find the catalogue work of each paper and of each reference it cites."""
+"""Pipeline step match: find the catalogue work of each paper and of each reference."""
 
 from __future__ import annotations
 
@@ -31,14 +31,19 @@ from fonds.stores.journal_table.keys import build_row_key
 
 EMITS = ()
 REFERENCES_MAX = 2_000
-"""Maximum references of one paper that are matched."""
+"""Maximum number of references of one paper that are matched."""
 PAPER_COLUMNS = (GROBID_METADATA, GROBID_TEI_JSON, BIB_METADATA, BIB_JSON)
-"""Columns that hold a bibliography; GROBID's reading precedes our own."""
+"""Columns of the wide-row table with a bibliography; those of GROBID precede those of Fonds."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedPaper:
-    """Match of a paper. `reference_count` is the number of its references that are matched."""
+    """Paper and the result of matching it.
+
+    - `sha1hex`: SHA-1 of the paper.
+    - `match`: work that was found, with evidence.
+    - `reference_count`: number of the paper's references that are matched.
+    """
 
     sha1hex: str
     match: Match
@@ -47,10 +52,10 @@ class MatchedPaper:
 
 @dataclass(frozen=True, slots=True)
 class MatchPapersStep:
-    """Match papers and their references: cells first, then citations, then rows.
+    """Step that matches papers and their references to works.
 
-    This order ensures that a row never refers to missing data. `catalog` opens the catalogue, which
-    may be empty.
+    It writes cells first, then citations, then rows, so that a row never refers to missing data.
+    `catalog` opens the catalogue, which may have no works.
     """
 
     table: Table
@@ -60,7 +65,10 @@ class MatchPapersStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[UnmatchedPaper]) -> list[Result]:
-        """Match each paper. Idempotent by SHA-1 while the catalogue is unchanged."""
+        """Match each paper.
+
+        Matching a paper again changes nothing while the catalogue is unchanged.
+        """
         now, catalog = self.clock(), self.catalog()
         keys = {build_row_key(item.sha1hex): item.sha1hex for item in items}
         cells = self.table.get(self.journal, list(keys), PAPER_COLUMNS)
@@ -80,7 +88,10 @@ class MatchPapersStep:
 
 
 def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
-    """Return the first bibliography that can be decoded, in the order of `PAPER_COLUMNS`, or None."""
+    """Return the first bibliography in a row's cells that can be decoded; None if there is none.
+
+    Columns are tried in the order of `PAPER_COLUMNS`.
+    """
     for column in PAPER_COLUMNS:
         if column in cells:
             try:
@@ -91,13 +102,13 @@ def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
 
 
 def list_references(paper: Paper | None) -> Sequence[Citation]:
-    """Return the references to match, at most `REFERENCES_MAX`, with unique indexes."""
+    """Return the references of a paper to match, at most `REFERENCES_MAX`, one for each index."""
     citations = paper.citations[:REFERENCES_MAX] if paper is not None else ()
     return list({citation.index: citation for citation in citations}.values())
 
 
 def match_paper(catalog: Catalog, sha1hex: str, paper: Paper | None) -> MatchedPaper:
-    """Match a paper against the catalogue."""
+    """Match a paper to a work of the catalogue. `paper` is None if it has no bibliography."""
     if paper is None:
         return MatchedPaper(
             sha1hex, Match(status=MatchStatus.NONE, reason=MatchReason.NO_BIBLIOGRAPHY), 0
@@ -114,7 +125,10 @@ def build_citation_row(
     match: Match,
     now: datetime,
 ) -> CitationRow:
-    """Build the row of a reference. `printed_reference` is its text and the DOI it states."""
+    """Build the row of a reference.
+
+    `printed_reference` is the printed text and the DOI in it, or None.
+    """
     reference, printed_doi = printed_reference
     return CitationRow(
         sha1hex=sha1hex,
@@ -133,8 +147,9 @@ def build_citation_row(
 def save_matches(
     table: Table, records: Records, journal: str, papers: Sequence[MatchedPaper], now: datetime
 ) -> None:
-    """Write cells and rows of papers and delete data that earlier matches wrote and this one did
-    not.
+    """Write the cells and rows of matched papers.
+
+    Delete data of earlier matches that is out of date.
     """
     table.put(
         journal, [(build_row_key(paper.sha1hex), _build_cells(paper.match)) for paper in papers]

@@ -1,9 +1,10 @@
-"""Embargoes: hide files until a date without removing them, then show them again.
+"""Embargoes: hide files from readers until a date without deleting them, then show them again.
 
-To hide a file, the row in `embargoes` is written first. From then on the index refuses its
-documents and readers do not see its rows. Then its documents are removed from the index and from
-collections. To show the file again, the row first says that it is no longer hidden, then everything
-is restored, then the row says that the embargo ended. An interrupted call can be repeated.
+To hide a file, the row in the table `embargoes` is written first. From then on the index refuses
+documents of the file, and readers do not see its rows. Then its documents are deleted from the
+index and from collections. To show the file again, the row first says that the file is no longer
+hidden, then everything is restored, then the row says that the embargo has ended. An interrupted
+call can be repeated.
 """
 
 from __future__ import annotations
@@ -23,16 +24,21 @@ from fonds.restrictions.hidden_documents import restore_documents, withhold_docu
 
 @dataclass(frozen=True, slots=True)
 class EmbargoService:
-    """Service that hides files. `changes` is None without collections; `clock` returns aware UTC."""
+    """Service that hides files under embargo and shows them again.
+
+    - `stores`: stores of the library.
+    - `changes`: writer of collections; None if the library has no collections.
+    - `clock`: function that returns the current time in UTC.
+    """
 
     stores: Stores
     changes: CollectionWriter | None
     clock: Callable[[], datetime]
 
     def hide(self, embargo: EmbargoRow) -> EmbargoRow:
-        """Hide one file, or change the date of its embargo. Return the new row.
+        """Hide one file, or change the end of its embargo. Return the stored row.
 
-        The file may be unknown. Its bytes are then accepted later, and stay hidden.
+        The file may be unknown. If its bytes are ingested later, they are hidden at once.
         """
         row = replace(embargo, lifting=None, ended=None)
         self.stores.records.put([row])
@@ -40,9 +46,9 @@ class EmbargoService:
         return row
 
     def lift(self, sha1hex: str) -> bool:
-        """Show one file again, before or after its date.
+        """End the embargo of one file, before or after its date, and show the file again.
 
-        Return whether there was an embargo to lift.
+        Return whether there was an embargo to end.
         """
         records = self.stores.records
         records.change(EmbargoRow, [sha1hex], {"lifting": self.clock()}, {"lifting": None})
@@ -56,9 +62,10 @@ class EmbargoService:
         return True
 
     def lift_due(self, should_stop: Callable[[], bool] = lambda: False) -> int:
-        """Lift expired embargoes and resume interrupted lifts. Return the number of files.
+        """End the embargoes that have expired, and resume those whose end was interrupted.
 
-        Stops between two files when `should_stop` returns true.
+        Return the number of files. `should_stop` is called between two files; True ends the call
+        early.
         """
         count = 0
         for row in iter_due_embargoes(self.stores, self.clock()):
@@ -68,7 +75,9 @@ class EmbargoService:
         return count
 
     def _apply_row(self, sha1hex: str) -> None:
-        """Bring index and collections in line with the row, even if it changes meanwhile."""
+        """Update index and collections to agree with the embargo row, even if the row changes
+        meanwhile.
+        """
         _reindex_file(self.stores, sha1hex)
         if self.changes is None:
             return
@@ -80,21 +89,22 @@ class EmbargoService:
 
 
 def iter_active_embargoes(stores: Stores) -> Iterator[EmbargoRow]:
-    """Yield the embargoes in force and those not fully lifted, by SHA-1; streamed."""
+    """Yield the embargoes that have not ended completely, in order of SHA-1. Rows are streamed."""
     yield from stores.records.find(EmbargoRow, {"ended": None})
 
 
 def iter_due_embargoes(stores: Stores, now: datetime) -> Iterator[EmbargoRow]:
-    """Yield the embargoes that have expired or were not fully lifted."""
+    """Yield the embargoes that have expired, and those whose end was interrupted."""
     return (
         row for row in iter_active_embargoes(stores) if row.until <= now or row.lifting is not None
     )
 
 
 def _reindex_file(stores: Stores, sha1hex: str) -> None:
-    """Reindex the file's documents.
+    """Update the index documents of a file.
 
-    A story shows its newest visible version and the texts of visible earlier ones.
+    The document of a story shows its newest visible version, with the texts of visible earlier
+    versions.
     """
     for kind, indexed in indexed_kinds():
         ids = sorted(

@@ -1,7 +1,8 @@
-"""Documents withheld from collections while their file is under embargo.
+"""Documents that are withheld from collections while their file is under embargo.
 
-They are deleted from the collections, so members, sizes and centroids of clusters are those of a
-collection without them. A blob keeps their original form. It is written before anything is deleted.
+They are deleted from the collections, so that members, sizes and centroids of clusters are those of
+a collection without them. A blob keeps the documents unchanged. The blob is written before anything
+is deleted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from fonds.restrictions.traces import find_holding_collections
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocument:
-    """Withheld document and the collection it came from."""
+    """Withheld document, and the namespace and key of the collection that it was deleted from."""
 
     namespace: str
     key: str
@@ -34,7 +35,7 @@ class WithheldDocument:
 
     @property
     def place(self) -> tuple[CollectionName, str]:
-        """Collection and document id."""
+        """Name of the collection, and id of the document."""
         return CollectionName(self.namespace, self.key), self.document.id
 
 
@@ -46,7 +47,9 @@ class WithheldDocuments:
 
 
 def list_document_ids(records: Records, sha1hex: str) -> list[str]:
-    """Return the ids that a file's documents may have, including stories that show another version."""
+    """Return the ids of all documents that may contain a file, including stories that show another
+    version.
+    """
     ids = [sha1hex]
     for kind, indexed in indexed_kinds():
         ids += [indexed.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
@@ -56,9 +59,9 @@ def list_document_ids(records: Records, sha1hex: str) -> list[str]:
 def withhold_documents(
     changes: CollectionWriter, blobs: Blobs, records: Records, sha1hex: str
 ) -> int:
-    """Withhold a file's documents from all collections. Return their number.
+    """Withhold the documents of a file from all collections. Return the number of documents.
 
-    Repeating it is harmless, also after an interruption.
+    The call may be repeated, also after an interruption.
     """
     ids = list_document_ids(records, sha1hex)
     names = find_holding_collections(changes.tables, ids)
@@ -77,9 +80,10 @@ def withhold_documents(
 
 
 def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> int:
-    """Restore a file's documents to the collections that still exist. Return their number.
+    """Restore the withheld documents of a file to those collections that still exist.
 
-    A collection that has a newer document of that id keeps it. Repeating it is harmless.
+    Return the number of documents. If a collection has a newer document with the same id, it keeps
+    the newer one. The call may be repeated.
     """
     count = 0
     for withheld in _load_withheld(blobs, sha1hex).documents:

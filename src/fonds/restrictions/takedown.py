@@ -1,9 +1,10 @@
-"""Takedowns: refuse a file for good, purge it from every store, and redact it in the ledger.
+"""Takedowns: remove a file from every store, redact its entries and messages, and refuse it for
+good.
 
-The row in `takedowns` is written before anything is removed. An interrupted takedown can be
-repeated: rows that lead to others are removed last. Before rows that lead to WARCs are removed, the
-names of our WARCs with the file's bytes are saved in the takedown row. They stay there until those
-WARCs are rewritten.
+The row in the table `takedowns` is written before anything is removed. An interrupted takedown can
+be repeated, because rows that lead to other rows are removed last. The names of the library's WARCs
+that contain the bytes of the file are saved in the takedown row before the rows that name them are
+removed. Each name stays there until its WARC is rewritten.
 """
 
 from __future__ import annotations
@@ -58,13 +59,16 @@ ROUNDS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class TakedownService:
-    """Service that takes files down.
+    """Service that takes files down. Call the object with a takedown row.
 
-    - `changes` is None without collections.
-    - `readers` are subscriptions whose quarantine may hold messages about the file.
-    - `forget_views` removes the rendered pages of PDFs.
-    - With `scans_all_warcs`, the indexes of our WARCs are also searched, to find WARCs that no row
-      leads to.
+    - `stores`: stores of the library.
+    - `changes`: writer of collections; None if the library has no collections.
+    - `readers`: subscriptions whose quarantine may contain messages about the file.
+    - `clock`: function that returns the current time in UTC.
+    - `warcs`: function that rewrites a WARC of the library.
+    - `forget_views`: function that deletes the rendered pages of PDFs.
+    - `scans_all_warcs`: whether the indexes of all WARCs of the library are searched, to find WARCs
+      that no row names.
     """
 
     stores: Stores
@@ -76,10 +80,11 @@ class TakedownService:
     scans_all_warcs: bool = False
 
     def __call__(self, takedown: TakedownRow) -> TakedownRow:
-        """Take one file down, or resume an interrupted takedown. Return the new row.
+        """Take one file down, or resume an interrupted takedown. Return the stored row.
 
-        `finished` is None while messages about the file are in progress, or while one of our WARCs
-        that contain it cannot be rewritten. Repeat the call later.
+        `finished` in the row is None while messages about the file are in progress, or while a WARC
+        of the library that contains the file cannot be rewritten. In that case, repeat the call
+        later.
         """
         records = self.stores.records
         # First of all: from here on the file's bytes are refused, and its address shows a
@@ -106,8 +111,9 @@ class TakedownService:
         return finished_row
 
     def _record_traces(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
-        """Save in the row the documents and WARCs to purge, before the rows that lead to them are
-        removed.
+        """Save the documents and WARCs to purge in the takedown row. Return the new row.
+
+        This happens before the rows that lead to these documents and WARCs are removed.
         """
         records, sha1hex = self.stores.records, row.sha1hex
         documents = {
@@ -122,7 +128,10 @@ class TakedownService:
         return row
 
     def _purge_warcs(self, row: TakedownRow) -> TakedownRow:
-        """Purge the WARCs named in the row. Return the row with those that still contain the file."""
+        """Purge the file from the WARCs named in the takedown row.
+
+        Return the row with the names of those WARCs that still contain the file.
+        """
         for name in row.rest.warcs:
             if self.warcs(row, name):
                 remaining = tuple(warc_name for warc_name in row.rest.warcs if warc_name != name)
@@ -153,10 +162,10 @@ class TakedownService:
         self._show_other_versions(row)
 
     def _remove_from_index(self, row: TakedownRow) -> None:
-        """Remove the file from the index and from all collections.
+        """Remove a file from the index and from all collections.
 
-        Story documents with this file as an earlier version are removed too. They are indexed again
-        without it.
+        Documents of stories that include the file as an earlier version are removed too. They are
+        indexed again later without the file.
         """
         documents = self.stores.index.get(row.rest.documents)
         document_ids = [
@@ -171,7 +180,9 @@ class TakedownService:
                 self.changes.delete(name, ids)
 
     def _show_other_versions(self, row: TakedownRow) -> None:
-        """Index another version of each story, if there is one, without this file's text."""
+        """Index another version of each story that contained the file, if there is one, without its
+        text.
+        """
         stores = self.stores
         for _, indexed in indexed_kinds():
             current = list(indexed.load_current(stores.records, row.rest.documents).values())
@@ -186,16 +197,17 @@ def _list_captures(records: Records, sha1hex: str) -> Iterable[str]:
 
 
 def _remove_exchanges(stores: Stores, sha1hex: str) -> None:
-    """Remove the fetched exchanges in the spool."""
+    """Delete the fetched exchanges of a file from the spool."""
     for ids in iter_chunks(iter(_list_captures(stores.records, sha1hex))):
         stores.blobs.delete([build_spool_key(capture_id) for capture_id in ids])
         stores.records.delete(FetchedPageRow, sorted(set(ids)))
 
 
 def _redact(records: Records, sha1hex: str) -> None:
-    """Redact the file in the ledger; endings are kept.
+    """Redact the entries and messages of a file. How they ended is kept.
 
-    Entries come first, since inputs are found through them. Messages that lead to both come last.
+    Entries come first, because inputs are found through entries. Messages come last, because they
+    lead to both.
     """
     for ids in iter_chunks(iter(_list_captures(records, sha1hex))):
         _redact_entries(records, ids)

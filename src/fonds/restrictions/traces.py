@@ -1,4 +1,4 @@
-"""Traces of one file in all stores: shown before a takedown, and checked after it."""
+"""Find the traces of one file in all stores: shown before a takedown, and checked after it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from fonds.stores.journal_table.keys import build_row_key
 
 _KINDS = tuple(kind.row for kind in iter_kinds_with_rows())
 _KINDS_REMOVED_LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
-"""Rows that lead to others; removed after all others."""
+"""Types of rows that lead to other rows. They are removed after all others."""
 _BY_FILE: Sequence[type[Row]] = (
     *(
         row
@@ -54,7 +54,7 @@ _BY_FILE: Sequence[type[Row]] = (
 
 @dataclass(frozen=True, slots=True)
 class TakedownTraces:
-    """What a takedown removes."""
+    """Data about one file that a takedown removes or redacts."""
 
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
     captures: Annotated[int, Meta(description="number of captures in WARCs")]
@@ -73,13 +73,13 @@ class TakedownTraces:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything but records in our WARCs remains to be removed."""
+        """Whether anything remains to be removed, apart from records in WARCs of the library."""
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
         return bool(any(counted) or self.collections or self.books)
 
 
 def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> TakedownTraces:
-    """Search every store."""
+    """Search every store for data about a file."""
     records = stores.records
     counts = Counter(row.TABLE for row in iter_file_rows(records, sha1hex))
     captures = counts.pop(CdxRow.TABLE, 0)
@@ -103,9 +103,11 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
 
 
 def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
-    """Yield all rows about a file in the order of removal; streamed.
+    """Yield all rows about a file, in the order in which a takedown removes them.
 
-    Rows of other tables that a derivative's row promises come first. Rows that lead to others come
+    Rows are streamed.
+
+    Rows of other tables that belong to a derivative come first. Rows that lead to other rows come
     last.
     """
     for kind in iter_kinds_with_rows():
@@ -116,7 +118,7 @@ def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
 
 
 def _iter_existing(records: Records, rows: Sequence[Any]) -> Iterator[Any]:
-    """Yield the stored versions of these rows."""
+    """Yield the stored row for each of these rows. Rows that are not stored are skipped."""
     for table in dict.fromkeys(type(row) for row in rows):
         keys = [build_key(row) for row in rows if type(row) is table]
         yield from records.get(table, keys)
@@ -129,10 +131,10 @@ def build_key(row: Any) -> Any:
 
 
 def list_blob_keys(records: Records, sha1hex: str) -> list[str]:
-    """Return the keys that a file's blobs may have.
+    """Return the keys that the blobs of a file may have.
 
-    They come from its rows, from fixity, from the standard names, and from messages on public
-    topics.
+    The keys come from its rows, from the recorded fixity, from the standard names, and from
+    messages on public topics.
     """
     keys = [
         build_text_blob_key(sha1hex),
@@ -148,8 +150,9 @@ def list_blob_keys(records: Records, sha1hex: str) -> list[str]:
 
 
 def list_document_ids(records: Records, sha1hex: str) -> list[str]:
-    """Return the ids of documents that contain this file, without stories that show another
-    version.
+    """Return the ids of documents that contain a file.
+
+    Stories that show another version are omitted.
     """
     document_ids = [sha1hex]
     for kind, indexed in indexed_kinds():
@@ -162,7 +165,7 @@ def list_document_ids(records: Records, sha1hex: str) -> list[str]:
 
 
 def list_story_ids(records: Records, sha1hex: str) -> list[str]:
-    """Return the ids of all documents this file is a version of, whichever version they show."""
+    """Return the ids of all stories of which a file is a version, shown or not."""
     return [
         indexed.get_id(row)
         for kind, indexed in indexed_kinds()
@@ -173,7 +176,7 @@ def list_story_ids(records: Records, sha1hex: str) -> list[str]:
 def find_holding_collections(
     tables: Tables | None, documents: Sequence[str]
 ) -> list[CollectionName]:
-    """Return the collections that contain one of these documents."""
+    """Return the names of the collections that contain any of these documents."""
     if tables is None:
         return []
     names = [name for name, _ in iter_collection_rows(tables)]

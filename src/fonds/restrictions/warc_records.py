@@ -1,4 +1,4 @@
-"""Find our WARCs with records of a file, and purge those records."""
+"""Find the WARCs of the library that have records of a file, and purge these records."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from fonds.stores.journal_table.cells import FILE_CDX, read_location
 from fonds.stores.journal_table.keys import build_row_key
 
 Tick = Callable[[str, int], None]
-"""Called with the name of the WARC being rewritten and the number of bytes processed."""
+"""Function that is called with the name of the WARC being rewritten and the number of bytes
+processed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWarc:
-    """One of our WARCs, with records of a file.
+    """WARC of the library that has records of a file.
 
-    - `captures`: number of captures in its index; None without an index.
-    - `size_bytes`: None if it cannot be found now.
-    - `is_open`: whether it is still being written.
+    - `name`: name of the WARC.
+    - `captures`: number of captures of the file in its index; None without an index.
+    - `size_bytes`: size of the WARC; None if it cannot be found now.
+    - `is_open`: whether the WARC is still being written.
     """
 
     name: str
@@ -34,8 +37,9 @@ class OwnWarc:
 
 
 def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
-    """Return the bare names of our WARCs that the rows of a file name or a takedown must still
-    purge.
+    """Return the names, without folders, of the library's WARCs that may contain a file.
+
+    The rows of the file name them, or a takedown has still to purge them.
     """
     paths = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
@@ -55,7 +59,7 @@ def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
 
 
 def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
-    """Yield our WARCs whose index lists these bytes, by reading every index."""
+    """Yield the names of the library's WARCs whose index lists a file. Every index is read."""
     for name in archive.iter_names():
         warc = archive.inspect(name)
         if any(record.sha1hex == sha1hex for record in (warc.records if warc else None) or ()):
@@ -63,7 +67,7 @@ def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
-    """Return the state of these WARCs without reading records."""
+    """Return the state of WARCs of the library. Their records are not read."""
     own_warcs = []
     for name in names:
         warc = archive.inspect(name)
@@ -76,9 +80,12 @@ def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> li
 
 @dataclass(frozen=True, slots=True)
 class WarcPurge:
-    """Rewrites our WARCs, each by one process at a time.
+    """Rewriter of the library's WARCs. One process at a time rewrites a WARC.
 
-    `report` receives a sentence with the outcome.
+    - `archive`: folder of WARCs.
+    - `leases`: leases of WARCs.
+    - `report`: function that receives a sentence about the outcome.
+    - `tick`: function that receives the progress.
     """
 
     archive: WarcFiles
@@ -87,7 +94,10 @@ class WarcPurge:
     tick: Tick = lambda name, done_bytes: None
 
     def __call__(self, row: TakedownRow, name: str) -> bool:
-        """Purge one WARC. Return whether no record of the file is left; if not, try again later."""
+        """Replace all records of a file in one WARC by tombstones.
+
+        Return whether no record of the file is left. If False, the caller must try again later.
+        """
         tombstone = Tombstone(row.sha1hex, row.reason_class, row.row_created)
         try:
             with self.leases.acquire_renewed(f"warc {name}") as lease:

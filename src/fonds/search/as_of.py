@@ -1,13 +1,15 @@
-"""Find what a search found at the end of a day, and explain the difference to its results now.
+"""Compare the results of a search now with its results at the end of an earlier day.
 
-now  = unchanged + other_version + version_added + added + read_again + not_compared
-then = unchanged + other_version + unfound, plus an unknown part of read_again
+Each document belongs to one kind of change (`SORTS`). The counts add up:
+found now = unchanged + other_version + version_added + added + read_again + not_compared
+found then = unchanged + other_version + unfound, plus an unknown part of read_again
        + read_again_unfound + not_compared + not_compared_unfound + taken_down + under_embargo
 
-Only the last extraction of a file is stored, so the earlier text of a file extracted again is
-unknown. All versions of a story are stored. The version indexed at that time is searched with the
-same query. There are limits for documents found now, rows written since, and versions; the result
-says when one is reached. A search by theme uses the current themes.
+Fonds stores only the newest extraction of a file. If a file was extracted again after that day, its
+earlier text is unknown. Fonds stores all versions of a story. The version that was indexed on that
+day is searched with the same query. The number of documents found now (`RESULTS_MAX`), of rows
+written since (`CHANGED_MAX`) and of versions (`VERSIONS_MAX`) is limited. The result states whether
+a limit was reached. A search by theme uses the current themes.
 """
 
 from __future__ import annotations
@@ -39,9 +41,11 @@ from fonds.search.verification import OUTCOME_WORDS, ChangedDocument
 class DocumentState:
     """State of a document at an earlier time.
 
-    `row_as_of` is the row the document was built from, None if none of its files existed.
-    `is_read_since` means that this row was written later, so that its earlier content is unknown.
-    `current_sha1hex` is the SHA-1 of the file that the document has now.
+    - `row_as_of`: derivative row of the version that the index had then; None if no file of the
+      document was stored yet.
+    - `current_sha1hex`: SHA-1 of the file that the document has now.
+    - `is_read_since`: whether `row_as_of` was written after that time; the text indexed then is
+      unknown in that case.
     """
 
     row_as_of: Any | None
@@ -61,7 +65,10 @@ def load_states(
     ids: Sequence[str],
     moment: datetime,
 ) -> dict[str, DocumentState]:
-    """Return the states of these documents at `moment`, by id. Documents without a file are absent."""
+    """Return the states of the documents with these ids at `moment`, by document id.
+
+    Documents without a file are omitted.
+    """
     versions = indexed_kind.versions(records, ids)
     arrival_times = _load_arrival_times(
         records, [sha1hex for version in versions.values() for sha1hex in version], moment
@@ -93,9 +100,10 @@ def load_states(
 def _load_arrival_times(
     records: Records, sha1hexes: Iterable[str], moment: datetime
 ) -> dict[str, datetime]:
-    """Return the arrival time of each file.
+    """Return the time at which each file became visible, by SHA-1.
 
-    For a file that was under embargo at `moment` and is not any more, it is the end of the embargo.
+    It is the time at which the file was stored. If an embargo hid the file at `moment` and has
+    ended since, it is the end of the embargo.
     """
     keys = sorted(set(sha1hexes))
     arrival_times = {row.sha1hex: row.row_created for row in records.get(FileMetaRow, keys)}
@@ -108,16 +116,19 @@ def _load_arrival_times(
 def iter_row_documents(
     records: Records, blobs: Blobs, kind: IndexedKind, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
-    """Yield the documents of these rows with their texts, one at a time."""
+    """Yield the documents built from derivative rows, with their texts, one document at a time."""
     yield from iter_complete_documents(kind, records, blobs, [CurrentRow(row) for row in rows])
 
 
 RESULTS_MAX = 20_000
-"""Maximum number of documents found now that are examined."""
+"""Maximum number of documents found now that are compared with the earlier day."""
 CHANGED_MAX = 20_000
-"""Maximum number of examined rows of each kind written since, and of takedowns and embargoes."""
+"""Maximum number of rows written since the earlier day that are examined, for each derivative kind.
+
+Takedowns and embargoes have the same limit each.
+"""
 VERSIONS_MAX = 2_000
-"""Maximum number of earlier versions that are searched, in batches."""
+"""Maximum number of earlier versions of stories that are searched in one comparison."""
 BATCH, BATCH_MAX_CHARS = 500, 16_000_000
 ORDER_KEY_END = 2**64
 NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leave version:all out"
@@ -125,9 +136,11 @@ NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leav
 
 @dataclass(frozen=True, slots=True)
 class ChangeSort:
-    """Kind of change of documents.
+    """Kind of change of a document between an earlier day and now.
 
-    `words` describes it. `was_found` says whether they were found then, None if unknown.
+    - `words`: description for people.
+    - `was_found`: whether the search found such documents on the earlier day; None if unknown.
+    - `is_still_found`: whether the search finds such documents now.
     """
 
     words: str
@@ -152,14 +165,22 @@ SORTS: Mapping[str, ChangeSort] = {
     "taken_down": ChangeSort(OUTCOME_WORDS["taken_down"], None, False),
     "under_embargo": ChangeSort(OUTCOME_WORDS["under_embargo"], None, False),
 }
-"""Kinds of change in display order. Only users who may see embargoes see `under_embargo`."""
+"""Kinds of change by name, in display order. Only users who may see embargoes see `under_embargo`.
+"""
 
 Matching = Callable[[Sequence[IndexDocument], SearchQuery], set[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSortCount:
-    """Number of documents with one kind of change; None in `is_found_then` means unknown."""
+    """Number of documents with one kind of change.
+
+    - `name`: key of the kind in `SORTS`.
+    - `words`: description of the kind for people.
+    - `count`: number of documents.
+    - `is_found_then`: whether the search found such documents on the earlier day; None if unknown.
+    - `is_found_now`: whether the search finds such documents now.
+    """
 
     name: str
     words: str
@@ -170,14 +191,16 @@ class ChangeSortCount:
 
 @dataclass(slots=True)
 class AsOfResult:
-    """Result of a comparison with an earlier day.
+    """Comparison of a search's results now with its results at the end of an earlier day.
 
-    - `found_then_count`: documents known to have been found at the end of `day`.
-    - `unknown_count`: documents that may have been found then.
-    - `found_now_count`: examined documents that are found now. `total`: all found now.
-    - `has_all_found`: whether all documents found now were examined. If not, all counts
-      but those of removed and hidden files cover only the first documents in order of id.
-    - `is_all_changed`: whether all rows written since were examined.
+    - `day`: the earlier day (UTC).
+    - `total`: number of documents found now.
+    - `generation`: state of the index during the comparison; None if unknown, or if it changed.
+    - `knows_embargoes`: whether the user may see documents under embargo.
+    - `has_all_found`: whether all documents found now were compared. If not, all counts except
+      those of removed and hidden files cover only the first documents in order of id.
+    - `is_all_changed`: whether all rows written since that day were examined.
+    - `listed`: changed documents by kind of change (a key of `SORTS`).
     """
 
     day: date
@@ -191,14 +214,14 @@ class AsOfResult:
     def count_document(
         self, became: str, id_: str, sha1hex: str, title: str, reason: str = ""
     ) -> None:
-        """Add a document with its kind of change."""
+        """Add one document under its kind of change `became`, a key of `SORTS`."""
         self.listed.setdefault(became, []).append(
             ChangedDocument(became, id_, sha1hex, title, reason)
         )
 
     @property
     def sort_counts(self) -> list[ChangeSortCount]:
-        """Counts of all kinds of change that the user may see."""
+        """Number of documents for each kind of change that the user may see."""
         return [
             ChangeSortCount(
                 name,
@@ -213,19 +236,19 @@ class AsOfResult:
 
     @property
     def found_then_count(self) -> int:
-        """Number of documents known to have been found then."""
+        """Number of documents that the search is known to have found on the earlier day."""
         return sum(sort_count.count for sort_count in self.sort_counts if sort_count.is_found_then)
 
     @property
     def unknown_count(self) -> int:
-        """Number of documents that may have been found then."""
+        """Number of documents that the search may or may not have found on the earlier day."""
         return sum(
             sort_count.count for sort_count in self.sort_counts if sort_count.is_found_then is None
         )
 
     @property
     def found_now_count(self) -> int:
-        """Number of examined documents that are found now."""
+        """Number of compared documents that the search finds now."""
         return sum(sort_count.count for sort_count in self.sort_counts if sort_count.is_found_now)
 
 
@@ -236,11 +259,13 @@ def end_of_day(day: date) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class AsOfContext:
-    """Context of a comparison; call it with a query and a day.
+    """Comparison of searches with an earlier day. Call the object with a query and a day.
 
-    `stores` are filtered for the user.
-    `unfiltered_records` is set for a user who may see embargoes.
-    `matching` returns the ids of those documents that match a query.
+    - `stores`: stores that contain only what the user may see.
+    - `matching`: function that returns the ids of the given documents that match a query.
+    - `unfiltered_records`: records of all files; None unless the user may see embargoes.
+    - `results_max`, `changed_max`, `versions_max`: see `RESULTS_MAX`, `CHANGED_MAX`,
+      `VERSIONS_MAX`.
     """
 
     stores: Stores
@@ -251,7 +276,10 @@ class AsOfContext:
     versions_max: int = VERSIONS_MAX
 
     def __call__(self, query: SearchQuery, day: date) -> AsOfResult:
-        """Compare the search with the end of a day. Raises ValueError for an invalid search."""
+        """Compare the results of a query now with its results at the end of a day (UTC).
+
+        Raises ValueError if the query is invalid.
+        """
         index = self.stores.index
         matches = count_matches(index, query)
         result = AsOfResult(
@@ -268,7 +296,7 @@ class AsOfContext:
 
 @dataclass(frozen=True, slots=True)
 class _ReplacedVersion:
-    """Version that was indexed then and is not indexed now."""
+    """Version of a document that the index had on the earlier day and has no longer."""
 
     kind: IndexedKind
     id: str
@@ -326,7 +354,10 @@ class _AsOfSearch:
         self.result.count_document(became, document.id, document.sha1hex, title)
 
     def count_changed(self) -> None:
-        """Count documents that changed since and are not found now, those written first first."""
+        """Count documents that changed since the earlier day and that the search does not find now.
+
+        Rows are examined in the order in which they were last written.
+        """
         for kind, indexed_kind in indexed_kinds():
             for chunk in iter_chunks(self._iter_written_since(kind)):
                 ids = {
@@ -368,7 +399,7 @@ class _AsOfSearch:
         return load_states(self.context.stores.records, kind, indexed_kind, ids, self.moment)
 
     def search_versions(self) -> None:
-        """Search the versions that were indexed then."""
+        """Search the versions of documents that the index had on the earlier day."""
         compared = self.versions[: self.context.versions_max]
         for batch in _iter_batches(self.context.stores, compared):
             documents = [document for _, document in batch]
@@ -401,7 +432,9 @@ class _AsOfSearch:
             self.result.count_document("unfound", version.id, version.row.sha1hex, title, reason)
 
     def count_removed(self) -> None:
-        """Count files that were removed since and, if the user may see them, files hidden since."""
+        """Count files taken down since the earlier day, and files under embargo if the user may see
+        them.
+        """
         records = self.context.stores.records
         since = {"row_created": TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))}
         for row in self._limit_rows(records.find(TakedownRow, since)):
@@ -431,7 +464,7 @@ class _AsOfSearch:
 
 
 def _find_read_files(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Return the files whose extraction the index holds."""
+    """Return the SHA-1s of those files that have text extracted for the index."""
     return {
         getattr(row, "sha1hex")  # noqa: B009
         for kind, _ in indexed_kinds()
@@ -446,7 +479,7 @@ def _version_key(version: _ReplacedVersion) -> str:
 def _iter_batches(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[list[tuple[_ReplacedVersion, IndexDocument]]]:
-    """Yield the versions with their documents, in batches limited by number and text size."""
+    """Yield earlier versions with their documents, in batches limited by number and text size."""
     batch: list[tuple[_ReplacedVersion, IndexDocument]] = []
     characters = 0
     for version, document in _iter_documents(stores, versions):
@@ -462,7 +495,10 @@ def _iter_batches(
 def _iter_documents(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[tuple[_ReplacedVersion, IndexDocument]]:
-    """Yield each version with its document. Records are read in chunks, texts one at a time."""
+    """Yield each earlier version with its document.
+
+    Records are read in chunks, texts one at a time.
+    """
     for _, kind in indexed_kinds():
         kind_versions = iter(version for version in versions if version.kind is kind)
         for chunk in iter_chunks(kind_versions):
@@ -473,7 +509,10 @@ def _iter_documents(
 
 
 def validate_day(day: date | None, today: date) -> date:
-    """Return the day if it is over. Raises ValueError with a sentence for people otherwise."""
+    """Return the day if it is before `today` (UTC).
+
+    Raises ValueError with a message for users if the day is None or not over.
+    """
     if day is None:
         raise ValueError("say the end of which day is meant, as YYYY-MM-DD")
     if day >= today:

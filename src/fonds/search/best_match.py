@@ -1,4 +1,4 @@
-"""Best match: if no document has all words of a search, rank documents that have any of them."""
+"""Best match: rank documents with any of the words of a search if no document has all of them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ def search_with_fallback(
     query: SearchQuery,
     is_named: Callable[[], bool] = lambda: False,
 ) -> CollapsedResults:
-    """Return the results of a search, or its best match if there are none.
+    """Return the results of a search with all words, or of a search with any word if there are
+    none.
 
-    The results keep the exact search's notes about unknown words and earlier versions. There is no
-    best match for a query that names a file, as `is_named` says. Raises ValueError for an invalid
-    query.
+    The second search is omitted if the query has no text, asks for the best match itself, or names
+    a file (`is_named` returns True). Its results keep the notes of the first search about unknown
+    words and earlier versions. Raises ValueError if the query is invalid.
     """
     exact = search(query)
     exact_results = exact.results

@@ -32,7 +32,7 @@ _FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
 
 
 class Identifier(StrEnum):
-    """Kind of identifier that a text may be; a closed set."""
+    """Kind of identifier that a search text can be; a closed set."""
 
     SHA1 = "sha1"
     SHORT_SHA1 = "short sha1"
@@ -44,7 +44,11 @@ class Identifier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DirectHit:
-    """File that a text names. `title`, `url` and `kind` are of its document, None if it has none."""
+    """Stored file that a search text names.
+
+    - `named`: kind of identifier by which the text names the file.
+    - `title`, `url`, `kind`: those of the file's document in the index; None if it has none.
+    """
 
     named: Identifier
     sha1hex: str
@@ -54,14 +58,16 @@ class DirectHit:
 
 
 def explain_short_key(key: str) -> str | None:
-    """Return a note for a text that may be the start of a SHA-1 but is too short; otherwise None."""
+    """Return a note if a search text looks like the start of a SHA-1 but is too short; otherwise
+    None.
+    """
     if not _TOO_SHORT.fullmatch(key.strip().lower()):
         return None
     return f"of a SHA-1 at least the first {SHORT_SHA1_MIN} characters are needed"
 
 
 def list_interpretations(text: str) -> list[Identifier]:
-    """Return the kinds of identifier that a text may be. Nothing is looked up."""
+    """Return the kinds of identifier that a search text can be, by its syntax. No store is read."""
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
         return []
@@ -82,7 +88,7 @@ def list_interpretations(text: str) -> list[Identifier]:
 
 
 def find_direct_hits(stores: Stores, text: str) -> list[DirectHit]:
-    """Return the files that a text names, each once, at most ten; empty if there are none."""
+    """Return the stored files that a search text names, each file once, at most ten."""
     key = text.strip()
     hits: dict[str, DirectHit] = {}
     for identifier in list_interpretations(text):
@@ -117,7 +123,9 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
 
 
 def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
-    """Yield documents whose URL ends in this file name, from the first hundred that match."""
+    """Yield documents whose URL ends in a file name, from the first hundred with the name in the
+    URL.
+    """
     folded_name = name.casefold()
     for url_name in dict.fromkeys((name, quote(name))):
         for document in _search_documents(index, f'url:"{url_name}"', NAMES_SEARCHED_MAX):
@@ -126,7 +134,7 @@ def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
 
 
 def _search_documents(index: Index, text: str, count_max: int) -> list[IndexDocument]:
-    """Return the documents that a query finds; none for an invalid query."""
+    """Return the documents that a query finds; an empty list if the query is invalid."""
     if not text:
         return []
     try:
@@ -155,7 +163,7 @@ def _build_file_hits(
 
 
 def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
-    """Return the documents made of these files, by SHA-1."""
+    """Return the indexed documents made from files, by SHA-1 of the file."""
     ids = {
         kind.indexed.get_id(row)
         for kind in iter_kinds_with_rows()

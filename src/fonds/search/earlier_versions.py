@@ -6,9 +6,10 @@ from fonds.model.search import SearchResults
 
 
 def build_earlier_note(results: SearchResults) -> str | None:
-    """Return a sentence without full stop on the stories that match only in an earlier version.
+    """Return a sentence, without full stop, that counts the stories matching only in an earlier
+    version.
 
-    None if `version:all` would find no more.
+    Returns None if `version:all` would find no further stories.
     """
     if results.earlier_text is None:
         return None

@@ -1,5 +1,6 @@
-"""Normalize values of exact fields as the index stores them. `none` becomes '', which means no
-value.
+"""Convert values of exact search fields to the form that the index stores.
+
+The value `none` becomes '', which selects documents without a value.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ NONE = "none"
 
 
 def format_sentence(message: str) -> str:
-    """Return a message as a sentence: a capital first, a full stop or question mark last."""
+    """Return a message with a capital first letter and a full stop or question mark at the end."""
     return message[:1].upper() + message[1:].rstrip("?.") + ("?" if message.endswith("?") else ".")
 
 
 def normalize_kind(value: str) -> str:
-    """Return the name of a kind in lower case. Raises ValueError for an unknown one."""
+    """Return the name of a file kind in lower case. Raises ValueError if the kind is unknown."""
     if value.lower() not in list(Kind):
         raise ValueError(format_sentence(format_unknown_name("kind", value, SEARCHED_KINDS)))
     return value.lower()
 
 
 def normalize_language(value: str) -> str:
-    """Return the two-letter code of a language. Raises ValueError for an unknown one."""
+    """Return the two-letter code of a language; '' for `none`. Raises ValueError for an unknown
+    language.
+    """
     code = value.lower()
     if code in ("", NONE):
         return ""
@@ -42,19 +45,22 @@ def normalize_language(value: str) -> str:
 
 
 def normalize_case(value: str) -> str:
-    """Return a value in lower case."""
+    """Return a value in lower case; '' for `none`."""
     return "" if value.lower() == NONE else value.lower()
 
 
 def normalize_site(value: str) -> str:
-    """Return a host, which may be written as a URL."""
+    """Return the host of a URL or host name, in lower case; '' for `none`."""
     url = value if "//" in value else f"//{value}"
     host = split_address(url).host.lower().strip(".")
     return "" if host == NONE else host
 
 
 def normalize_doi(value: str) -> str:
-    """Return a DOI without its resolver, in lower case. Raises ValueError for anything else."""
+    """Return a DOI in lower case without its resolver address; '' for `none`.
+
+    Raises ValueError if the value is not a DOI.
+    """
     plain = strip_resolver(value.lower())
     if plain == NONE:
         return ""
@@ -66,6 +72,8 @@ def normalize_doi(value: str) -> str:
 
 
 def normalize_license(value: str) -> str:
-    """Return the identifier of a licence, which may be written as a URL or in words: `CC BY 4.0`."""
+    """Return the identifier of a licence given as identifier, URL or name (`CC BY 4.0`); '' for
+    `none`.
+    """
     is_written_out = "://" in value or " " in value
     return normalize_license_name(value) if is_written_out else normalize_case(value)

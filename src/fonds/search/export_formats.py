@@ -34,17 +34,20 @@ Row = dict[str, Any]
 def _reject_documents(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """Placeholder for formats that are made of rows instead of documents."""
+    """Yield nothing. Placeholder for formats that are written from rows instead of documents."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """Export format.
+    """Format of an exported search result.
 
-    `title` is the name for people and `suffix` the file extension.
-    `rows` encodes rows with the given columns in pieces.
-    `documents` encodes documents in pieces. It is used if there is no `rows`.
+    - `title`: name for people.
+    - `suffix`: file extension without dot.
+    - `media_type`: MIME type.
+    - `rows`: function that encodes rows with the given columns, piece by piece; None for a format
+      that is written from documents.
+    - `documents`: function that encodes documents, piece by piece; used only if `rows` is None.
     """
 
     title: str
@@ -64,9 +67,10 @@ def export_documents(
     with_text: bool,
     missed: MissingDocuments,
 ) -> Iterator[bytes]:
-    """Encode a result in a format, piece by piece.
+    """Encode the documents of a search result in an export format, piece by piece.
 
-    Documents that cannot be included are added to `missed`.
+    Documents that cannot be exported are added to `missed`. `with_text` includes the full texts in
+    formats that consist of rows.
     """
     if export_format.rows is not None:
         return export_format.rows(
@@ -105,7 +109,10 @@ def _encode_csv_line(values: list[Any]) -> bytes:
 
 
 def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Encode rows as Apache Parquet with zstd compression, and with the types of the columns."""
+    """Encode rows as Apache Parquet with zstd compression.
+
+    `columns` gives the type of each column.
+    """
     import pyarrow
     from pyarrow import parquet as library
 

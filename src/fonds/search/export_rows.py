@@ -1,6 +1,7 @@
-"""Export rows: the library as one flat row per file, ordered by SHA-1, and the ledger as rows.
+"""Build rows for export, of the library and of the accounting of entries (the ledger).
 
-The ledger has one row per entry with its outcome. The counts add up to the number of entries.
+The library has one flat row per file, ordered by SHA-1. The ledger has one row per entry with the
+outcome of the entry. The `count` values of the ledger rows add up to the number of entries.
 """
 
 from __future__ import annotations
@@ -45,15 +46,18 @@ COLUMNS: Mapping[str, str] = {
     "settled_at": "time",
     "count": "integer",
 }
-"""Columns named after fields of `entries`, times as ISO 8601. `count` is the records per row."""
+"""Types of the columns of the ledger export, by column name. Times are written as ISO 8601.
+
+The names are those of fields of the entries. `count` is the number of entries that a row counts.
+"""
 COUNTED = "counted"
 
 
 def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield a row for each entry in the order of their keys, then one for each separate count.
+    """Yield a row for each entry in the order of the entry keys, then a row for each tally.
 
-    Some records are only counted, per input and reason, and have no entry. The `kind` of such a row
-    is `counted`, and its `place` is the input's path.
+    A tally counts entries of one input without rows of their own, by reason. A tally row has the
+    `kind` `counted`, and its `place` is the path of the input.
     """
     for entry in records.find(EntryRow):
         row = {name: getattr(entry, name) for name in COLUMNS if name != "count"}
@@ -102,13 +106,17 @@ FIELDS: Mapping[str, str] = {
     **{name: sort for kind in KINDS for name, sort in kind.columns.items()},
     "text": "text",
 }
-"""Columns with their types (`fonds.model.parquet`): first those of files, then those of each kind
-of derivative.
+"""Types of the columns of the library export (`fonds.model.parquet`), by column name.
+
+Columns of files come first, then those of each derivative kind, then the text.
 """
 
 
 def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
-    """Yield every kept file as a flat row with the keys of `FIELDS`. Absent values are None."""
+    """Yield a flat row with the keys of `FIELDS` for every stored file. Absent values are None.
+
+    The text of a file is loaded only with `with_text`; otherwise it is None.
+    """
     rows = stores.records.find(FileMetaRow)
     while chunk := list(islice(rows, CHUNK)):
         yield from _iter_chunk_rows(stores, chunk, with_text)
@@ -116,9 +124,11 @@ def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """Table that is exported separately: its columns with types, and a function that yields rows.
+    """Table that is exported separately.
 
-    `empty` explains why there may be no rows, without a full stop.
+    - `columns`: types by column name.
+    - `rows`: function that yields the rows.
+    - `empty`: explanation why there may be no rows, without a full stop.
     """
 
     columns: Mapping[str, str]
@@ -142,13 +152,16 @@ TABLES: Mapping[str, ExportTable] = {
         COLUMNS, lambda stores: iter_ledger_rows(stores.records), "nothing came in yet"
     )
 }
-"""Separately exported tables by name."""
+"""Tables that are exported separately, by name: the series of each derivative kind and the ledger.
+"""
 
 
 def iter_document_rows(
     stores: Stores, documents: Iterator[IndexDocument], *, with_text: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the files behind these documents, in the order of the documents."""
+    """Yield a row with the keys of `FIELDS` for the file of each document, in the order of the
+    documents.
+    """
     while chunk := list(islice(documents, CHUNK)):
         keys = [document.sha1hex for document in chunk]
         files = {file.sha1hex: file for file in stores.records.get(FileMetaRow, keys)}
@@ -214,9 +227,10 @@ def _iter_chunk_rows(
 def _load_derivatives(
     stores: Stores, sha1hexes: Sequence[str]
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
-    """Load the derivatives of each file.
+    """Load the derivatives of each file, by SHA-1.
 
-    Each is a kind, a row, and the indexed document if it was made from this row.
+    Each derivative is its kind, its row, and the indexed document made from this row (None if the
+    index has none).
     """
     derivatives: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
     for kind in iter_kinds_with_rows():
@@ -231,12 +245,14 @@ def _load_derivatives(
 
 
 def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
-    """Return the earliest capture whose record contains the bytes."""
+    """Return the first capture in `rows` that is not a revisit; None if there is none."""
     return next((row for row in rows if row.mimetype != REVISIT_MIME), None)
 
 
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
-    """Return the robots.txt in effect for these captures, by the same keys. Omitted if unknown."""
+    """Return the robots.txt in effect for each capture, by the same keys. Unknown values are
+    omitted.
+    """
     ids = sorted({row.capture_id for row in captures.values()})
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}
     robots_by_key = {
@@ -247,7 +263,7 @@ def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, 
 
 
 def _build_rights_fields(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
-    """Build the fields for the rights of a file, and for the robots.txt of the capture in the row."""
+    """Build row fields for the rights of a file and the robots.txt of its exported capture."""
     values = build_values(rights)
     return {
         "license": list(values.licenses) or None,

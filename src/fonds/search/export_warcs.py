@@ -1,10 +1,10 @@
-"""Export the captures of a result as WARC, or as WACZ with an index.
+"""Export the captures of a search result as WARC, or as WACZ (a ZIP with the WARC and an index).
 
-A WARC has one record with its metadata for each document.
+The WARC has one record with its metadata for each document.
 
 Source: WARC/1.1; Web Archive Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data
-package. Memory: one body at a time; for WACZ also the lines of the index and the pages, about 600
-bytes per document.
+package. Memory: one response body at a time; for WACZ also the lines of the index and of the page
+list, about 600 bytes per document.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from fonds.ports import Stores
 
 
 class DrainableStream(io.RawIOBase):
-    """Output stream for Parquet, ZIP and WARC writers that can be drained while they write."""
+    """Output stream in memory for Parquet, ZIP and WARC writers.
+
+    The bytes written so far can be taken out (drained) while a writer still writes.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -49,13 +52,13 @@ class DrainableStream(io.RawIOBase):
         return self._size_bytes
 
     def write(self, data: Any) -> int:
-        """Store a copy of the data until it is drained."""
+        """Store a copy of the data until `drain` is called. Return the number of bytes."""
         self._pieces.append(bytes(data))
         self._size_bytes += len(self._pieces[-1])
         return len(self._pieces[-1])
 
     def drain(self) -> bytes:
-        """Return the bytes written since the last call."""
+        """Return the bytes written since the last call of `drain`."""
         data, self._pieces = b"".join(self._pieces), []
         return data
 
@@ -65,13 +68,15 @@ MISSING_MAX = 1_000
 WARC, INDEX, PAGES = "archive/data.warc.gz", "indexes/index.cdx", "pages/pages.jsonl"
 PACKAGE, DIGEST = "datapackage.json", "datapackage-digest.json"
 SUMMARY_URL = "urn:fonds:export"
-"""URL of the last record of a WARC. It states the number of documents and lists the missing ones.
+"""URL of the last record of an exported WARC.
+
+The record states the number of documents and lists those that could not be exported.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MissingDocument:
-    """Document that could not be exported, with the reason."""
+    """Document that could not be exported. `why` is the reason, for people."""
 
     id: str
     sha1hex: str
@@ -80,13 +85,17 @@ class MissingDocument:
 
 @dataclass(slots=True)
 class MissingDocuments:
-    """Documents that could not be exported: their number, and the first `MISSING_MAX` of them."""
+    """Documents that could not be exported.
+
+    - `count`: number of documents.
+    - `first`: the first `MISSING_MAX` (1,000) of them.
+    """
 
     count: int = 0
     first: list[MissingDocument] = field(default_factory=list)
 
     def add(self, document: IndexDocument, reason: str) -> None:
-        """Add a document."""
+        """Add a document that could not be exported, with the reason."""
         self.count += 1
         if len(self.first) < MISSING_MAX:
             self.first.append(MissingDocument(document.id, document.sha1hex, reason))
@@ -94,7 +103,7 @@ class MissingDocuments:
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """Record that was written, with its document."""
+    """Document whose WARC record was written. `line` is the CDX line of the record."""
 
     document: IndexDocument
     line: CdxLine
@@ -145,7 +154,7 @@ def _iter_records(
     missed: MissingDocuments,
     out: DrainableStream,
 ) -> Iterator[WrittenRecord]:
-    """Write and yield the records one by one, then write the summary record."""
+    """Write a WARC record for each document and yield it, then write the summary record."""
     writer, count = RecordWriter(out), 0
     name, now = WARC.rpartition("/")[2], datetime.now(UTC)
     writer.write_warcinfo(name, now)
@@ -178,9 +187,9 @@ def _iter_records(
 def _load_captures(
     stores: Stores, documents: Sequence[IndexDocument]
 ) -> tuple[dict[str, CdxRow], dict[str, FileMetaRow]]:
-    """Return the earliest capture of each document by its id, and the files by their SHA-1.
+    """Return the earliest capture of each document by document id, and the files by SHA-1.
 
-    Captures with the URL of the document are preferred.
+    A capture with the URL of the document is preferred to an earlier capture with another URL.
     """
     keys = list(dict.fromkeys(document.sha1hex for document in documents))
     rows: dict[str, list[CdxRow]] = {key: [] for key in keys}
@@ -195,7 +204,7 @@ def _load_captures(
 
 
 def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> ArchiveEntry:
-    """Build the archive entry of a capture. A revisit is replaced by the full capture.
+    """Build the archive entry of a capture. For a revisit, it contains the full body.
 
     Raises PermanentError if the bytes cannot be read.
     """
@@ -213,7 +222,7 @@ def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> Arch
 
 @dataclass(slots=True)
 class _PackagePart:
-    """File of the package, hashed while it is written."""
+    """File of a WACZ package. Its size and SHA-256 are computed while it is written."""
 
     path: str
     size_bytes: int = 0

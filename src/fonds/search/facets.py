@@ -1,8 +1,8 @@
 """Count the documents of a search by theme, by date and by facet value.
 
-Themes are counted over the stored assignments of the served clustering, not by the index. A rebuild
-changes the counts at once, without reindexing a document. Limit: the first 10,000 documents by id;
-`ThemeCounts.looked_at` states how many were counted.
+Theme counts come from the stored assignments of the current clustering, not from the index. After a
+rebuild, the counts are new at once, without reindexing. Limit: only the first 10,000 documents by
+id are counted by theme; `ThemeCounts.looked_at` is the number counted.
 """
 
 from __future__ import annotations
@@ -34,13 +34,17 @@ _LABEL = "main:label"
 
 @dataclass(frozen=True, slots=True)
 class ThemeCounts:
-    """Documents of a search by theme of a collection.
+    """Number of documents of a search in each theme of a collection.
 
-    `themes`: labels of the first level with their number of documents, the largest first.
-    `unclustered`: documents that are in the collection but in no theme.
-    `outside`: documents that are not in the collection.
-    `looked_at`: documents counted, the first by id; all if equal to `total`.
-    `names`: names that people gave to themes, by label.
+    - `collection`: name of the collection, NAMESPACE/KEY.
+    - `themes`: labels of the themes of the first level with their number of documents, the largest
+      theme first.
+    - `unclustered`: number of documents that are in the collection but in no theme.
+    - `outside`: number of documents that are not in the collection.
+    - `looked_at`: number of documents counted, the first by id. All were counted if it equals
+      `total`.
+    - `total`: number of documents that the search finds.
+    - `names`: names that people gave to themes, by label.
     """
 
     collection: str
@@ -55,10 +59,10 @@ class ThemeCounts:
 def count_themes(
     index: Index, tables: Tables, requested_name: str, query: SearchQuery
 ) -> ThemeCounts:
-    """Count the documents of a search by the themes of a collection, given as NAMESPACE/KEY.
+    """Count the documents of a search by the themes of the collection NAMESPACE/KEY.
 
-    Raises ValueError with a sentence for people if the search cannot be parsed, or the collection
-    is unknown or not grouped yet.
+    Raises ValueError with a message for users if the search cannot be parsed, or if the collection
+    is unknown or has no clustering yet.
     """
     name = _find_collection(tables, requested_name)
     matches = count_matches(index, query)
@@ -88,7 +92,9 @@ def count_themes(
 def _iter_labels(
     tables: Tables, name: CollectionName, timestamp: int, ids: Sequence[str]
 ) -> Iterator[str | None]:
-    """Yield the theme of each document: '' if unclustered, None if not in the collection."""
+    """Yield the theme label of each document: '' if it is in no theme, None if not in the
+    collection.
+    """
     for begin in range(0, len(ids), _BATCH_SIZE):
         chunk = ids[begin : begin + _BATCH_SIZE]
         rows = [build_assignment_row(name, DEFAULT, timestamp, id_) for id_ in chunk]
@@ -103,7 +109,10 @@ def _iter_labels(
 
 
 def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
-    """Return the collection of this name. Raises ValueError if it is unknown or has no themes."""
+    """Return the name of a collection that has themes.
+
+    Raises ValueError if the collection is unknown or has no themes.
+    """
     collections = list(islice(iter_collections(tables), NAMES_MAX)) if tables.exist() else []
     name = parse(requested_name)
     if tables.exist() and find_served_timestamp(tables, name):
@@ -126,10 +135,10 @@ def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
 def count_dates(
     index: Index, query: SearchQuery, results: SearchResults
 ) -> Sequence[tuple[str, int]]:
-    """Count the documents of a result by `YYYY-MM-DD` if their months span at most 72 days.
+    """Return the number of documents of a search by day or by month, as (date, count) pairs.
 
-    That costs one more search, unless the results have counts by day already. Otherwise return the
-    counts by `YYYY-MM`.
+    Dates are `YYYY-MM-DD` if the months of the result span at most 72 days, otherwise `YYYY-MM`.
+    Counts by day cost one more search, unless the results have them already.
     """
     if query.is_by_day or not results.dates:
         return results.dates
@@ -158,12 +167,12 @@ def count_dates(
 def count_facets(
     index: Index, request: SearchRequest, results: SearchResults, ids: Sequence[str] = ()
 ) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
-    """Return the values of each facet with their counts, and the number of documents with other
-    values.
+    """Return the counts of each facet, and the number of documents with unlisted values, by field.
 
-    A facet is counted without its own selection, so that its other values keep their counts. With
-    `find`, only values that contain it, or whose names do, are listed. With `ids`, only these
-    documents are counted.
+    The first value maps a field to (value, count) pairs, the second maps a field to a number. The
+    filter on a field is ignored when that field is counted, so that alternatives keep their counts.
+    If the request has `find`, only values that contain this text, or whose display names do, are
+    listed. With `ids`, only documents with these ids are counted.
     """
     facets, beyond = dict(results.facets), dict(results.beyond)
     for field, parameter in FACET_FIELDS.items():

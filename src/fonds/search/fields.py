@@ -1,8 +1,8 @@
-"""Table of search fields.
+"""Table of all search fields.
 
-It defines the schemas of tantivy, Elasticsearch and OpenSearch, the names of the query language,
-completion, facets, and the table of fields in docs/query.md. docs/howto/add-a-search-field.md
-explains how to add a field.
+The table defines the schemas of tantivy, Elasticsearch and OpenSearch, the field names of the query
+language, completion, facets, and the table of fields in docs/query.md.
+docs/howto/add-a-search-field.md explains how to add a field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fonds.search.sites import list_sites
 
 
 class FieldType(StrEnum):
-    """Type of a search field: how it is indexed and searched; closed."""
+    """Type of a search field: how its values are indexed and searched; a closed set."""
 
     WORDS = "words"  # folded words with their positions
     FORMS = "forms"  # the same, plus stems, and both in earlier versions of a story too
@@ -40,7 +40,7 @@ class FieldType(StrEnum):
 
 
 class ValueSource(StrEnum):
-    """Where completion finds the values of a field; closed."""
+    """Source of the values that completion suggests for a search field; a closed set."""
 
     NONE = "none"  # free values: only the form is shown
     FACET = "facet"
@@ -56,18 +56,20 @@ class ValueSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchField:
-    """Row of the table.
+    """Search field.
 
-    - `name`: field of a document in the index.
-    - `query_name`: name in queries, on pages and in documentation; `aliases` are further names in
-      queries.
-    - `meaning`, `example`: how to write a value.
-    - `normalize`: returns the stored form of an exact value.
-    - `facet`: URL parameter of a field whose values are counted.
-    - `accepts_prefix`: an exact value may end with a star.
-    - `is_optional`: documents without a value omit the field in Elasticsearch.
-    - `label`: if set, results show the values with this label.
-    - `get_values`: returns the values of a document; None uses its attribute.
+    - `name`: attribute of a document that has the values.
+    - `type`: how values are indexed and searched.
+    - `query_name`: name in queries, on pages and in documentation.
+    - `meaning`, `example`: help for users: how to write a value.
+    - `aliases`: further names in queries.
+    - `normalize`: function that converts a value of an exact field to its stored form.
+    - `facet`: URL parameter that filters by the field, if its values are counted; otherwise "".
+    - `accepts_prefix`: whether a value of an exact field may end with a star.
+    - `is_optional`: whether documents without a value omit the field in Elasticsearch.
+    - `label`: label of the values in results; "" if results do not show them.
+    - `values`: source of suggestions for completion.
+    - `get_values`: function that returns the values of a document; None: use the attribute `name`.
     """
 
     name: str
@@ -85,7 +87,7 @@ class SearchField:
     get_values: Callable[[IndexDocument], Any] | None = None
 
     def read(self, document: IndexDocument) -> tuple[str, ...]:
-        """Return the values of a document as texts; empty if it has none."""
+        """Return the values of this field in a document as texts; an empty tuple if it has none."""
         value = self.get_values(document) if self.get_values else getattr(document, self.name)
         if isinstance(value, list | tuple):
             return tuple(map(str, value))
@@ -188,19 +190,21 @@ SEARCH_FIELDS: Sequence[SearchField] = (
         values=ValueSource.VERSIONS,
     ),
 )  # fmt: skip
-"""All fields, in the order of the documentation and the index. After a change, run `fonds reindex`.
+"""All search fields, in the order of the documentation and the index.
+
+After a change of this table, run `fonds reindex`.
 """
 
 THEME = "theme"
-"""Field for the themes of a collection, whose documents are looked up outside the index."""
+"""Query name of the field for themes. Their documents are looked up outside the index."""
 VERSION, VERSION_VALUES = "version", ("all", "current")
-"""Field for the versions of a story that words may match in, and its values."""
+"""Query name of the field that selects which versions of a story are searched, and its values."""
 LISTED_FIELDS = tuple(field.query_name for field in SEARCH_FIELDS)
 _BY_QUERY_NAME = {
     name: field for field in SEARCH_FIELDS for name in (field.query_name, *field.aliases)
 }
 FIELDS = tuple(_BY_QUERY_NAME)
-"""All field names in queries."""
+"""All field names that queries may use, including aliases."""
 
 
 def _map_names(*types: FieldType) -> dict[str, str]:
@@ -210,15 +214,17 @@ def _map_names(*types: FieldType) -> dict[str, str]:
 TEXT_FIELDS = _map_names(FieldType.WORDS, FieldType.FORMS)
 EXACT_FIELDS = _map_names(FieldType.EXACT)
 RANGE_FIELDS = _map_names(FieldType.DAY, FieldType.NUMBER)
-"""Document fields by their names in queries."""
+"""Attributes of documents with dates or numbers, by field name in queries."""
 DAY_FIELDS = tuple(_map_names(FieldType.DAY))
-"""Names of date fields in queries."""
+"""Names of date fields in queries, including aliases."""
 PREFIX_FIELDS = tuple(name for name, field in _BY_QUERY_NAME.items() if field.accepts_prefix)
-"""Names of exact fields whose values may end with a star."""
+"""Names of exact fields whose values may end with a star, including aliases."""
 
 
 def get_field(name: str) -> SearchField:
-    """Return the field with this name in queries."""
+    """Return the search field with a name or alias of the query language. Raises KeyError if
+    unknown.
+    """
     return _BY_QUERY_NAME[name]
 
 
@@ -226,8 +232,9 @@ _EXACT = {field.name: field for field in SEARCH_FIELDS if field.type is FieldTyp
 
 
 def normalize_exact_value(field: str, value: str) -> str:
-    """Return a value of an exact field as the index stores it. Raises ValueError for an invalid
-    one.
+    """Return a value of an exact field in the form that the index stores.
+
+    `field` is the attribute of documents. Raises ValueError if the value is invalid for the field.
     """
     return _EXACT[field].normalize(value.strip())
 
@@ -235,11 +242,14 @@ def normalize_exact_value(field: str, value: str) -> str:
 LABELS: Mapping[str, str] = MappingProxyType(
     {field.query_name: field.label for field in SEARCH_FIELDS if field.label}
 )
-"""Labels of the fields that results show, by query name."""
+"""Labels of the search fields that results show, by field name in queries."""
 
 
 def read_labelled_values(document: IndexDocument) -> dict[str, Sequence[str]]:
-    """Return the values that a result shows with a label, by query name; empty fields are omitted."""
+    """Return the values of a document that results show with a label, by field name in queries.
+
+    Fields without a value are omitted.
+    """
     labelled = (field for field in SEARCH_FIELDS if field.label)
     return {field.query_name: values for field in labelled if (values := field.read(document))}
 
@@ -253,25 +263,25 @@ FORMS_FIELDS = tuple(field for field in SEARCH_FIELDS if field.type is FieldType
 EARLIER_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"earlier_{field.query_name}" for field in FORMS_FIELDS}
 )
-"""Fields of earlier versions of a story, by fields of the current one."""
+"""Names of the fields for earlier versions of a story, by field of the current version."""
 WORD_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_words" for field in WORDS_FIELDS}
     | {name: f"{name}_words" for name in EARLIER_FIELDS.values()}
 )
-"""Index fields with folded words, by field of a document."""
+"""Names of index fields with folded words, by attribute of a document."""
 STEM_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_stems" for field in FORMS_FIELDS}
     | {name: f"{name}_stems" for name in EARLIER_FIELDS.values()}
 )
-"""Index fields with stems, by field of a document."""
+"""Names of index fields with stems, by attribute of a document."""
 FACET_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: field.facet for field in _EXACT.values() if field.facet}
 )
-"""URL parameters of the fields whose values are counted, by field of a document."""
+"""URL parameters of the fields whose values are counted, by attribute of a document."""
 
 
 def list_filter_values(query: SearchQuery) -> dict[str, Sequence[str]]:
-    """Return the values that a query filters by, for each counted field."""
+    """Return the values that a query filters by, for each field whose values are counted."""
     return {name: getattr(query, f"{facet}s") for name, facet in FACET_FIELDS.items()}
 
 

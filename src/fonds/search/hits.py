@@ -1,4 +1,4 @@
-"""Results of a search as the command line, the page and its API show them."""
+"""Search results as the command line, the page and the API show them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from fonds.search.fields import read_labelled_values
 
 @dataclass(frozen=True, slots=True)
 class ThemeLink:
-    """A theme of a collection that contains a document, by the configuration `DEFAULT`.
+    """Theme that contains a document, in the clustering of a collection by its default
+    configuration.
 
-    `name`: the name a curator gave it, '' if none.
+    - `collection`: name of the collection.
+    - `label`: label of the theme.
+    - `href`: URL of the page of the theme.
+    - `name`: name that a curator gave to the theme; '' if none.
     """
 
     collection: str
@@ -30,7 +34,11 @@ class ThemeLink:
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersionHits:
-    """Number of stories that match in an earlier version. `query` finds them."""
+    """Stories that match a search only in an earlier version.
+
+    - `count`: number of stories.
+    - `query`: query that finds these stories.
+    """
 
     count: int
     query: str
@@ -38,7 +46,7 @@ class EarlierVersionHits:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One result of a search. None means unknown, or none."""
+    """One document of a search result. None means that a value is unknown or absent."""
 
     id: Annotated[str, Meta(description="SHA-1 of a PDF, or id of a story")]
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file that the text is from")]
@@ -109,7 +117,12 @@ def build_search_hit(
     near_duplicate_of: str | None = None,
     alike: int = 0,
 ) -> SearchHit:
-    """Build a result from a hit, its themes, the result it repeats, and its collapsed count."""
+    """Build a search result from a hit of the index.
+
+    - `themes`: themes that contain the document.
+    - `near_duplicate_of`: id of an earlier result with nearly the same text; None if there is none.
+    - `alike`: number of near-duplicates that are collapsed into this result.
+    """
     document = hit.document
     return SearchHit(
         id=document.id,

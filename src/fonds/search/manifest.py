@@ -1,6 +1,6 @@
-"""Manifest of an exported file: its contents, the search it came from, and its documents.
+"""Manifest of an exported file: its hash and format, the exported search, and the documents found.
 
-With it, an export can be compared with the library later (`fonds.search.verification`).
+`fonds.search.verification` uses a manifest to compare an export with the library later.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ _LINE = re.compile(
 class ManifestMember:
     """Document in a manifest.
 
-    `text` is the first 16 digits of the hash of its text. `text` and `extractor` are "" if unknown.
+    - `id`: id of the document.
+    - `sha1hex`: SHA-1 of its file.
+    - `text`: first 16 hexadecimal digits of the SHA-256 of its text; "" if unknown.
+    - `extractor`: extractor that read the file; "" if unknown.
     """
 
     id: str
@@ -54,7 +57,7 @@ class ManifestMember:
 def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
-    """Return how the files of a chunk of documents are read now, by document id."""
+    """Return the current text hash and extractor of each document, by document id."""
     keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
     extractors: dict[str, str] = {}
@@ -74,9 +77,10 @@ def build_members(
 
 @dataclass(slots=True)
 class ManifestMembers:
-    """Collects the lines of a manifest while documents are exported.
+    """Collector of manifest lines while documents are exported.
 
-    `lines` is None if there are too many documents.
+    - `lines`: one line per document; None after more than `MEMBERS_MAX` (100,000) documents.
+    - `extractors`: number of each extractor in the lines, by extractor name.
     """
 
     records: Records
@@ -84,7 +88,7 @@ class ManifestMembers:
     extractors: dict[str, int] = field(default_factory=dict)
 
     def collect(self, documents: Iterator[IndexDocument]) -> Iterator[IndexDocument]:
-        """Yield the same documents, and add a line for each."""
+        """Yield the given documents unchanged, and add a manifest line for each."""
         for chunk in iter_chunks(documents):
             if self.lines is not None and len(self.lines) + len(chunk) > MEMBERS_MAX:
                 self.lines = None
@@ -100,7 +104,10 @@ class ManifestMembers:
 
 
 def iter_members(lines: Sequence[str], extractors: Sequence[str]) -> Iterator[ManifestMember]:
-    """Yield the documents of a manifest. Raises ValueError with a sentence for an invalid line."""
+    """Parse the lines of a manifest and yield its documents.
+
+    Raises ValueError with a message for users if a line is invalid.
+    """
     for number, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line)
         if match is None:
@@ -119,7 +126,7 @@ def iter_members(lines: Sequence[str], extractors: Sequence[str]) -> Iterator[Ma
 
 
 MANIFEST_MAX_BYTES = 32_000_000
-"""More than 100,000 lines need."""
+"""Maximum size of a manifest in bytes; one with 100,000 documents is smaller."""
 VALUE_MAX_CHARS = 300
 SUFFIX = ".manifest.json"
 
@@ -128,8 +135,10 @@ SUFFIX = ".manifest.json"
 class ExportedSearch:
     """Search whose result was exported.
 
-    `parameters` are those of its URL. `total` documents were found, and at most `limit` were
-    requested. Themes are stored by name, so that a verification uses their documents of that time.
+    - `parameters`: URL parameters of the search. Themes are stored by name, so a verification uses
+      the documents that the themes have at the time of the verification.
+    - `total`: number of documents that the search found.
+    - `limit`: maximum number of documents requested; None for all.
     """
 
     parameters: Mapping[str, str | Sequence[str]]
@@ -137,28 +146,39 @@ class ExportedSearch:
     limit: int | None = None
 
     def parse(self) -> SearchRequest:
-        """Return the request. Raises ValueError with a sentence for people."""
+        """Return the search request.
+
+        Raises ValueError with a message for users if it is invalid.
+        """
         return parse_request(self.parameters)
 
 
 def build_exported_search(
     request: SearchRequest, matches: MatchCount, limit: int | None
 ) -> ExportedSearch:
-    """Return the search as a manifest stores it."""
+    """Return a search in the form that a manifest stores."""
     return ExportedSearch(render_filters(request), matches.total, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Manifest next to an exported `file`: its format, rows, hash and fields.
+    """Description of an exported file, stored next to it.
 
-    For the result of a search also:
+    - `file`: name of the exported file.
+    - `format`: export format.
+    - `rows`: number of exported rows or documents.
+    - `sha256`: SHA-256 of the file in hexadecimal.
+    - `fields`: names of the columns.
+    - `written_at`: time of the export (UTC).
+    - `fonds`: version of Fonds.
+
+    Only for the result of a search:
     - `search`: the search.
     - `documents_sha256`: hash of the ids of its documents and the SHA-1s of their files.
-    - `documents`: one line per document; None if there are too many, or in an older manifest.
-    - `extractors`: names of the extractors that read them.
-    - `generation`: generation of the index that was read; None if unknown, or if it changed
-      meanwhile.
+    - `documents`: one line per document; None for more than 100,000 documents and in manifests of
+      older versions of Fonds.
+    - `extractors`: names of the extractors; the lines refer to them by number.
+    - `generation`: state of the index during the export; None if unknown, or if it changed.
     """
 
     file: str
@@ -176,19 +196,19 @@ class Manifest:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write the manifest next to the file at `path`."""
+    """Write a manifest next to the exported file at `path`, as `<path>.manifest.json`."""
     Path(f"{path}{SUFFIX}").write_bytes(encode_manifest(manifest))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Return the manifest as it is written."""
+    """Return a manifest as indented JSON in bytes."""
     return msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read the manifest of the file at `path`, or at `path` itself.
+    """Read a manifest. `path` is the exported file or the manifest.
 
-    Raises ConfigurationError if it is missing or invalid.
+    Raises ConfigurationError if the manifest is missing or invalid.
     """
     own = path if path.name.endswith(SUFFIX) else Path(f"{path}{SUFFIX}")
     try:
@@ -205,7 +225,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Parse a manifest. Raises ValueError that names the problem."""
+    """Parse the JSON of a manifest. Raises ValueError that names the problem if it is invalid."""
     if len(data) > MANIFEST_MAX_BYTES:
         raise ValueError("it is larger than a manifest can be")
     try:

@@ -1,8 +1,8 @@
-"""Search request of people and programs: one set of parameters, one parser, one renderer.
+"""Search request: the parameters of a search, with one parser and one renderer.
 
-The parameters are the same in a URL, on the command line and in the manifest of an export.
-`FILTERS` select the documents and mean the same for every kind of search. The others state how a
-result is shown.
+The parameters are the same in a URL, on the command line and in the manifest of an export. The
+parameters in `FILTERS` select documents and mean the same for every kind of search. Other
+parameters state how a result is shown.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ FILTERS = (
 )  # fmt: skip
 """Parameters that select the documents of a result, by their names in a URL."""
 VIEW_PARAMETERS = ("sort", "after", "size", "page", "facets", "find", "themes", "collapse")
-"""Parameters that state how a result is shown."""
+"""Parameters that state how a result is shown, by their names in a URL."""
 AS_OF_PARAMETERS = ("day", "became", "page")
-"""Parameters of a search as of an earlier day."""
+"""Parameters of a search as of an earlier day, by their names in a URL."""
 _UNLISTED_FILTERS = frozenset({"q", "dates", "match"})
-"""Filters that a page does not list: the words, and how words and dates are read."""
+"""Filters that a page does not list: the search words, and how words and dates are interpreted."""
 
 KIND_WORDS: Mapping[str, str] = MappingProxyType(
     {"pdf": "PDF", "story": "News page", "jats": "Article", "unread": "Unread", "other": "Other"}
@@ -69,11 +69,11 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
         "yi": "Yiddish", "zh": "Chinese", "zu": "Zulu",
     }
 )  # fmt: skip
-"""English names, as on the pages. A language without one is shown by its code."""
+"""English names of languages by code, for pages. Pages show the code of any other language."""
 
 
 def format_value_name(parameter: str, value: str) -> str:
-    """Return the display name of a value."""
+    """Return the display name of a filter value, such as English for the language `en`."""
     if not value:
         return "none"
     if parameter == "kind":
@@ -99,11 +99,13 @@ BecameWord = Literal[
     "", "unchanged", "other_version", "version_added", "added", "unfound", "read_again",
     "read_again_unfound", "not_compared", "not_compared_unfound", "taken_down", "under_embargo",
 ]  # fmt: skip
-"""Names of `ChangeSort` in a search as of a day."""
+"""Kinds of change (`fonds.search.as_of.SORTS`) that a search as of a day can list; '' for none."""
 
 
 class SearchRequest(BaseModel):
-    """Parameters of a search. Each field is a URL parameter; empty ones do not restrict the result."""
+    """Parameters of a search. Each field is a URL parameter. Empty filters do not restrict the
+    result.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -163,21 +165,25 @@ class SearchRequest(BaseModel):
 
     @property
     def order(self) -> str:
-        """Order of the results. Without words no document ranks higher, so the newest come first."""
+        """Order of the results. A search by score without words has no scores, so it lists the
+        newest first.
+        """
         return "newest" if self.sort == "score" and not self.q.strip() else self.sort
 
     @property
     def has_page_numbers(self) -> bool:
-        """Whether pages have numbers. A page after an id does not know the results before it."""
+        """Whether result pages have numbers. A page that begins after a document id has none."""
         return self.sort != "id" and self.after is None
 
     @property
     def allows_best_match(self) -> bool:
-        """Whether a search that finds nothing may list its best match."""
+        """Whether a search that finds no document with all words may list documents with any of the
+        words.
+        """
         return not self.match and bool(self.q.strip()) and self.has_page_numbers
 
     def build_query(self, ids: Sequence[str] = ()) -> SearchQuery:
-        """Return the query for the index; with `ids`, only among these documents."""
+        """Return the query for the index. With `ids`, it finds only documents with these ids."""
         return SearchQuery(
             ids=ids,
             text=self.q,
@@ -198,9 +204,9 @@ class SearchRequest(BaseModel):
         )
 
     def build_params(self, changes: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """Return the non-default parameters of the URL, without `page` and `after`.
+        """Return the non-default URL parameters of the request, without `page` and `after`.
 
-        `changes` replace values. None removes a parameter.
+        `changes` replaces values by parameter name. The value None removes a parameter.
         """
         values = self.model_dump(
             by_alias=True, exclude={"page", "after"}, exclude_defaults=True, mode="json"
@@ -208,11 +214,13 @@ class SearchRequest(BaseModel):
         return {name: 1 if value is True else value for name, value in values.items()} | {**changes}
 
     def build_filters(self) -> dict[str, Any]:
-        """Return the non-default URL parameters that select documents."""
+        """Return the non-default URL parameters that select documents, by name."""
         return {name: value for name, value in self.build_params().items() if name in FILTERS}
 
     def list_filters(self) -> list[ActiveFilter]:
-        """Return all active filters except the words, each with the change that removes it."""
+        """Return all active filters except the search words, each with the change that removes the
+        filter.
+        """
         active = []
         for name, value in self.build_filters().items():
             if name in _UNLISTED_FILTERS:
@@ -234,14 +242,15 @@ PARAMETERS: Mapping[str, bool] = MappingProxyType(
         for name, field in SearchRequest.model_fields.items()
     }
 )
-"""Whether each parameter may be repeated, by its name in a URL."""
+"""All parameters of a search by their names in a URL, with whether the parameter may be repeated.
+"""
 
 
 def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchRequest:
-    """Return the search that these URL parameters request.
+    """Parse the URL parameters of a search.
 
-    Raises ParameterError for an unknown name, a repeated parameter that takes one value, and an
-    invalid value.
+    Raises ParameterError if a name is unknown, a value is invalid, or a parameter with one value is
+    repeated.
     """
     values: dict[str, str | Sequence[str]] = {}
     for name, value in parameters.items():
@@ -262,7 +271,9 @@ def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchReques
 
 
 def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
-    """Return the parameters from which `parse_request` selects the same documents."""
+    """Return the URL parameters that select the documents; `parse_request` restores the same
+    filters.
+    """
     return {
         name: value if isinstance(value, list) else str(value)
         for name, value in request.build_filters().items()
@@ -271,7 +282,11 @@ def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class ActiveFilter:
-    """Active filter. `removal` is the change of parameters that removes it."""
+    """Filter of a search, as a page lists it.
+
+    - `name`, `value`: label and display value.
+    - `removal`: changes of URL parameters that remove the filter.
+    """
 
     name: str
     value: str

@@ -1,10 +1,11 @@
-"""Collapse near-duplicates in the results of a search, such as copies of an agency's report.
+"""Collapse near-duplicates in search results, such as copies of a news agency's report.
 
-The first of a group of near-duplicates in the order of the result represents the others. Every page
-computes the groups from the first result on, from the stored sketches of texts. Only documents that
-the search found are used.
+The first of a group of near-duplicates in the order of the result represents the group. Groups are
+computed from the stored sketches of texts, for every page from the first result on. Only documents
+that the search found are grouped.
 
-Limits: the first 1,000 documents of a result are compared; each later one represents only itself.
+Limits: the first 1,000 documents of a result are compared. Each later document is a result of its
+own.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _Key = int | str
 
 
 def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -> Mapping[str, str]:
-    """Return the ids of near-duplicates with the id of the first document that they resemble.
+    """Return near-duplicates: ids mapped to the id of the first document that each one resembles.
 
-    Those first documents are not near-duplicates of any earlier document. A document without a
-    sketch is never one.
+    The documents that represent a group are not keys of the result. A document without a sketch is
+    never a near-duplicate.
     """
     sketches = {row.sha1hex: row for row in records.get(TextSketchRow, _list_files(documents))}
     first_by_id: dict[str, str] = {}
@@ -53,9 +54,10 @@ def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
 
 
 def _iter_keys(row: TextSketchRow) -> Iterator[_Key]:
-    """Yield the keys that similar texts share; for a story too short to compare, the whole text.
+    """Yield the keys that near-duplicates of a text share.
 
-    Such a short text of a PDF is not compared: all that is read of a scan may be its owner's stamp.
+    A story too short for a comparison has the hash of its whole text as its only key. A PDF with
+    such a short text has none, because the only text of a scanned PDF may be its owner's stamp.
     """
     if row.signature or (row.story_id != row.sha1hex and row.text_sha256hex != NO_TEXT):
         yield row.text_sha256hex
@@ -73,17 +75,18 @@ def _are_similar(sketch: TextSketchRow, other: TextSketchRow) -> bool:
 
 
 COMPARED_MAX = IDS_MAX
-"""The maximum ids in a query."""
+"""Maximum number of documents that are compared; a query may have at most as many ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollapsedResults:
-    """One page of results without their near-duplicates.
+    """One page of search results in which near-duplicates are collapsed.
 
-    `results` counts all documents, but its hits are only those shown on the requested page.
-    `collapsed_counts`: number of other documents that each document represents, by id.
-    `listed`: number of results in all, of which `reachable` can be paged through.
-    `compared`: number of documents compared, from the first.
+    - `results`: counts of all documents that match, and the hits of the requested page only.
+    - `collapsed_counts`: number of other documents that a document represents, by its id.
+    - `listed`: number of results after collapsing, on all pages.
+    - `reachable`: number of these results that can be reached by page number.
+    - `compared`: number of documents compared with each other, from the first result on.
     """
 
     results: SearchResults
@@ -94,19 +97,19 @@ class CollapsedResults:
 
 
 def search_uncollapsed(index: Index, query: SearchQuery) -> CollapsedResults:
-    """Return one page of a search in which each document represents itself.
+    """Return one page of a search in which near-duplicates are separate results.
 
-    Raises ValueError with a sentence for people.
+    Raises ValueError with a message for users if the query is invalid.
     """
     results = index.search(query)
     return CollapsedResults(results, {}, results.total, min(results.total, RESULTS_MAX), 0)
 
 
 def search_collapsed(index: Index, records: Records, query: SearchQuery) -> CollapsedResults:
-    """Return one page of a search. `offset` and `count_max` of the query count results, not
-    documents.
+    """Return one page of a search in which near-duplicates are collapsed.
 
-    Raises ValueError with a sentence for people.
+    `offset` and `count_max` of the query count collapsed results, not documents. Raises ValueError
+    with a message for users if the query is invalid.
     """
     first, query, documents = _search_for_comparison(index, query)
     copies = find_near_duplicates(records, documents)
@@ -132,11 +135,11 @@ def search_collapsed(index: Index, records: Records, query: SearchQuery) -> Coll
 
 
 def list_collapsed_ids(index: Index, records: Records, query: SearchQuery, id_: str) -> list[str]:
-    """Return the ids of the documents of a search that are in one group with this one, in search
-    order.
+    """Return the ids of all documents in one group of near-duplicates with document `id_`.
 
-    If it is not among the first 1,000, those of them that are its near-duplicates. Without any,
-    only this id. Raises ValueError with a sentence for people.
+    The ids are in search order and among the first 1,000 results. If `id_` is not among these
+    results, return those of them that are its near-duplicates. If there are none, return [`id_`].
+    Raises ValueError with a message for users if the query is invalid.
     """
     _, _, documents = _search_for_comparison(index, replace(query, facet_values_max=0))
     other_documents = (
@@ -152,7 +155,7 @@ def list_collapsed_ids(index: Index, records: Records, query: SearchQuery, id_: 
 def _search_for_comparison(
     index: Index, query: SearchQuery
 ) -> tuple[SearchResults, SearchQuery, Sequence[IndexDocument]]:
-    """Return the counts of a search, the query with its themes, and the documents to compare."""
+    """Return the results of a search, the query with resolved themes, and the documents found."""
     comparison_query = replace(
         query, offset=0, after=None, count_max=COMPARED_MAX, with_snippets=False
     )
@@ -162,7 +165,10 @@ def _search_for_comparison(
 
 
 def _load_hits(index: Index, query: SearchQuery, ids: Sequence[str]) -> tuple[Hit, ...]:
-    """Return the hits of these documents in this order, except those deleted meanwhile."""
+    """Return the hits of documents in the order of `ids`.
+
+    Documents deleted meanwhile are omitted.
+    """
     if not ids:
         return ()
     page_query = replace(query, ids=ids, offset=0, count_max=len(ids), facet_values_max=0)

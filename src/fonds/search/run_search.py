@@ -1,4 +1,4 @@
-"""Run a search request. Pages, API, command line, feeds and exports all use it."""
+"""Run a search request. The pages, API, command line, feeds and exports all use this module."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ from fonds.search.unread_files import has_no_text_filter
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """Result of a search. `request` and `query` have the kind of match that was used.
+    """Result of a search request.
 
-    `direct_hits` are the files that the words name: a URL, SHA-1, story id, DOI or file name.
-    `themes` counts the documents by the themes of the requested collection; None if none was
-    requested.
+    - `request`, `query`: the search, with the match mode that was used.
+    - `page`: the requested page of results.
+    - `direct_hits`: files that the search text names by URL, SHA-1, story id, DOI or file name.
+    - `themes`: number of documents per theme of the requested collection; None if none was
+      requested.
     """
 
     request: SearchRequest
@@ -41,14 +43,15 @@ class SearchAnswer:
 
     @property
     def results(self) -> SearchResults:
-        """Hits, total and counts."""
+        """Hits, total and counts of the page."""
         return self.page.results
 
 
 def resolve_query(request: SearchRequest, index: Index, records: Records) -> SearchQuery:
-    """Return the query for the index. Near-duplicates of `alike` are looked up now.
+    """Return the query for the index.
 
-    Raises ValueError with a sentence for people.
+    For a request with `alike`, look up the near-duplicates of that document. Raises ValueError with
+    a message for users if the request is invalid.
     """
     query = request.build_query()
     if not request.alike:
@@ -57,12 +60,15 @@ def resolve_query(request: SearchRequest, index: Index, records: Records) -> Sea
 
 
 def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
-    """Count the whole result of a request. Raises ValueError with a sentence for people."""
+    """Count all documents that a request finds.
+
+    Raises ValueError with a message for users if the request is invalid.
+    """
     return count_matches(stores.index, resolve_query(request, stores.index, stores.records))
 
 
 def needs_stores(request: SearchRequest) -> bool:
-    """Return whether the answer needs more than the index."""
+    """Return whether a request needs the records and blobs besides the index."""
     return bool(
         request.themes
         or request.alike
@@ -81,12 +87,14 @@ def run_search(
     collapses: bool = False,
     offset: int | None = None,
 ) -> SearchAnswer:
-    """Return one page of a result.
+    """Run a search request and return one page of results.
 
-    `stores` may be None if `needs_stores` is False. `themes` needs `tables`. With `collapses`,
-    near-duplicates are one result. `offset` replaces the page of the request.
+    - `stores`: may be None if `needs_stores` returns False for the request.
+    - `tables`: tables of clusterings; required to count by theme.
+    - `collapses`: whether near-duplicates are collapsed into one result.
+    - `offset`: number of results to skip; replaces the page number of the request.
 
-    Raises ValueError with a sentence for people.
+    Raises ValueError with a message for users if the request is invalid.
     """
     query = resolve_query(request, index, stores.records) if stores else request.build_query()
     if offset is not None:

@@ -1,4 +1,4 @@
-"""Read the whole result of a search, of any size, and compute what identifies it."""
+"""Read all documents that a search finds, count them, and compute a hash of the result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ PAGE_DOCUMENTS = 500
 
 
 def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDocument]:
-    """Yield the documents of a result in the order by id, without texts, each once, at most
-    `count_max`.
+    """Yield up to `count_max` documents that a query finds, in order of id, without texts.
 
-    A document added meanwhile may be missing. Themes stay as they were at the first request. Raises
-    ValueError with a sentence for people.
+    Each document is yielded once. A document indexed meanwhile may be missing. Themes are resolved
+    once, by the first request. Raises ValueError with a message for users if the query is invalid.
     """
     remaining, after = count_max, None
     while remaining > 0:
@@ -38,8 +37,10 @@ def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator
 class MatchCount:
     """Number of documents that a search finds.
 
-    `query` finds the same documents later, because its themes are fixed. `generation` is that of
-    the index.
+    - `query`: the query with resolved themes, so that later it uses the same documents of each
+      theme.
+    - `total`: number of documents.
+    - `generation`: state of the index; None if unknown.
     """
 
     query: SearchQuery
@@ -48,39 +49,41 @@ class MatchCount:
 
 
 def count_matches(index: Index, query: SearchQuery) -> MatchCount:
-    """Count the documents of a search. Raises ValueError with a sentence for people."""
+    """Count the documents that a query finds.
+
+    Raises ValueError with a message for users if the query is invalid.
+    """
     results = index.search(replace(query, count_max=0, facet_values_max=0))
     return MatchCount(_pin_themes(query, results), results.total, results.generation)
 
 
 def get_generation(index: Index) -> str | None:
-    """Return the current generation of the index; None if unknown. No document is read."""
+    """Return the current generation (an id of the state) of the index; None if unknown."""
     return index.search(SearchQuery(count_max=0, facet_values_max=0)).generation
 
 
 def confirm_generation(index: Index, generation: str | None) -> str | None:
-    """Return the generation that a result began with; None if it changed meanwhile."""
+    """Return `generation` if the index still has this generation; None if the index changed."""
     return generation if generation == get_generation(index) else None
 
 
 def _pin_themes(query: SearchQuery, results: SearchResults) -> SearchQuery:
-    """Return the query with the themes that were used for the results."""
+    """Return the query with the themes as the index resolved them for `results`."""
     return replace(query, themes=results.themes or query.themes)
 
 
 @dataclass(slots=True)
 class ResultContents:
-    """Contents of a result: the number of documents, and one hash of their ids and their files'
-    SHA-1s.
+    """Number of documents in a result, and a hash of their ids and the SHA-1s of their files.
 
-    The documents must come in the order by id.
+    The documents must be collected in order of id.
     """
 
     count: int = 0
     _hash: hashlib._Hash | None = None
 
     def collect(self, documents: Iterator[IndexDocument]) -> Iterator[IndexDocument]:
-        """Yield the same documents, and count and hash them."""
+        """Yield the given documents unchanged, and count and hash them."""
         self._hash = hashlib.sha256()
         for document in documents:
             self._hash.update(f"{document.id} {document.sha1hex}\n".encode("utf-8", "replace"))
@@ -89,5 +92,5 @@ class ResultContents:
 
     @property
     def sha256hex(self) -> str:
-        """Hash of the documents so far."""
+        """SHA-256 of the ids and SHA-1s of the documents collected so far, in hexadecimal."""
         return (self._hash or hashlib.sha256()).hexdigest()

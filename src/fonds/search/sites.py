@@ -1,4 +1,4 @@
-"""The sites of a URL: its host and every host above it."""
+"""List the sites of a URL: its host and every parent domain."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ LABELS_MAX = 12
 
 
 def list_sites(url: str) -> list[str]:
-    """Return the host of a URL and every host above it, the shortest first; [''] without a host.
+    """Return the host of a URL and all its parent domains, the shortest first.
 
-    A name with more than 12 labels is cut to its last 12. An IP address is one host.
+    A host with more than 12 labels is cut to its last 12. An IP address is the only site of its
+    URL. A URL without a host has the site ''.
     """
     host = split_address(url).host.lower().strip(".")
     if not host or host.startswith("[") or host.replace(".", "").isdigit():

@@ -1,4 +1,6 @@
-"""Explain which stored files no search finds because Fonds reads no text from their types."""
+"""Explain which stored files are missing from the index because Fonds reads no text from their
+types.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,14 @@ _WITHOUT_TEXT = re.compile(
 
 
 def has_no_text_filter(query: str) -> bool:
-    """Return whether a query selects documents without text, or files of types that Fonds cannot
-    read.
-    """
+    """Return whether a query asks for documents without text (`text:none`) or for `kind:unread`."""
     return _WITHOUT_TEXT.search(query) is not None
 
 
 def describe_unread(records: Records, query: str) -> str | None:
-    """Return a sentence about the number of stored files that are missing from a search for them.
+    """Return sentences that count the stored files of types that Fonds reads no text from.
 
-    None for every other query, and if there is no such file.
+    Returns None if the query does not ask for such files, or if none is stored.
     """
     if not has_no_text_filter(query):
         return None

@@ -1,11 +1,13 @@
-"""Compare an exported result with the library: repeat its search and look up each document.
+"""Verify an export: repeat its search and compare each exported document with the library.
 
-then = unchanged + read_again + other_version + unfound + taken_down + under_embargo + gone +
-not_compared now  = unchanged + read_again + other_version + added
+Each document belongs to one kind (`ResultComparison`). The counts add up:
+exported then = unchanged + read_again + other_version + unfound + taken_down + under_embargo
+       + gone + not_compared
+found now = unchanged + read_again + other_version + added
 
-If the export was limited to its first documents, the comparison ends at the last of them in the
-order by id. At most `walked_max` documents of the current result are read. Documents of the
-manifest after the last of these are not compared.
+If the export was limited to the first documents by id, the comparison ends at the last exported
+document. At most `walked_max` documents of the current result are read. Exported documents after
+the last document read are not compared.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ ORDER_KEY_END = 2**64
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """Document that changed: what it `became`, its file, its title if it is found, and the reason."""
+    """Document whose state changed since an earlier search or export."""
 
     became: Annotated[str, Meta(description="what became of the document")]
     id: Annotated[str, Meta(description="id of the document; empty if it was taken down")]
@@ -56,19 +58,19 @@ class ChangedDocument:
 
 @dataclass(slots=True)
 class ResultComparison:
-    """Number of documents of an exported result by what became of them.
+    """Number of documents of an exported result, by what became of them.
 
-    - `unchanged`: as they were.
-    - `read_again`: with another text or extractor.
-    - `other_version`: shown by another version of their story.
+    - `unchanged`: found, with the same file, text and extractor.
+    - `read_again`: found, with another text or extractor.
+    - `other_version`: found with another version of the story.
     - `unfound`: stored, but no longer found by the search.
-    - `taken_down`: removed.
-    - `under_embargo`: hidden; None for users who may not know of embargoes, who see them as `gone`.
+    - `taken_down`: removed by a takedown.
+    - `under_embargo`: hidden by an embargo; None for users who may not see embargoes. They get
+      these documents as `gone`.
     - `gone`: missing for no known reason.
-    - `not_compared`: not compared.
-    - `added`: new since then.
-
-    `listed` are the first 50 of each kind except `unchanged`.
+    - `not_compared`: not compared, because a limit was reached.
+    - `added`: found now, but not in the export.
+    - `listed`: the first 50 documents of each kind except `unchanged`.
     """
 
     unchanged: int = 0
@@ -83,7 +85,7 @@ class ResultComparison:
     listed: list[ChangedDocument] = field(default_factory=list)
 
     def count_document(self, document: ChangedDocument) -> None:
-        """Count one document, and list it if there is room."""
+        """Count one document, and list it if fewer than 50 of its kind are listed."""
         count = (getattr(self, document.became) or 0) + 1
         setattr(self, document.became, count)
         if count <= LISTED_MAX:
@@ -101,15 +103,19 @@ OUTCOME_WORDS = {
     "not_compared": "not compared",
     "added": "came since",
 }
-"""Descriptions of what became of documents, in display order."""
+"""Descriptions of what became of a document, by field of `ResultComparison`, in display order."""
 FOUND_SORTS = ("unchanged", "read_again", "other_version", "added")
-"""Kinds of documents that the search finds now."""
+"""Fields of `ResultComparison` that count documents which the search finds now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonAccount:
-    """Number of documents of one kind: its name in `ResultComparison`, its description, and whether
-    they are found now.
+    """Number of documents of one kind in a comparison.
+
+    - `name`: field of `ResultComparison`.
+    - `words`: description of the kind for people.
+    - `count`: number of documents.
+    - `is_found`: whether the search finds such documents now.
     """
 
     name: str
@@ -119,7 +125,7 @@ class ComparisonAccount:
 
 
 def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
-    """Return the counts of all kinds that the user may know of."""
+    """Return the counts of all kinds in a comparison that the user may see."""
     counts = {name: getattr(compared, name) for name in OUTCOME_WORDS}
     return [
         ComparisonAccount(name, OUTCOME_WORDS[name], count, name in FOUND_SORTS)
@@ -130,7 +136,7 @@ def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """Result of a verification."""
+    """Result of the verification of an export."""
 
     file: Annotated[str, Meta(description="path of the exported file")]
     file_is_whole: Annotated[
@@ -164,14 +170,16 @@ class VerificationResult:
 
     @property
     def generation_is_same(self) -> bool | None:
-        """Whether nothing was written to the index since; None if a generation is unknown."""
+        """Whether the index is unchanged since the export; None if one of the two generations is
+        unknown.
+        """
         if self.generation_then is None or self.generation_now is None:
             return None
         return self.generation_then == self.generation_now
 
 
 def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
-    """Return the path of the exported file next to its manifest, and whether its bytes are
+    """Return the path of the exported file next to its manifest, and whether its SHA-256 is
     unchanged.
 
     Raises ConfigurationError if the file cannot be read.
@@ -186,15 +194,17 @@ def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
 
 
 def ignore_progress(done: int) -> None:
-    """Ignore progress."""
+    """Do nothing with the number of documents read; default of `ManifestVerifier.progress`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerifier:
-    """Verifies manifests against a library.
+    """Verifier of manifests. Call the object with a manifest.
 
-    `stores` contain what the user may see. `unfiltered_records` are set for users who may know of
-    embargoes. `progress` is called with the number of documents read.
+    - `stores`: stores that contain only what the user may see.
+    - `unfiltered_records`: records of all files; None unless the user may see embargoes.
+    - `walked_max`: maximum number of documents of the current result that are read.
+    - `progress`: function that is called with the number of documents read.
     """
 
     stores: Stores
@@ -205,10 +215,10 @@ class ManifestVerifier:
     def __call__(
         self, manifest: Manifest, file: str = "", file_is_whole: bool | None = None
     ) -> VerificationResult:
-        """Verify a manifest.
+        """Verify the manifest of an export against the library.
 
-        Raises ValueError with a sentence for a search that cannot be run, and for an invalid list
-        of documents.
+        `file` and `file_is_whole` are copied to the result. Raises ValueError with a message for
+        users if the search of the manifest cannot be run, or if its list of documents is invalid.
         """
         search, n_exported = manifest.search, manifest.rows
         if search is None:
@@ -301,10 +311,14 @@ class ManifestVerifier:
 
 @dataclass(slots=True)
 class ResultWalk:
-    """Documents that a search finds now: at most `documents_max`, up to position `last` in the
-    order by id.
+    """Documents that a search finds now, in order of id.
 
-    If it stopped at `documents_max`, `last` becomes the position it reached.
+    - `limit`: limit of the export; None if there was none.
+    - `documents_max`: maximum number of documents to read.
+    - `last`: position in the order of ids after which reading stops; becomes the position reached
+      if reading stops at `documents_max`.
+    - `is_incomplete`: whether reading stopped at `documents_max` before the end of the result.
+    - `contents`: count and hash of the documents read.
     """
 
     verifier: ManifestVerifier
@@ -316,7 +330,10 @@ class ResultWalk:
     contents: ResultContents = field(default_factory=ResultContents)
 
     def iter_documents(self) -> Iterator[IndexDocument]:
-        """Yield each document once, without text. Raises ValueError with a sentence for people."""
+        """Yield each document once, without text.
+
+        Raises ValueError with a message for users if the query is invalid.
+        """
         last = self.last
         documents = iter_documents(self.verifier.stores.index, self.query, self.documents_max)
         documents_before_last = takewhile(
@@ -334,8 +351,9 @@ class ResultWalk:
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
-    """Return the position of the last exported document if the export was limited, otherwise
-    `ORDER_KEY_END`.
+    """Return the position of the last exported document if the export was limited.
+
+    Returns `ORDER_KEY_END` if the export has all documents of its search.
     """
     search = manifest.search
     is_cut = (
@@ -349,9 +367,10 @@ def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMemb
 
 
 def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int) -> int:
-    """Return the maximum documents to read.
+    """Return the maximum number of documents to read from the current result.
 
-    Without a list of documents, one more than were exported shows whether the result changed.
+    If the manifest lists no documents, it is one more than were exported. The extra document shows
+    that the result grew.
     """
     if manifest.documents is not None:
         return walked_max
@@ -359,8 +378,9 @@ def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int
 
 
 def _describe_rereading(previous_member: ManifestMember, now: ManifestMember) -> str:
-    """Describe what another reading changed; "" if nothing did, or if the previous reading is
-    unknown.
+    """Describe whether text and extractor of a document changed since the export.
+
+    Returns "" if neither changed, or if the earlier values are unknown.
     """
     extractors = f"{previous_member.extractor} then, {now.extractor or 'unknown'} now"
     is_other_extractor = (

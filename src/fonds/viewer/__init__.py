@@ -1,1 +1,1 @@
-"""Views of one document: description, history, versions, edits, citation, PDF pages and raw bytes."""
+"""Views of one file: description, history, versions, edits, citation, PDF pages and raw bytes."""

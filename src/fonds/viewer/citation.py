@@ -1,7 +1,7 @@
-"""Cite a file, a page or a quotation, and verify that the cited bytes still exist.
+"""Cite a file, a page or a quotation, and verify that the archive still contains the cited bytes.
 
-Quotations are found in the stored text regardless of line breaks, repeated blanks and Unicode
-composition of accents. Finding one takes three passes over the text.
+A quotation is found in the stored text even if line breaks, repeated blanks or the Unicode
+composition of accents differ. Finding a quotation takes three passes over the text.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ _WORD = re.compile(r"\S+")
 class Quotation:
     """Position of a quotation in a text.
 
-    `quote` has single blanks.
-    `start` and `end` (exclusive) are characters of the text of page `page`, counted from 0, or of
-    the whole text if `page` is None.
-    `count` is the number of occurrences; the position is that of the first.
-    `search` is a search phrase of its first words.
+    - `quote`: quotation with single blanks.
+    - `page`: page of the PDF, from 1; None if the text has no pages.
+    - `start`, `end`: first character and end (exclusive), counted from 0 in the text of the page,
+      or in the whole text if `page` is None.
+    - `count`: number of occurrences. The position is that of the first.
+    - `search`: search phrase of the first words of the quotation.
     """
 
     quote: str
@@ -50,10 +51,10 @@ class Quotation:
 
 
 def find_quotation(quote: str, text: str, page: int | None, *, has_pages: bool) -> Quotation | None:
-    """Find a quotation in a text, or in its page `page` (from 1).
+    """Find the first occurrence of a quotation in a text. Return None if there is none.
 
-    Without `page`, the first occurrence is returned, with its page if the text `has_pages`. Return
-    None if the quotation is missing or empty.
+    With `page` (from 1), only this page is searched. `has_pages` says whether the text consists of
+    pages.
     """
     pages = text.split(PAGE_SEPARATOR) if has_pages else [text]
     if page is not None:
@@ -111,7 +112,7 @@ def _find_text_position(
 ) -> int:
     """Return the position in the text of a character of the joined words, or the position after it.
 
-    In a word whose accents were recomposed, return where the word begins or ends.
+    If the accents of a word were recomposed, return the position where the word begins or ends.
     """
     number = bisect_right(begins, position) - 1
     start, end = places[number]
@@ -125,7 +126,14 @@ PLACES_MAX, VERIFY_MAX_BYTES = 20, 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPlace:
-    """Location of a capture: the name or path of its WARC file and the offset of its record."""
+    """Location of a capture in a WARC file.
+
+    - `url`: URL of the capture.
+    - `captured`: time of the capture, 14 digits.
+    - `warc_path`: name or path of the WARC file.
+    - `warc_offset`: offset of the record in bytes.
+    - `warc_csize`: size of the compressed record in bytes; None if unknown.
+    """
 
     url: str
     captured: str
@@ -136,13 +144,16 @@ class ArchivedPlace:
 
 @dataclass(frozen=True, slots=True)
 class CitationText:
-    """Citation of a file.
+    """Citation of a file, for people and for programs.
 
-    `words` is a text with the quotation, if any, then work, capture, SHA-1, page, WARC file and
-    offset.
-    `extractor` read the text that is quoted.
-    `bibtex` and `csl` are references for programs, None for a file that is not in the index.
-    `place` is None if no WARC file contains the file.
+    - `sha1hex`, `sha256hex`: hashes of the file.
+    - `page`: cited page, from 1; None for the whole file.
+    - `words`: text of the citation: the quotation, if any, then work, capture, SHA-1, page, WARC
+      file and offset.
+    - `quotation`: position of the quotation; None if nothing is quoted.
+    - `extractor`: extractor that read the quoted text; None if unknown.
+    - `place`: location in a WARC file; None if no WARC file contains the file.
+    - `bibtex`, `csl`: reference in BibTeX and CSL-JSON; None if the file is not in the index.
     """
 
     sha1hex: str
@@ -158,10 +169,12 @@ class CitationText:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedPlace:
-    """Result of reading a location again.
+    """Result of reading an archived record again and hashing its bytes.
 
-    `sha1hex` is the hash of the bytes read, None if `fault` explains why they could not be read.
-    `is_same` means that they are the bytes of the file.
+    - `place`: location of the record.
+    - `is_same`: whether the bytes are those of the cited file.
+    - `sha1hex`, `size_bytes`: SHA-1 and size of the bytes; None if they could not be read.
+    - `fault`: why the bytes could not be read; None if they could.
     """
 
     place: ArchivedPlace
@@ -173,9 +186,10 @@ class VerifiedPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlaceVerification:
-    """Verified locations, and the `total` number of locations.
+    """Results of verifying the locations of a file.
 
-    At most 20 locations and about 512 MiB are read.
+    - `places`: results. At most 20 locations and about 512 MiB are read.
+    - `total`: number of all locations.
     """
 
     places: Sequence[VerifiedPlace]
@@ -188,7 +202,10 @@ def build_reference(
     page: int | None = None,
     quotation: Quotation | None = None,
 ) -> CitationText:
-    """Build the citation of a file or of a quotation from it, by its first archived capture."""
+    """Build the citation of a file, or of a quotation from it.
+
+    The location is the first archived capture.
+    """
     places = _list_places(description)
     place = places[0] if places else None
     document, journal = description.document, choose_journal(description.derivatives.values())
@@ -213,7 +230,10 @@ def build_reference(
 
 
 def verify_places(archive: Archive, description: FileDescription) -> PlaceVerification:
-    """Read the archived records again and hash them, without using earlier results."""
+    """Read the archived records of a file again, and hash their bytes.
+
+    No earlier result is used.
+    """
     places = _list_places(description)
     results: list[VerifiedPlace] = []
     read_bytes = 0
@@ -247,7 +267,7 @@ def _list_places(description: FileDescription) -> list[ArchivedPlace]:
 
 
 def build_archived_place(row: CdxRow) -> ArchivedPlace:
-    """Build the public location of a capture."""
+    """Build the location of a capture in its WARC file."""
     return ArchivedPlace(row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
 
 

@@ -1,4 +1,4 @@
-"""Description of one file: captures, metadata, derivatives and history of its dispositions."""
+"""Description of one file: captures, metadata, derivatives and processing history."""
 
 from __future__ import annotations
 
@@ -43,9 +43,11 @@ NO_RELATIVES = FileRelations()
 
 @dataclass(frozen=True, slots=True)
 class CitedReference:
-    """A printed reference and its match.
+    """Reference of a paper as printed, and the work it was matched to.
 
-    `status` is None if it was not matched against the catalogue; `work` and `doi` are the match.
+    - `reference`: printed reference.
+    - `status`: status of the match; None if the reference was not matched against the catalogue.
+    - `work`, `doi`: id and DOI of the work; None if no work was found.
     """
 
     reference: str
@@ -56,7 +58,10 @@ class CitedReference:
 
 @dataclass(frozen=True, slots=True)
 class FileDescription:
-    """Everything that Fonds knows about one file. Missing parts are None or empty."""
+    """Everything that Fonds knows about one file.
+
+    An unknown value is None; an absent list is empty.
+    """
 
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
     file: Annotated[FileMetaRow | None, Meta(description="size, type and other hashes of the file")]
@@ -104,25 +109,30 @@ class FileDescription:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known about the file."""
+        """Whether the library has a file, a capture or a message with this SHA-1."""
         return bool(self.file or self.captures or self.history)
 
     @property
     def textless_reasons(self) -> list[Reason]:
-        """Reasons why a kept file has no text, without duplicates."""
+        """Distinct reasons why a stored file has no text."""
         reasons = (Reason(row.reason) for row in self.history if row.reason)
         return list(dict.fromkeys(reason for reason in reasons if reason.weight is Weight.KEPT))
 
     @property
     def title(self) -> str | None:
-        """Title in the index; for a file that is not indexed, the title its document would have."""
+        """Title in the index.
+
+        For a file that is not indexed, the title that its document would have.
+        """
         if self.document is not None:
             return self.document.article_title
         return find_own_title(self.derivatives)
 
     @property
     def body_place(self) -> Place | None:
-        """Location from which the bytes can be read again; None if no WARC file contains them."""
+        """Location from which the bytes of the file can be read; None if no WARC file contains
+        them.
+        """
         full_records = (row for row in self.captures if row.mimetype != REVISIT_MIME)
         row = next(full_records, None)
         if row is None:
@@ -132,19 +142,23 @@ class FileDescription:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedKey:
-    """Files that a key refers to. `complete` is False if there may be more than a thousand."""
+    """Files that a key (SHA-1, URL, path or story id) refers to.
+
+    - `files`: SHA-1s of the files.
+    - `complete`: False if there may be more than 1,000 files and some are missing.
+    """
 
     files: Sequence[str]
     complete: bool = True
 
 
 def resolve(stores: Stores, key: str) -> ResolvedKey:
-    """Return the files that a key refers to.
+    """Return the files that a key refers to; no files for an unknown key.
 
-    A key is a SHA-1 in hex or base32, a URL, a path or a story id (64 digits). A path names a loose
-    file, a member of a ZIP (`pages.zip#a.html`) or a record in a WARC file (`crawl.warc.gz:85`). A
-    URL or story that was captured with different bytes has several files, newest version of a story
-    first. An unknown key has none.
+    A key is a SHA-1 in hexadecimal or base32, a URL, a path or a story id (64 digits). A path names
+    a loose file, a member of a ZIP (`pages.zip#a.html`) or a record in a WARC file
+    (`crawl.warc.gz:85`). A URL or story that was captured with different bytes has several files.
+    Files of a story are ordered from the newest version to the oldest.
     """
     raw = parse_sha1(key)
     if raw is not None:
@@ -166,10 +180,10 @@ def resolve(stores: Stores, key: str) -> ResolvedKey:
 
 
 def _find_captured_files(records: Records, url: str) -> list[str]:
-    """Return the files captured at a URL.
+    """Return the SHA-1s of the files captured at a URL.
 
-    Capture keys ignore the case of paths, and fragments of web URLs. Both matter if they name a
-    file or a member, so such URLs are compared again.
+    Capture keys ignore upper and lower case of paths, and fragments of web URLs. If case or
+    fragment name a file or member, the URLs are compared again in full.
     """
     if build_surt(url) == NONE:
         return []
@@ -183,7 +197,7 @@ def _find_captured_files(records: Records, url: str) -> list[str]:
 
 
 def _find_entered_files(records: Records, urls: Sequence[str]) -> list[str]:
-    """Return the files that entered under these URLs."""
+    """Return the SHA-1s of files whose entry has one of these URLs."""
     entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
     about = _list_distinct([row.about for row in entries if row.about])
     return [row.sha1hex for row in records.get(FileMetaRow, about)] if about else []
@@ -237,7 +251,7 @@ def build_description(stores: Stores, sha1hex: str) -> FileDescription:
 
 
 def _load_citations(stores: Stores, sha1hex: str) -> Sequence[Citation]:
-    """Load the references of a file, read by GROBID or Fonds; none if they cannot be decoded."""
+    """Load the references of a file, as GROBID or Fonds read them; [] if they cannot be decoded."""
     key = build_row_key(sha1hex)
     columns = (GROBID_METADATA, BIB_METADATA)
     cells = stores.table.get(stores.journal, [key], columns).get(key, {})
@@ -251,7 +265,7 @@ def _load_citations(stores: Stores, sha1hex: str) -> Sequence[Citation]:
 def _add_matches(
     records: Records, sha1hex: str, citations: Sequence[Citation]
 ) -> list[CitedReference]:
-    """Combine references with their matches."""
+    """Combine the references of a file with the works that they were matched to."""
     keys = [(sha1hex, citation.index) for citation in citations]
     rows = {row.number: row for row in records.get(CitationRow, keys)}
     references = []
@@ -263,7 +277,7 @@ def _add_matches(
 
 
 def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> FileRelations:
-    """Return related files, from the first kind of derivative that knows any."""
+    """Return the related files of a file, from the first derivative kind that has any."""
     for kind in iter_kinds_with_rows():
         row = derivatives.get(kind.name)
         relations = kind.find_related(records, [row]) if row is not None else {}
@@ -275,8 +289,9 @@ def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) 
 def _find_document(
     stores: Stores, sha1hex: str, derivatives: Mapping[str, DerivativeRow]
 ) -> IndexDocument | None:
-    """Return the document of one of the file's rows, which may be based on another version of a
-    story.
+    """Return the index document to which a file belongs; None if there is none.
+
+    The document may have been built from another version of a story.
     """
     ids = [
         kind.indexed.get_id(derivatives[kind.name])
@@ -289,9 +304,9 @@ def _find_document(
 
 
 def read_body(stores: Stores, description: FileDescription) -> bytes:
-    """Read the bytes with this SHA-1 from the first capture that still has them.
+    """Read the bytes of a file from the first capture that still has them.
 
-    Raises PermanentError with the last location tried if none has.
+    Raises PermanentError, with the last location tried, if no capture has them.
     """
     last_error = PermanentError(
         Reason.MISSING_SOURCE,
@@ -309,7 +324,7 @@ def read_body(stores: Stores, description: FileDescription) -> bytes:
 
 
 def find_own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
-    """Return the title that a document built from these rows would have."""
+    """Return the title of an index document built from these derivative rows, or None."""
     for kind in KINDS:
         row = derivatives.get(kind.name)
         if row is not None and kind.indexed is not None and kind.indexed.has_text(row):

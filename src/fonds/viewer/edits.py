@@ -1,8 +1,9 @@
-"""Find stories that were edited after capture, newest first, by comparing consecutive versions.
+"""Find stories that were edited after capture, newest edit first, by comparing consecutive
+versions.
 
-Versions of all stories, or of one site, are read backwards in time, one window at a time.
-Bound of a window: 1,000 versions read, or 30 that have an earlier version.
-An edit shows at most 12 changes each of headline and text, of up to 400 characters.
+Versions of all stories, or of one site, are read backwards in time, in windows. A window ends after
+1,000 versions, or after 30 versions that have an earlier version. An edit shows at most 12 changes
+of the headline and 12 of the text, with up to 400 characters each.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ _ORDER = ("-captured", "-sha1hex")
 class EditKind(StrEnum):
     """Kind of difference between two versions of a story.
 
-    `other-extractor`: they were read by different programs, so a difference may not be an edit.
-    `unknown`: stored text is missing.
+    - `edited`: headline or text differ.
+    - `same-text`: headline and text are equal, apart from blanks.
+    - `other-extractor`: different extractors read the versions, so a difference may not be an edit.
+    - `unknown`: a stored text is missing.
     """
 
     EDITED = "edited"
@@ -42,10 +45,12 @@ class EditKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaterVersion:
-    """A version of a story and the `previous` captured version.
+    """Version of a story, compared with the version captured before.
 
-    `headline` and `text` are the differences, None if they are equal or were not compared.
-    `is_text_same` means that the texts were compared and are equal.
+    - `row`, `previous`: rows of the two versions.
+    - `change`: kind of difference.
+    - `headline`, `text`: differences of headline and text; None if equal or not compared.
+    - `is_text_same`: whether the texts were compared and are equal.
     """
 
     row: StoryMetaRow
@@ -58,10 +63,11 @@ class LaterVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionWindow:
-    """A part of the versions read.
+    """Part of the story versions in the library, in backward order of time.
 
-    `later` are versions with an earlier one, newest first. `walked` counts all versions read.
-    `last` is the position for `after` in the next call; None at the end.
+    - `later`: versions that have an earlier version, newest first.
+    - `walked`: number of versions read.
+    - `last`: position to pass as `after` to the next call of `load_window`; None at the end.
     """
 
     later: Sequence[LaterVersion]
@@ -70,7 +76,11 @@ class VersionWindow:
 
 
 def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -> VersionWindow:
-    """Load the window after `after`; `site` "" means all sites."""
+    """Load the window of versions that follows the position `after`; None starts at the newest
+    version.
+
+    `site` restricts the versions to one site; "" selects all sites.
+    """
     later: list[LaterVersion] = []
     walked = 0
     for walked, (row, previous) in enumerate(_iter_versions(stores.records, site, after), 1):
@@ -84,7 +94,7 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """Yield at most `WALKED_MAX` versions, each with the previous version of its story."""
+    """Yield up to `WALKED_MAX` versions, each with the story's previous version or None."""
     conditions = {"canonical_domain": site} if site else {}
     for _ in range(WALKED_MAX // _CHUNK):
         rows = list(
@@ -99,7 +109,7 @@ def _iter_versions(
 
 
 def _find_versioned_stories(records: Records, rows: Sequence[StoryMetaRow]) -> set[str]:
-    """Return the stories of these versions that have more than one version."""
+    """Return the ids of those stories that have more than one version."""
     if not rows:
         return set()
     conditions = {"story_id": sorted({row.story_id for row in rows})}
@@ -147,7 +157,7 @@ STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One version of a story compared with the version captured before it."""
+    """Version of a story compared with the version before, as pages and the API show it."""
 
     sha1hex: Annotated[str, Meta(description="SHA-1 of the version")]
     since: Annotated[str, Meta(description="SHA-1 of the version captured before")]
@@ -188,7 +198,7 @@ class Edit:
 
     @property
     def summary(self) -> str:
-        """Size of the edit as text."""
+        """Size of the edit in words, as text for people."""
         parts = []
         if self.words_added is not None:
             parts.append(f"+{self.words_added:,} −{self.words_removed:,} words")

@@ -1,4 +1,4 @@
-"""History of entries: dispositions as a tree, in which each message is below its parent."""
+"""Processing history of entries: each message is below the message that led to it (its parent)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ ENTRIES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class MessageBranch:
-    """A disposition and its depth below the entry."""
+    """Disposition of one message in the history of an entry.
+
+    - `depth`: number of messages above it, up to the first message of the entry.
+    - `row`: the disposition.
+    """
 
     depth: int
     row: DispositionRow
@@ -29,7 +33,11 @@ class MessageBranch:
 
 @dataclass(frozen=True, slots=True)
 class EntryHistories:
-    """Histories of all entries under one address; only the twenty newest entries."""
+    """Histories of all entries with the same URL or id.
+
+    - `stories`: histories of the 20 newest entries.
+    - `total`: number of all entries.
+    """
 
     stories: Sequence[EntryHistory]
     total: int
@@ -37,7 +45,7 @@ class EntryHistories:
 
 @dataclass(frozen=True, slots=True)
 class EntryHistory:
-    """History of an entry in one or more pipelines."""
+    """History of one entry in one or more pipelines."""
 
     entry_id: Annotated[str, Meta(description="id of the entry")]
     entries: Annotated[Sequence[EntryRow], Meta(description="the entry in each pipeline")]
@@ -52,9 +60,10 @@ class EntryHistory:
 
 
 def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:
-    """Return every row once, each after its parent, with siblings in the order they were promised.
+    """Order dispositions as a tree, each after its parent, and return each once with its depth.
 
-    A row whose parent is missing is at the top, as is a row that would be its own ancestor.
+    Siblings are in the order in which their messages were sent. A disposition whose parent is
+    missing, or that would be its own ancestor, is at the top.
     """
     key = {(row.pipeline, row.message_id, row.step): row for row in rows}
     children: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
@@ -73,7 +82,7 @@ def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:
 
 
 def find_entry_history(records: Records, entry_id: str) -> EntryHistory | None:
-    """Return the history of the entry with this id; None if it is unknown."""
+    """Return the history of the entry with this id; None if the id is unknown."""
     entries = list(records.find(EntryRow, {"entry_id": entry_id}))
     if not entries:
         return None
@@ -86,11 +95,14 @@ def find_entry_history(records: Records, entry_id: str) -> EntryHistory | None:
 
 
 ENTRIES_SEARCHED_MAX = 200_000
-"""Maximum entries whose names are compared per search."""
+"""Maximum number of entries whose file names are compared in one search."""
 
 
 def find_entry_histories(records: Records, key: str) -> EntryHistories:
-    """Return the histories of entries with this id or address; none if it is unknown."""
+    """Return the histories of the entries that a key names: an id, URL or path.
+
+    The result has no histories if the key is unknown.
+    """
     entries, total = find_entries(records, key, ENTRIES_MAX)
     ids = dict.fromkeys(row.entry_id for row in entries)
     histories = [
@@ -104,9 +116,9 @@ def find_entry_histories(records: Records, key: str) -> EntryHistories:
 
 
 def find_entries_by_file_name(records: Records, name: str) -> tuple[list[EntryRow], bool]:
-    """Return entries whose address ends in a file name, and whether all entries were searched.
+    """Return entries whose URL or path ends in a file name, and whether all entries were searched.
 
-    At most 200,000 entries are searched and 20 returned.
+    At most 200,000 entries are searched, and 20 are returned.
     """
     folded_name, searched_count = name.strip().casefold(), 0
     matches: list[EntryRow] = []
@@ -122,7 +134,7 @@ def find_entries_by_file_name(records: Records, name: str) -> tuple[list[EntryRo
 
 
 def find_files_named(records: Records, name: str) -> list[str]:
-    """Return the SHA-1s of stored files whose entry's address ends in a file name."""
+    """Return the SHA-1s of stored files whose entry has a URL or path that ends in a file name."""
     about = dict.fromkeys(
         row.about for row in find_entries_by_file_name(records, name)[0] if row.about
     )
@@ -131,15 +143,16 @@ def find_files_named(records: Records, name: str) -> list[str]:
 
 
 def _list_names(url: str) -> tuple[str, str]:
-    """Return the file name of a URL, and the name of the container if it is a member."""
+    """Return the file name in a URL, and that of the container if the URL names a member."""
     return file_name(url), file_name(url.partition("#")[0])
 
 
 def find_entries(records: Records, key: str, count_max: int) -> tuple[list[EntryRow], int]:
-    """Return the newest entries that match a key, at most `count_max`, and their total number.
+    """Return up to `count_max` entries that match a key, newest first, and the number of all of
+    them.
 
-    A key is an entry id, a location of a record, an address, or a path or URL of an input (WARC,
-    ZIP, index or list).
+    A key is an entry id, a location of a record, a URL, or a path or URL of an input (WARC, ZIP,
+    index or list).
     """
     by_id = list(records.find(EntryRow, {"entry_id": [key, *list_record_entries(records, key)]}))
     if by_id:
@@ -170,6 +183,9 @@ def find_entries(records: Records, key: str, count_max: int) -> tuple[list[Entry
 def list_history(
     records: Records, about: str, count_max: int | None = None
 ) -> list[DispositionRow]:
-    """Return the dispositions of messages about one thing, oldest first; at most `count_max`."""
+    """Return the dispositions of messages about one subject, oldest first.
+
+    `about` is the subject, for example a SHA-1. `count_max` is the maximum number; None for all.
+    """
     order = ("promised_at", "step")
     return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))

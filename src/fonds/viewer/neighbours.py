@@ -1,6 +1,6 @@
-"""Documents of the same domain and nearly the same date as another document.
+"""Find documents of the same domain that are dated within three days of another document.
 
-Limits: two queries to the index, of six documents each.
+Cost: two index queries for six documents each.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ WINDOW_DAYS = 3
 class AroundDay:
     """Other documents of the same domain within 3 days of a document's date.
 
-    `documents` are the nearest; `total` counts all.
-    `day` is the date of publication, or of capture if that is unknown; `dates` says which, and
-    `date_kind` is the kind of publication date.
-    `first` and `last` are the limits of the range.
+    - `domain`: the domain.
+    - `dates`: whether dates of publication or of capture are compared.
+    - `date_kind`: kind of the publication date; None for dates of capture.
+    - `day`: date of the document: date of publication, or of capture if that is unknown.
+    - `first`, `last`: first and last day of the range.
+    - `total`: number of all documents in the range.
+    - `documents`: the documents nearest in time.
     """
 
     domain: str
@@ -83,12 +86,12 @@ def _build_query(
 
 
 def _distance_key(document: IndexDocument, dates: DateOf, day: date) -> tuple[int, str]:
-    """Sort key: distance in days, then id."""
+    """Return a sort key for a document: its distance from `day` in days, then its id."""
     document_day = document.get_day(dates) or day
     return abs(document_day.toordinal() - day.toordinal()), document.id
 
 
 def _shift_day(day: date, days: int) -> date:
-    """Return the date `days` later, limited to the range of `date`."""
+    """Return the date that is `days` days after `day`, limited to the range of the type `date`."""
     ordinal = min(max(day.toordinal() + days, 1), date.max.toordinal())
     return date.fromordinal(ordinal)

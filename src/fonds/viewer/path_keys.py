@@ -17,15 +17,15 @@ from fonds.ports import Records
 from fonds.urls.parts import member_url
 
 MARKS_MAX = 5
-"""Maximum `#` characters in a key that are tried as the start of a member name.
+"""Maximum number of `#` characters in a key that are tried as the start of a member name.
 
-File names may also contain `#`.
+A file name may contain `#` too.
 """
 _FILE_URL = "file://"
 
 
 def list_path_urls(key: str) -> list[str]:
-    """Return the `file:` URLs that a path of a file or member may mean; none for a URL."""
+    """Return the `file:` URLs that a path of a file or ZIP member may mean; [] for a URL."""
     if "://" in key or "\0" in key:
         return []
     text = key.strip()
@@ -40,7 +40,7 @@ def list_path_urls(key: str) -> list[str]:
 
 
 def list_path_inputs(records: Records, key: str) -> list[str]:
-    """Return the ids of inputs that were read from this path, or from a `file:` or remote URL."""
+    """Return the ids of inputs that were read from a path, a `file:` URL or a remote URL."""
     text = key.strip()
     if text.startswith(_FILE_URL):
         paths = [unquote(text.removeprefix(_FILE_URL))]
@@ -50,7 +50,10 @@ def list_path_inputs(records: Records, key: str) -> list[str]:
 
 
 def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
-    """Return the `cdx` keys of the record at a WARC path and offset; none for other keys."""
+    """Return the keys in the table `cdx` of the record that a key names by WARC path and offset.
+
+    Returns an empty list for other keys.
+    """
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []
@@ -60,7 +63,7 @@ def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
 
 
 def list_record_entries(records: Records, key: str) -> list[str]:
-    """Return the entry ids that the record at a WARC path and offset may have."""
+    """Return the possible entry ids of the record that a key names by WARC path and offset."""
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []
@@ -72,14 +75,16 @@ def list_record_entries(records: Records, key: str) -> list[str]:
 
 
 def _list_recorded_paths(text: str) -> list[str]:
-    """Return the possible paths as stored in rows, where bytes that are not UTF-8 are escaped."""
+    """Return the possible forms of a path in rows, where bytes that are not UTF-8 are escaped."""
     return [
         os.fsencode(path).decode("utf-8", "backslashreplace") for path in _list_absolute_paths(text)
     ]
 
 
 def _list_absolute_paths(text: str) -> Sequence[Path]:
-    """Return the absolute path, as written and with `..` resolved; none if it is not a path."""
+    """Return a path as an absolute path, as written and with `..` resolved; empty if it is not a
+    path.
+    """
     try:
         path = Path(os.fsdecode(os.fsencode(text))).absolute()
     except UnicodeEncodeError:

@@ -1,12 +1,14 @@
-"""Pages of PDFs: images drawn on demand, search hits on them, and which pages have text.
+"""Pages of PDFs: rendered images, search hits on the images, and which pages have text.
 
-Images are cached as blobs in `SLOTS` slots. The slot follows from the page's name, so the number of
-images is bounded without an index, whichever process writes. A page replaces another one in its
-slot. Each image contains its name, so a replaced page is noticed and drawn again.
+Images are rendered on demand and cached as blobs in `SLOTS` slots. The slot of an image follows
+from its name (SHA-1, page and renderer). The number of images is therefore bounded without an
+index, whichever process writes them. An image replaces any other image in its slot. Each slot
+contains the name of its image, so a replaced image is recognised and rendered again.
 
-Limits: `SLOTS` images of at most `CACHED_VIEW_MAX_BYTES`. `DRAWING_MAX` are drawn at the same time
-and `WAITING_MAX` readers wait. The first 2,000,000 characters of a text are searched, and
-`PAGES_MAX` pages with hits and `CELLS_MAX` pages of the page strip are listed.
+Limits: `SLOTS` images of at most `CACHED_VIEW_MAX_BYTES` are cached. `DRAWING_MAX` images are
+rendered at the same time, and `WAITING_MAX` requests can wait. The first 2,000,000 characters of a
+text are searched. At most `PAGES_MAX` pages with hits and `CELLS_MAX` pages of the page strip are
+listed.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ CONTENT_TYPE = "application/msgpack"
 
 @dataclass(frozen=True, slots=True)
 class _StoredView:
-    """Content of a slot: the name of the page and its image."""
+    """Content of a cache slot: the name of a page image and the image."""
 
     name: str
     view: PageView
@@ -53,7 +55,7 @@ class _StoredView:
 
 @dataclass(slots=True)
 class _PendingView:
-    """A page that is being drawn; `finished` is set after `view` or `error`."""
+    """Page image that is being rendered. `finished` is set after `view` or `error`."""
 
     finished: threading.Event = field(default_factory=threading.Event)
     view: PageView | None = None
@@ -61,10 +63,13 @@ class _PendingView:
 
 
 class PageViews:
-    """Pages of PDFs. Thread-safe.
+    """Renderer of PDF pages with a cache. Thread-safe.
 
-    `draw` draws a page from a body and a page number from 1, in an isolated process. `renderer`
-    names the drawing program with versions and size.
+    - `draw`: function that renders a page in an isolated process, from the PDF and a page number
+      from 1.
+    - `renderer`: name of the renderer with its versions and image size.
+    - `close`: function that releases the renderer.
+    - `now`: function that returns monotonic seconds.
     """
 
     def __init__(
@@ -86,11 +91,11 @@ class PageViews:
     def get_view(
         self, blobs: Blobs, sha1hex: str, number: int, body: Callable[[], bytes]
     ) -> PageView:
-        """Return page `number` of the PDF with this SHA-1.
+        """Return the image of page `number` (from 1) of the PDF with this SHA-1.
 
-        `body` reads the PDF and is called only if the page must be drawn. A page that cannot be
-        drawn gives the reason. Raises TransientError when too many pages are being drawn, and the
-        errors of `body` and the stores.
+        `body` reads the PDF and is called only if the page must be rendered. If a page cannot be
+        rendered, the result has the reason. Raises TransientError if too many pages are being
+        rendered, and the errors of `body` and the stores.
         """
         name = f"{sha1hex} {number} {self.renderer}"
         cached = self._find_crash(name) or load_stored_view(blobs, name)
@@ -128,7 +133,7 @@ class PageViews:
             self._slots.release()
 
     def _wait_for(self, pending: _PendingView) -> PageView:
-        """Wait for the page that another thread is drawing."""
+        """Wait for a page image that another thread is rendering."""
         with self._wait_in_line():
             is_finished = pending.finished.wait(WAIT_MAX_S)
         if not is_finished or pending.view is None:
@@ -137,7 +142,10 @@ class PageViews:
 
     @contextmanager
     def _wait_in_line(self) -> Iterator[None]:
-        """Take a place in the queue. Raises TransientError if it is full."""
+        """Occupy a place in the queue inside the context.
+
+        Raises TransientError if the queue is full.
+        """
         with self._lock:
             if self.waiting >= WAITING_MAX:
                 raise _build_busy_error()
@@ -149,8 +157,9 @@ class PageViews:
                 self.waiting -= 1
 
     def _remember_crash(self, name: str, view: PageView) -> PageView:
-        """Remember a page that crashed the renderer for a while, so that it is not tried on each
-        view.
+        """Record a page that crashed the renderer, so that it is not rendered again for a while.
+
+        Return `view` unchanged.
         """
         with self._lock:
             self._crashed[name] = (self._clock_s() + STOPPED_FOR_S, view)
@@ -165,18 +174,23 @@ class PageViews:
 
 
 def build_view_key(name: str) -> str:
-    """Return the blob key of the slot for a name: `page-view/0000` to `page-view/0fff`."""
+    """Return the blob key of the cache slot for an image name: `page-view/0000` to
+    `page-view/0fff`.
+    """
     slot = int.from_bytes(sha256(name.encode()).digest()[:4], "big") % SLOTS
     return f"page-view/{slot:04x}"
 
 
 def remove_views(blobs: Blobs) -> None:
-    """Remove all images. Slots do not show which file they belong to, and all can be drawn again."""
+    """Delete all cached page images.
+
+    A slot does not show which file its image belongs to. All images can be rendered again.
+    """
     blobs.delete(sorted(blobs.filter_existing([f"page-view/{slot:04x}" for slot in range(SLOTS)])))
 
 
 def load_stored_view(blobs: Blobs, name: str) -> PageView | None:
-    """Load the image with this name; None if its slot is empty or has another image."""
+    """Load the cached page image with this name; None if the slot is empty or has another image."""
     raw = blobs.get(build_view_key(name))
     try:
         stored = (
@@ -188,7 +202,7 @@ def load_stored_view(blobs: Blobs, name: str) -> PageView | None:
 
 
 def _store_view(blobs: Blobs, name: str, view: PageView) -> None:
-    """Store an image if possible; a store that cannot be written is not an error."""
+    """Store a page image in the cache. An error of the blob store is ignored."""
     data = msgspec.msgpack.encode(_StoredView(name, view))
     if view.image is None or len(data) > CACHED_VIEW_MAX_BYTES:
         return
@@ -212,12 +226,12 @@ PAGES_MAX = 500
 BOXES_MAX = 2_000
 
 Box = tuple[int, int, int, int]
-"""Left, top, right and bottom in pixels."""
+"""Left, top, right and bottom of a rectangle on a page image, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageHits:
-    """A page (from 1) and its number of hits."""
+    """Page of a PDF (from 1) and the number of search hits on it."""
 
     page: int
     count: int
@@ -225,19 +239,23 @@ class PageHits:
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """Query for text in a file.
+    """Query whose hits are found in the text of one file.
 
-    `find_marks` returns (start, end) of its hits in a text with composed accents; None means no query.
+    `find_marks` returns (start, end) of each hit in a text with composed accents; None without a
+    query.
     """
 
     find_marks: Callable[[str], list[tuple[int, int]]] | None
 
     def find_in_text(self, text: str) -> list[tuple[int, int]]:
-        """Return (start, end) of the hits in a text with composed accents."""
+        """Return (start, end) of each hit in a text with composed accents."""
         return self.find_marks(text) if self.find_marks else []
 
     def find_by_page(self, pages: Sequence[str]) -> tuple[list[PageHits], bool]:
-        """Return the pages with hits, and whether all pages were searched."""
+        """Return the pages with hits, and whether all pages were searched.
+
+        `pages` are texts of pages.
+        """
         page_hits: list[PageHits] = []
         searched_chars = 0
         for number, text in enumerate(pages if self.find_marks else (), start=1):
@@ -250,7 +268,10 @@ class TextQuery:
         return page_hits, True
 
     def find_boxes(self, words: Sequence[PlacedWord]) -> list[Box]:
-        """Return the boxes of hits on an image. Adjacent words of one hit share a box."""
+        """Return the rectangles of hits on a page image.
+
+        Adjacent words of one hit share a rectangle.
+        """
         text, spans = _join_words(words)
         boxes: list[Box] = []
         first = 0
@@ -265,7 +286,10 @@ class TextQuery:
 
 
 def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]]:
-    """Join words to a text and return the span of each word in it."""
+    """Join the words of a page to a text.
+
+    Return the text and the (start, end) of each word in it.
+    """
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
     end = 0
@@ -278,7 +302,7 @@ def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]
 
 
 def _merge_boxes(boxes: Sequence[tuple[int, ...]]) -> list[Box]:
-    """Merge consecutive boxes on one line."""
+    """Merge consecutive rectangles on the same line."""
     merged: list[Box] = []
     for left, top, right, bottom in boxes:
         center = (top + bottom) / 2
@@ -304,7 +328,11 @@ PAGE_SEPARATOR = "\f"
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """A page (from 1) and the number of words of its text, 0 for none; None if it is unknown."""
+    """Page of a PDF in the page strip.
+
+    - `page`: page number from 1.
+    - `words`: number of words in its text; 0 for none, None if unknown.
+    """
 
     page: int
     words: int | None
@@ -312,11 +340,14 @@ class PageCell:
 
 @dataclass(frozen=True, slots=True)
 class PageStrip:
-    """The first pages of a PDF with `pages_total` pages.
+    """Overview of which pages of a PDF have text.
 
-    `with_text`, `without_text` and `unknown` count all pages.
-    `origin` is judged from the first five pages: `born-digital`, `scanned`, `scanned-with-text`, or
-    None if it was not judged.
+    - `cells`: the first pages.
+    - `pages_total`: number of all pages.
+    - `with_text`, `without_text`, `unknown`: number of all pages with text, without text, and for
+      which it is unknown.
+    - `origin`: `born-digital`, `scanned` or `scanned-with-text`, judged from the first five pages;
+      None if it was not judged.
     """
 
     cells: Sequence[PageCell]
@@ -328,7 +359,7 @@ class PageStrip:
 
 
 def find_page_strip(derivatives: Mapping[str, DerivativeRow], text: str | None) -> PageStrip | None:
-    """Build the page strip from a file's derivatives; None if it is not a PDF."""
+    """Build the page strip of a file from its derivatives; None if the file is not a PDF."""
     row = next(
         (derivative for derivative in derivatives.values() if isinstance(derivative, PdfMetaRow)),
         None,
@@ -337,7 +368,7 @@ def find_page_strip(derivatives: Mapping[str, DerivativeRow], text: str | None) 
 
 
 def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
-    """Build the page strip of a PDF; None if its pages were not counted."""
+    """Build the page strip of a PDF; None if its number of pages is unknown."""
     if not row.page_count or row.page_count < 1:
         return None
     total = row.page_count
@@ -363,7 +394,7 @@ def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
 def _count_words(row: PdfMetaRow, text: str) -> int | None:
     """Count the words of a page.
 
-    In a partially read PDF, a page without words may be unreadable, so its count is None.
+    If a PDF was read only in part, a page without words may be unreadable. Its count is None.
     """
     count = len(text.split())
     return count if count or row.status != PdfStatus.PARTIAL else None

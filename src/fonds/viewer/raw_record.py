@@ -1,6 +1,7 @@
-"""Raw bytes of a file in pieces, with the headers of the WARC record they are read from.
+"""Raw bytes of a file in pieces, with the headers of the WARC record that contains them.
 
-Limits: `PIECE_BYTES` bytes, `FIELDS_MAX` fields of each head, `FIELD_MAX_CHARS` of each value.
+Limits: a piece has `PIECE_BYTES` bytes. At most `FIELDS_MAX` header fields are shown, and
+`FIELD_MAX_CHARS` characters of each value.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PLACES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
-    """A header field."""
+    """Name and value of a header field."""
 
     name: str
     value: str
@@ -33,7 +34,12 @@ class HeaderField:
 
 @dataclass(frozen=True, slots=True)
 class HeaderBlock:
-    """A head. `fields` are the first of `total`; `line` is the status line, "" if there is none."""
+    """Header of an HTTP response or WARC record.
+
+    - `line`: status line; "" if there is none.
+    - `fields`: the first header fields.
+    - `total`: number of all header fields.
+    """
 
     line: str
     fields: Sequence[HeaderField]
@@ -42,7 +48,12 @@ class HeaderBlock:
 
 @dataclass(frozen=True, slots=True)
 class HexRow:
-    """At most 16 bytes: offset of the first (from 0), hex, and ASCII with a dot for other bytes."""
+    """Up to 16 bytes of a file.
+
+    - `offset`: offset of the first byte, from 0.
+    - `hex`: bytes in hexadecimal.
+    - `ascii`: bytes as ASCII, with a dot for each byte that is not printable.
+    """
 
     offset: int
     hex: str
@@ -51,17 +62,19 @@ class HexRow:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """The record that was read: its capture and decoded payload."""
+    """WARC record that was read: its capture and its decoded payload."""
 
     capture: CdxRow
     payload: Payload
 
 
 def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
-    """Read the first capture that still has the bytes, of at most `PLACES_MAX`.
+    """Read the first capture of a file whose bytes can still be read.
 
-    Raises PermanentError with the last location tried if none has, and TransientError when the
-    archive does not respond.
+    At most `PLACES_MAX` are tried.
+
+    Raises PermanentError, with the last location tried, if no capture has the bytes, and
+    TransientError if the archive does not respond.
     """
     full_records = [row for row in description.captures if row.mimetype != REVISIT_MIME]
     last_error = PermanentError(Reason.MISSING_SOURCE, "no WARC has a capture of this file")
@@ -74,7 +87,7 @@ def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
 
 
 def build_hex_rows(body: bytes, first: int) -> list[HexRow]:
-    """Return one piece of a body from byte `first`, in rows of 16 bytes."""
+    """Return one piece of a body that begins at byte `first`, in rows of 16 bytes."""
     piece = body[first : first + PIECE_BYTES]
     rows = range(0, len(piece), ROW_BYTES)
     return [
@@ -91,13 +104,13 @@ def _build_row(offset: int, chunk: bytes) -> HexRow:
 
 
 def build_http_head(payload: Payload) -> HeaderBlock | None:
-    """Return the HTTP head of the response; None if the record has none."""
+    """Return the HTTP header of a captured response; None if the record has none."""
     http = payload.http
     return _build_head(http.status_line, http.headers) if http is not None else None
 
 
 def build_record_head(payload: Payload) -> HeaderBlock | None:
-    """Return the head of the WARC record; None if the bytes come from elsewhere."""
+    """Return the header of the WARC record; None if the bytes do not come from a WARC record."""
     return _build_head("", payload.warc_headers.items()) if payload.warc_headers else None
 
 

@@ -1,6 +1,6 @@
-"""Statements about the use of one file, as its page, `fonds show` and the API show them.
+"""Statements about the use of one file, for its page, `fonds show` and the API.
 
-Limits: the 100 latest captures of the file and 1,000 of their statements.
+Limits: the 100 latest captures of the file, and 1,000 statements of these captures.
 """
 
 from __future__ import annotations
@@ -33,14 +33,19 @@ SUBJECTS = {
     Subject.HOLDER: "Rights holder",
     Subject.PREFERENCE: "Preference",
 }
-"""Titles of the subjects."""
+"""Display titles of the subjects of statements."""
 _ELEMENTS = frozenset({StatementSource.LINK, StatementSource.TEXT})
-"""Sources whose statement names are HTML elements."""
+"""Sources of statements whose `name` is the name of an HTML element."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatingCapture:
-    """A capture of the file; `datetime` and `url` are None if they are unknown."""
+    """Capture of a file that states rights.
+
+    - `capture_id`: id of the capture.
+    - `datetime`: time of the capture, 14 digits; None if unknown.
+    - `url`: URL of the capture; None if unknown.
+    """
 
     capture_id: str
     datetime: str | None
@@ -49,10 +54,12 @@ class StatingCapture:
 
 @dataclass(frozen=True, slots=True)
 class TdmrepAnswer:
-    """Response of a capture's host to a request for tdmrep.json within 24 hours of the capture.
+    """Response of a host to a request for tdmrep.json, made within 24 hours of a capture.
 
-    `answer` is the status, or the reason why there was none (`robots-denied`). `sha1hex` is the
-    stored file, None if it was not stored.
+    - `url`: requested URL.
+    - `asked_at`: time of the request.
+    - `answer`: HTTP status, or the reason why there was no response (such as `robots-denied`).
+    - `sha1hex`: SHA-1 of the stored response; None if it was not stored.
     """
 
     url: str
@@ -63,10 +70,13 @@ class TdmrepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRights:
-    """Equal statements of several captures, latest first.
+    """Statements that several captures of a file have in common.
 
-    `robots` is the robots.txt in force, None if unknown; `robots_sha1hex` is its stored file, None
-    if it was not stored. `tdmrep` is None if the host was not asked.
+    - `captures`: the captures, latest first.
+    - `robots`: robots.txt in effect for the captures; None if unknown.
+    - `robots_sha1hex`: SHA-1 of the stored robots.txt; None if it was not stored.
+    - `tdmrep`: response to a request for tdmrep.json; None if the host was not asked.
+    - `statements`: the statements.
     """
 
     captures: Sequence[StatingCapture]
@@ -78,10 +88,11 @@ class CaptureRights:
 
 @dataclass(frozen=True, slots=True)
 class FileRights:
-    """Statements about a file.
+    """Statements about the use of a file.
 
-    `statements` are those of the file itself. `captures` are statements of its captures.
-    `is_complete` is False if earlier captures were left out.
+    - `statements`: statements in the file itself.
+    - `captures`: statements of its captures.
+    - `is_complete`: False if earlier captures or statements are omitted.
     """
 
     statements: Sequence[Statement] = ()
@@ -90,7 +101,7 @@ class FileRights:
 
     @property
     def is_silent(self) -> bool:
-        """Whether neither the file nor any capture states anything."""
+        """Whether neither the file nor any of its captures has statements."""
         return not self.statements and not any(
             capture_rights.statements for capture_rights in self.captures
         )
@@ -137,7 +148,9 @@ def load_file_rights(records: Records, sha1hex: str) -> FileRights:
 
 
 def iter_by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement]]:
-    """Yield statements with the title of their subject: licences, holders, then preferences."""
+    """Yield each statement with the display title of its subject: licences, holders, then
+    preferences.
+    """
     listed = list(statements)
     for subject, title in SUBJECTS.items():
         yield from ((title, statement) for statement in listed if statement.subject is subject)
@@ -167,7 +180,10 @@ def describe_tdmrep(tdmrep: TdmrepAnswer) -> str:
 def _load_tdmrep_rows(
     records: Records, places: Mapping[str, tuple[str | None, str | None]]
 ) -> Mapping[str, TdmrepAnswerRow]:
-    """Return the tdmrep rows by capture id, for hosts that were asked within a day of the capture."""
+    """Return the stored responses for tdmrep.json, by capture id.
+
+    Only responses to requests made within a day of the capture are returned.
+    """
     origins = {key: origin for key, (_, url) in places.items() if (origin := _get_origin(url))}
     rows = records.get(TdmrepAnswerRow, sorted(set(origins.values()))) if origins else ()
     answers = {row.origin: row for row in rows}
@@ -203,7 +219,10 @@ def _build_tdmrep(
 def _load_places(
     records: Records, ids: Sequence[str]
 ) -> Mapping[str, tuple[str | None, str | None]]:
-    """Return the 14-digit time and URL of captures, from WARC records or else from entries."""
+    """Return the time (14 digits) and URL of each capture, by capture id.
+
+    They come from the WARC record, or else from the entry. Unknown values are None.
+    """
     if not ids:
         return {}
     entry_captures: dict[str, tuple[str | None, str | None]] = {
@@ -214,7 +233,9 @@ def _load_places(
 
 
 def _load_archived_hashes(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the SHA-1 of captures that are in a WARC file and not under embargo."""
+    """Return the SHA-1s of those captures that are in a WARC file and not under embargo, by capture
+    id.
+    """
     if not ids:
         return {}
     rows = list(records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))}))

@@ -1,6 +1,6 @@
-"""Story for readers: byline, date, versions, and changes between two versions.
+"""Story for readers: byline, date, versions, and the changes between two versions.
 
-Limits: the 200 latest versions of a story.
+Limits: only the 200 latest versions of a story are shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ VERSIONS_MAX = 200
 
 
 class VersionDifference(StrEnum):
-    """Difference between two versions; `unknown` if stored text is missing."""
+    """Kind of difference between two versions of a story.
+
+    It is `unknown` if a stored text is missing.
+    """
 
     SAME_BYTES = "same-bytes"
     SAME_TEXT = "same-text"
@@ -30,10 +33,15 @@ class VersionDifference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoryHead:
-    """Head of a story.
+    """Head of a story, as its page shows it.
 
-    `byline` has the names as on the page. `published` is the stated date of publication (ISO 8601).
-    `captured` has 14 digits. `extractor` read the story.
+    - `story_id`: id of the story.
+    - `title`: headline; None if unknown.
+    - `byline`: names of the authors as printed on the page; None if unknown.
+    - `published`: stated date of publication (ISO 8601); None if unknown.
+    - `captured`: time of the capture, 14 digits.
+    - `site`: site of the story.
+    - `extractor`: extractor that read the story.
     """
 
     story_id: str
@@ -47,7 +55,13 @@ class StoryHead:
 
 @dataclass(frozen=True, slots=True)
 class StoryVersion:
-    """A version of a story. `difference` is to the previous version, None for the first one shown."""
+    """Version of a story.
+
+    - `sha1hex`: SHA-1 of the version.
+    - `captured`: time of the capture, 14 digits.
+    - `title`: headline; None if unknown.
+    - `difference`: difference to the version before; None for the first version shown.
+    """
 
     sha1hex: str
     captured: str
@@ -57,7 +71,11 @@ class StoryVersion:
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions:
-    """The latest versions, oldest first; `total` counts all."""
+    """Versions of a story.
+
+    - `shown`: the latest versions, oldest first.
+    - `total`: number of all versions.
+    """
 
     shown: Sequence[StoryVersion]
     total: int
@@ -65,7 +83,12 @@ class StoryVersions:
 
 @dataclass(frozen=True, slots=True)
 class StoryPart:
-    """One part of a story in two versions: `title`, `byline`, `published` or `text`."""
+    """Difference of one part of a story between two versions.
+
+    - `name`: `title`, `byline`, `published` or `text`.
+    - `is_changed`: whether the part differs.
+    - `diff`: difference by words.
+    """
 
     name: str
     is_changed: bool
@@ -79,7 +102,7 @@ def load_story_head(records: Records, sha1hex: str) -> StoryHead | None:
 
 
 def load_versions(records: Records, story_id: str) -> StoryVersions:
-    """Load the versions of a story."""
+    """Load the latest versions of a story, with the difference of each to the version before."""
     conditions = {"story_id": story_id}
     order = ("-captured", "-sha1hex")
     rows = list(records.find(StoryMetaRow, conditions, order=order, count_max=VERSIONS_MAX))[::-1]
@@ -95,13 +118,13 @@ def load_versions(records: Records, story_id: str) -> StoryVersions:
 
 
 def compare_two_versions(records: Records, previous: str, after: str) -> VersionDifference:
-    """Return the difference between two versions, given by SHA-1."""
+    """Return the kind of difference between two versions of a story, given by SHA-1."""
     rows = records.get(TextSketchRow, [previous, after])
     return _compare_hashes({row.sha1hex: row.text_sha256hex for row in rows}, previous, after)
 
 
 def list_changed_parts(stores: Stores, previous: str, after: str) -> list[StoryPart]:
-    """Compare the parts of two versions."""
+    """Compare title, byline, date and text of two versions of a story, given by SHA-1."""
     texts = [_load_parts(stores, sha1hex) for sha1hex in (previous, after)]
     return [
         StoryPart(
@@ -154,9 +177,11 @@ GAP = "\n\n"
 
 @dataclass(slots=True)
 class AlignedPair:
-    """Aligned passages: `before` without additions, `after` without removals.
+    """Passages of two texts that are shown side by side.
 
-    `omitted_words` counts the words of a pair that is left out; it is 0 for pairs that are shown.
+    - `before`: passage of the earlier text, without additions.
+    - `after`: passage of the later text, without removals.
+    - `omitted_words`: number of words if the pair is not shown; 0 if it is.
     """
 
     before: list[DiffSpan] = field(default_factory=list)
@@ -165,12 +190,15 @@ class AlignedPair:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both sides are empty."""
+        """Whether both passages are empty and no words are omitted."""
         return not (self.before or self.after or self.omitted_words)
 
 
 def align_stretches(stretches: Sequence[DiffSpan]) -> list[AlignedPair]:
-    """Split a difference into pairs; each ends at a paragraph break that is in both texts."""
+    """Split a difference of two texts into pairs of passages.
+
+    Each pair ends at a paragraph break that is in both texts.
+    """
     pairs = [AlignedPair()]
     for span in stretches:
         if span.kind is DiffKind.LEFT_OUT:

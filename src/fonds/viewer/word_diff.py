@@ -1,11 +1,11 @@
-"""Word-level difference of two texts.
+"""Compute the difference of two texts by words.
 
-Words that occur once in both texts, in the same order, are anchors. The passages between them are
-compared the same way, and short passages word by word.
+Words that occur exactly once in both texts, in the same order, are anchors. Passages between
+anchors are compared in the same way, and short passages word by word.
 
 Limits: the first 20,000 words of each text; 20 rounds of anchors; passages of at most 100 words are
-compared word by word, within a total amount of work. Passages that are not compared count as fully
-removed and added.
+compared word by word, within a total amount of work. Passages that exceed these limits count as
+fully removed and added.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARAGRAPH = "\n\n"
 
 
 class DiffKind(StrEnum):
-    """Kind of a passage; `left-out` replaces equal words that are not shown."""
+    """Kind of a passage in a difference. `left-out` stands for equal words that are not shown."""
 
     SAME = "same"
     ADDED = "added"
@@ -40,7 +40,12 @@ class DiffKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiffSpan:
-    """Consecutive words. `words` counts them; `text` is empty for `left-out`."""
+    """Passage of consecutive words in a difference of two texts.
+
+    - `kind`: whether the words are in both texts or only in one.
+    - `text`: the words; "" for `left-out`.
+    - `words`: number of words.
+    """
 
     kind: DiffKind
     text: str
@@ -51,8 +56,10 @@ class DiffSpan:
 class WordDiff:
     """Difference of two texts.
 
-    `is_cut` means that a text is longer than what was compared. `is_coarse` means that some
-    passages were not compared word by word.
+    - `stretches`: passages in order.
+    - `added`, `removed`: number of words added and removed.
+    - `is_cut`: whether only the beginning of a text was compared.
+    - `is_coarse`: whether some passages were not compared word by word.
     """
 
     stretches: Sequence[DiffSpan]
@@ -63,7 +70,7 @@ class WordDiff:
 
 
 def diff_words(before: str, after: str) -> WordDiff:
-    """Compare two texts."""
+    """Compare two texts and return their difference by words."""
     old, new = _tokenize(before), _tokenize(after)
     is_cut = len(old) > WORDS_MAX or len(new) > WORDS_MAX
     old, new = old[:WORDS_MAX], new[:WORDS_MAX]
@@ -82,7 +89,10 @@ def diff_words(before: str, after: str) -> WordDiff:
 
 
 def trim_unchanged(diff: WordDiff) -> list[DiffSpan]:
-    """Return the changes with some words of context; the middle of long equal passages is left out."""
+    """Return the changes of a difference with some words of context.
+
+    The middle of long equal passages is replaced by a `left-out` passage.
+    """
     trimmed: list[DiffSpan] = []
     last = len(diff.stretches) - 1
     for number, span in enumerate(diff.stretches):
@@ -100,7 +110,7 @@ def trim_unchanged(diff: WordDiff) -> list[DiffSpan]:
 
 
 def _tokenize(text: str) -> list[str]:
-    """Split a text into words with their trailing blanks, and paragraph breaks.
+    """Split a text into words with the blanks after them, and paragraph breaks.
 
     In scripts without blanks, each character is a word.
     """
@@ -133,7 +143,7 @@ def _iter_characters(token: str) -> Iterator[str]:
 
 
 class _DiffSearch:
-    """Finds equal passages in two lists of words."""
+    """Search for equal passages in two lists of words."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old, self._new = old, new
@@ -152,7 +162,10 @@ class _DiffSearch:
     def _split_block(
         self, window: tuple[int, int, int, int], blocks: list[tuple[int, int, int]]
     ) -> list[tuple[int, int, int, int]]:
-        """Record equal words at both ends and anchors in between; return the gaps that are left."""
+        """Add equal words at both ends of a window, and anchors in it, to `blocks`.
+
+        Return the windows between these equal words, which remain to be compared.
+        """
         begin, end, new_begin, new_end = self._trim_ends(window, blocks)
         if begin == end or new_begin == new_end:
             return []
@@ -188,7 +201,9 @@ class _DiffSearch:
     def _find_anchors(
         self, begin: int, end: int, new_begin: int, new_end: int
     ) -> list[tuple[int, int]]:
-        """Return the longest sequence of words that occur once in both and have the same order."""
+        """Return the positions of anchors: words that occur once in both lists, as many as keep one
+        order.
+        """
         counts = Counter(self._old[begin:end])
         new_counts = Counter(self._new[new_begin:new_end])
         places = {
@@ -219,8 +234,9 @@ class _DiffSearch:
 
 
 def _find_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence that increases in both positions; input increases in the
-    first.
+    """Return the longest subsequence of pairs that increases in both positions.
+
+    The pairs are sorted by the first position.
     """
     ends: list[int] = []
     last: list[int] = []
@@ -244,7 +260,10 @@ def _find_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int
 def _iter_stretches(
     old: Sequence[str], new: Sequence[str], blocks: Sequence[tuple[int, int, int]]
 ) -> Iterator[DiffSpan]:
-    """Yield the passages of both texts from their equal blocks, with one span per kind and passage."""
+    """Yield the passages of a difference, from the equal passages (`blocks`) of both texts.
+
+    Consecutive words of the same kind are one passage.
+    """
     same_tokens: list[str] = []
     old_index = new_index = 0
     for place, new_place, length in [*blocks, (len(old), len(new), 0)]:

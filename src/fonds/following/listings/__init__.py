@@ -1,1 +1,1 @@
-"""Parsers for listings of links: feeds, sitemaps, pages, tables and APIs of other programs."""
+"""Parsers for listings of links: feeds, sitemaps, pages, tables and responses of APIs."""

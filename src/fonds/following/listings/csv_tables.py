@@ -1,9 +1,11 @@
-"""Rows of CSV files that list URLs, or ids of downloads of the old system.
+"""Parse rows of CSV files that list URLs, or download ids of the previous system (Media Cloud).
 
-For ids that two epochs of the old system's database gave out twice, `choose` finds the right
-version of the stored object. Source: RFC 4180; seed 004, Appendix A (`csv`, `historical`);
-mediacloud/story-indexer, hist-fetcher (the range of ids and the dates).
-Limits: linear in a line, which its reader limits; a line has at most 200 fields.
+In two periods (epochs), the database of that system gave out the same ids. For such an id, `choose`
+finds the stored object version that belongs to the download. Source: RFC 4180; seed 004, Appendix A
+(`csv`, `historical`); mediacloud/story-indexer, hist-fetcher (the range of ids and the dates).
+
+Limits: time is linear in the length of a line, which the caller limits; a line has at most 200
+fields.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from fonds.model.capture import RssEntry
 
 FIELDS_MAX = 200
 NEED_CANONICAL_URL = "http://mediacloud.org/need_canonical_url"
-"""Placeholder for the URL of a page that is to be read from the page itself."""
+"""Placeholder for a URL that must be read from the page itself."""
 
 _URL_NAMES = ("url", "link", "address", "story_url")
 _DATE_NAMES = ("pub_date", "published", "publish_date", "publication_date", "date")
@@ -33,9 +35,10 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Columns of a table by name, in lower case.
+    """Columns of a CSV table.
 
-    `is_explicit` means that the first line is a header.
+    - `columns`: position of each column, by name in lower case.
+    - `is_explicit`: whether the first line of the file is a header.
     """
 
     columns: Mapping[str, int]
@@ -44,11 +47,13 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class HistoricalRow:
-    """One download of the old system.
+    """One download of the previous system.
 
-    `downloads_id` locates the bytes. `fetch_timestamp` is Unix seconds, None without a
-    `collect_date`.
-    `url` is NEED_CANONICAL_URL if the table has no URL.
+    - `downloads_id`: id by which the bytes are stored.
+    - `url`: URL of the page; NEED_CANONICAL_URL if the table has no URL.
+    - `fetch_timestamp`: time of the download in Unix seconds; None without a `collect_date`.
+    - `language`: language code; None if not stated.
+    - `entry`: further values of the row.
     """
 
     downloads_id: int
@@ -59,7 +64,10 @@ class HistoricalRow:
 
 
 def split_fields(line: str) -> list[str]:
-    """Split a line into fields. Raises ValueError with a sentence for an invalid line."""
+    """Split a CSV line into fields.
+
+    Raises ValueError with a message for users if the line is invalid.
+    """
     try:
         rows = list(csv.reader([line], strict=True))
     except csv.Error as error:
@@ -71,9 +79,10 @@ def split_fields(line: str) -> list[str]:
 
 
 def detect_header(fields: Sequence[str]) -> Header:
-    """Detect the columns from the first line, by column names or by the first field that is a URL.
+    """Detect the columns of a CSV table from its first line.
 
-    Without either, the first column is the URL.
+    The columns are found by their names, or by the first field that is a URL. If the line has
+    neither, the first column is the URL.
     """
     names = [field.lower().lstrip("\ufeff") for field in fields]
     if "downloads_id" in names or any(name in names for name in _URL_NAMES):
@@ -85,9 +94,9 @@ def detect_header(fields: Sequence[str]) -> Header:
 
 
 def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | None) -> RssEntry:
-    """Parse a row of a table of URLs.
+    """Parse a row of a CSV table of URLs.
 
-    `day` is the date in the file's name. `link` is None without a URL.
+    `day` is the date in the name of the file. `link` of the entry is None if the row has no URL.
     """
     address = next(
         (value for name in _URL_NAMES if (value := _get_field(header, fields, name))), None
@@ -110,7 +119,7 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
 def parse_historical_row(
     header: Header, fields: Sequence[str], via: str, day: str | None
 ) -> HistoricalRow:
-    """Parse a row of the old system's tables. Raises ValueError without the id of a download."""
+    """Parse a row of a table of the previous system. Raises ValueError if it has no download id."""
     number = _parse_id(_get_field(header, fields, "downloads_id"))
     if number is None:
         raise ValueError("no downloads_id")
@@ -133,7 +142,10 @@ def parse_historical_row(
 
 
 def find_day_in_name(name: str) -> str | None:
-    """Return the date in the name of a file, ignoring its folders, as YYYY-MM-DD; otherwise None."""
+    """Return the date in the name of a file as YYYY-MM-DD; None if there is none.
+
+    Folders are ignored.
+    """
     match = _DAY.search(PurePosixPath(name).name)
     return "-".join(match.groups()) if match else None
 
@@ -148,12 +160,15 @@ def _parse_id(text: str | None) -> int | None:
 
 
 FIRST_ID, LAST_IDS = 3_211_617_605, 3_257_240_456
-"""Range of ids that exist in both epochs."""
+"""First and last of the download ids that were given out in both epochs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Period in which downloads were stored under ids of the range. `end` is exclusive."""
+    """Period in which the previous system stored downloads under the ambiguous ids.
+
+    `begin` is inclusive, `end` exclusive (aware times).
+    """
 
     name: str
     begin: datetime
@@ -166,7 +181,11 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """One version of an object, with the store's version id and its aware modification time."""
+    """Version of an object in the object store.
+
+    - `id`: version id of the store.
+    - `modified`: aware time of modification.
+    """
 
     id: str
     modified: datetime
@@ -179,23 +198,23 @@ EPOCHS = (
 
 
 def is_ambiguous(downloads_id: int) -> bool:
-    """Return whether an id was given out twice."""
+    """Return whether a download id was given out in both epochs."""
     return FIRST_ID <= downloads_id <= LAST_IDS
 
 
 def find_epoch(moment: datetime) -> Epoch | None:
-    """Return the epoch that contains an aware time, or None."""
+    """Return the epoch that contains an aware time; None if it is in neither epoch."""
     return next((epoch for epoch in EPOCHS if epoch.contains(moment)), None)
 
 
 def choose(
     downloads_id: int, collected: datetime | None, versions: Sequence[ObjectVersion]
 ) -> ObjectVersion | None:
-    """Return the version that is the download collected at this time; None if that is uncertain.
+    """Return the object version of a download; None if it is uncertain.
 
-    Outside the range this is the newest version. Within it, this is the newest version from the
-    epoch of `collected`. Without a collection time, an ambiguous id needs to have exactly one
-    version.
+    `collected` is the aware time of the download, None if unknown. For an unambiguous id, the
+    newest version is returned. For an ambiguous id, the newest version from the epoch of
+    `collected` is returned. Without `collected`, an ambiguous id must have exactly one version.
     """
     newest_first = sorted(
         versions, key=lambda version: (version.modified, version.id), reverse=True

@@ -1,7 +1,8 @@
 """Parse dates and times in feeds and sitemaps, and format them as RFC 2822 for `pub_date`.
 
 Source: RFC 2822, sections 3.3 and 4.3; RFC 3339; W3C "Date and Time Formats".
-Limits: linear in the first 100 characters.
+
+Limits: only the first 100 characters of a text are read, in linear time.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _ZONED = re.compile(r"[+-]\d{4}\b|\b(?:Z|UT|UTC|GMT|[ECMP][SD]T)\s*$", re.IGNORE
 
 
 def format_rfc2822(text: str | None) -> str | None:
-    """Format a time in UTC as RFC 2822, with `-0000` if it states no zone.
+    """Convert a time to UTC in the format of RFC 2822; `-0000` marks a time without a zone.
 
-    Return None if it is invalid.
+    Returns None if the text is not a valid time.
     """
     moment, zoned = read_moment(text)
     if moment is None:
@@ -33,9 +34,9 @@ def format_rfc2822(text: str | None) -> str | None:
 
 
 def read_moment(text: str | None) -> tuple[datetime | None, bool]:
-    """Parse a time.
+    """Parse a time. Return it in UTC, and whether the text states a zone.
 
-    Return it as aware UTC, and whether it states a zone; without one, UTC is assumed.
+    Without a zone, UTC is assumed. The time is None if the text is not a valid time.
     """
     stripped = (text or "").strip()[:MAX_CHARS]
     if not stripped or not stripped.isascii():

@@ -1,8 +1,9 @@
-"""Rights and licences stated in a feed and its entries.
+"""Read the rights and licences that a feed and its entries state.
 
 Source: RSS 2.0.11 (`copyright`); RFC 4287, 4.2.10 (`rights`); RFC 4946 (links to licences); the
 modules creativeCommons and `cc` of RSS; Dublin Core.
-Limits: at most `STATED_MAX` statements of a feed, and as many of an entry.
+
+Limits: at most `STATED_MAX` statements are read from a feed, and the same number from each entry.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _LINES, _LICENSES = frozenset({"copyright", "rights"}), "license"
 def read_element_rights(
     parts: Iterable[etree._Element], source: StatementSource, base: str
 ) -> tuple[Statement, ...]:
-    """Return the statements in these elements of a feed or entry."""
+    """Return the statements of rights in the XML elements of a feed or entry.
+
+    `base` is the URL against which relative links are resolved.
+    """
     statements: list[Statement] = []
     for element in parts:
         name = get_local_name(element)
@@ -42,7 +46,7 @@ def read_element_rights(
 def read_line_rights(
     rights: str, licenses: Iterable[str], source: StatementSource
 ) -> tuple[Statement, ...]:
-    """Return the statements in a line about rights and in links to licences."""
+    """Return the statements in a line of text about rights and in links to licences."""
     statements = build_rights_statements(rights, source, "rights") if rights else []
     for licence in islice(licenses, STATED_MAX):
         statements += build_license_statements(licence, source, _LICENSES)

@@ -2,8 +2,8 @@
 
 Source: JSON Feed 1.1 (jsonfeed.org), "Top-level", "Items"; seed 004, Appendix A (`queue-fetcher`);
 mediacloud/rss-fetcher, `/api/rss_entries`.
-Limits: linear in the document; at most 50,000 rows of a response are kept. The decoder limits
-nesting.
+
+Limits: linear time; at most 50,000 rows of a response are kept. The JSON decoder limits nesting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 def decode_json(body: bytes) -> Any:
-    """Decode JSON with or without a byte order mark. Raises DamagedInputError."""
+    """Decode JSON with or without a byte order mark. Raises DamagedInputError if it is not JSON."""
     try:
         return _DECODER.decode(body.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -71,7 +71,10 @@ def read_json_feed(body: bytes, url: str) -> Listing:
 
 
 def _build_json_feed_entry(item: Mapping[str, Any], url: str) -> RssEntry:
-    """Build the entry of an item. Without other URLs, an `id` that is a URL becomes the link."""
+    """Build the entry of an item of a JSON Feed.
+
+    If the item has no other URL, an `id` that is a URL becomes the link.
+    """
     item_id = _get_json_feed_text(item.get("id"))
     link = _get_json_feed_text(item.get("url")) or _get_json_feed_text(item.get("external_url"))
     if not link and item_id.lower().startswith(("http://", "https://")):
@@ -100,10 +103,11 @@ def is_rss_fetcher(body: bytes) -> bool:
 
 
 def read_rss_fetcher(body: bytes, url: str) -> Listing:
-    """Parse the stories of an API response, ordered by id.
+    """Parse the stories in a response of the rss-fetcher API, ordered by id.
 
-    `via` is `ID@SERVER`. The next page begins after the last row's id (`find_last_id`). A row
-    without a numeric id counts as one without a URL. Raises DamagedInputError.
+    `via` of each entry is `ID@SERVER`. The next page begins after the id of the last row
+    (`find_last_id`). A row without a numeric id becomes an entry without a link. Raises
+    DamagedInputError if the body is not such a response.
     """
     rows = decode_rows(body)
     server = url.partition("//")[2].partition("/")[0].rpartition("@")[2]
@@ -116,7 +120,10 @@ def read_rss_fetcher(body: bytes, url: str) -> Listing:
 
 
 def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
-    """Decode the rows of a successful response. Raises DamagedInputError."""
+    """Decode the rows of an API response.
+
+    Raises DamagedInputError if the response is not successful.
+    """
     document = decode_json(body)
     rows = document.get("results") if isinstance(document, dict) else None
     if not isinstance(rows, list) or document.get("status") != "OK":
@@ -127,13 +134,16 @@ def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
 
 
 def get_row_id(row: Mapping[str, Any]) -> int | None:
-    """Return a row's numeric id, or None."""
+    """Return the numeric id of a row; None if the row has none."""
     number = row.get("id")
     return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def find_last_id(body: bytes) -> int | None:
-    """Return the highest id in a response, None if it has no rows. Raises DamagedInputError."""
+    """Return the highest row id in an API response; None if it has no rows.
+
+    Raises DamagedInputError if the body is not a successful response.
+    """
     ids = [number for row in decode_rows(body) if (number := get_row_id(row)) is not None]
     return max(ids, default=None)
 

@@ -1,7 +1,8 @@
-"""Parse the links of a page, such as a front page or section, and the feeds it names.
+"""Parse the links of an HTML page, such as a front page or section, and the feeds that it names.
 
 Source: HTML, sections 4.6 (links) and 4.2.3 (`base`); RSS autodiscovery.
-Limits: linear in the page; at most 5,000 links and 50 feeds are kept.
+
+Limits: linear time; at most 5,000 links and 50 feeds of a page are kept.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _SKIPPED_PREFIXES = ("javascript:", "mailto:", "tel:", "data:", "#")
 
 
 def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """Return the unique links of a page at `url` in page order; `further` lists the feeds it names.
+    """Return the distinct links of an HTML page in page order, as a listing.
 
-    Fragments and links to the page itself are left out. Raises DamagedInputError if it is not a
-    page.
+    `further` of the listing has the feeds that the page names. Fragments, and links to the page
+    itself, are omitted. Raises DamagedInputError if the body is not HTML.
     """
     tree = _parse(body, charset)
     base = _find_base(tree, url)

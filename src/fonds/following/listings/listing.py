@@ -1,7 +1,6 @@
-"""Listing of links from a feed, sitemap or page, with its polling hints and form.
+"""Listing: the links in one response of a feed, sitemap or page, with hints for polling.
 
-Limits: at most 50,000 entries, 50,000 further listings and 10 hubs of a listing are kept; texts are
-cut.
+Limits: at most 50,000 entries, 50,000 URLs of further listings and 10 hubs are kept; texts are cut.
 """
 
 from __future__ import annotations
@@ -29,12 +28,13 @@ _BREAKS = str.maketrans("", "", "\t\r\n")
 
 @dataclass(frozen=True, slots=True)
 class PollHints:
-    """Polling hints of a listing.
+    """Hints for polling that a feed states.
 
-    `ttl_s` and `update_s` are seconds between two polls, None if not stated.
-    `hubs` are WebSub hubs.
-    `cloud` is the URL of the rssCloud server, "" if there is none.
-    `self_url` is the feed's own URL as stated.
+    - `ttl_s`: seconds for which a copy is valid (`ttl`); None if not stated.
+    - `update_s`: seconds between two updates of the feed; None if not stated.
+    - `hubs`: URLs of WebSub hubs.
+    - `cloud`: URL of the rssCloud server; "" if there is none.
+    - `self_url`: the feed's own URL as stated.
     """
 
     ttl_s: int | None = None
@@ -48,15 +48,18 @@ class PollHints:
 class Listing:
     """Content of one response of a source.
 
-    `kind` is the format (`rss`, `rdf`, `atom`, `json-feed`, `sitemap`, `sitemap-index`, `url-list`,
-    `page`, `rss-fetcher`).
-    `entries` are links in their order; an entry without a URL has no `link`.
-    `further` are URLs of other listings: sitemaps of an index, the next page, a page's feeds.
-    `problem` describes a tolerated error, "" if there is none.
-    `cut` counts entries beyond the limit.
-    `older` is the URL of the previous page, "" if there is none.
-    `is_complete` means that the feed states it lists everything.
-    `changed` has the last change (`lastmod`) of pages or sitemaps by URL, as RFC 2822.
+    - `kind`: format (`rss`, `rdf`, `atom`, `json-feed`, `sitemap`, `sitemap-index`, `url-list`,
+      `page`, `rss-fetcher`).
+    - `entries`: entries in their order. An entry without a URL has `link` None.
+    - `title`: title of the source; "" if not stated.
+    - `further`: URLs of other listings: the sitemaps of an index, the next page, the feeds of a
+      page.
+    - `hints`: hints for polling.
+    - `problem`: description of a tolerated error; "" if there is none.
+    - `cut`: number of entries beyond the limit.
+    - `older`: URL of the page with older entries; "" if there is none.
+    - `is_complete`: whether the feed states that it lists all entries.
+    - `changed`: time of the last change (`lastmod`) of pages or sitemaps by URL, as RFC 2822.
     """
 
     kind: str
@@ -73,9 +76,11 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class FeedOutline:
-    """One feed of an OPML list.
+    """Feed in an OPML list.
 
-    `folder` is the path of folders that contain it, such as `news/europe`.
+    - `url`, `title`: URL and title of the feed.
+    - `folder`: path of the folders that contain the feed, such as `news/europe`.
+    - `site_url`: URL of the site of the feed.
     """
 
     url: str
@@ -96,7 +101,10 @@ def build_listing(
     is_complete: bool = False,
     changed: Mapping[str, str] | None = None,
 ) -> Listing:
-    """Build a listing within the limits and count the entries that are cut off."""
+    """Build a listing.
+
+    Entries and URLs beyond the limits are cut off, and cut entries are counted.
+    """
     return Listing(
         kind=kind,
         entries=tuple(entries[:ENTRIES_MAX]),
@@ -112,10 +120,11 @@ def build_listing(
 
 
 def clean_url(text: str | None, base: str = "") -> str | None:
-    """Clean a URL: strip blanks, remove line breaks and tabs, and resolve it against `base`.
+    """Clean a URL: strip blanks, remove line breaks and tabs, and resolve it against the URL
+    `base`.
 
-    Return None if it is empty. A URL that is too long is cut to one character over the limit, so
-    that it is refused later.
+    Returns None if nothing is left. A URL that is too long is cut to one character over the limit,
+    so that the link rules refuse it.
     """
     stripped = (text or "").translate(_BREAKS).strip(_EDGES)
     if not stripped:
@@ -128,9 +137,10 @@ def clean_url(text: str | None, base: str = "") -> str | None:
 
 
 def clean_title(text: str | None) -> str | None:
-    """Clean a title: one line without markup, entities decoded once, cut.
+    """Clean a title: remove markup and line breaks, decode entities once, and cut it to the maximum
+    length.
 
-    Return None if it is empty.
+    Returns None if nothing is left.
     """
     if not text:
         return None
@@ -145,16 +155,19 @@ def clean_title(text: str | None) -> str | None:
 
 
 ENTRIES_MIN = 3
-"""With fewer links, only the format is detected."""
+"""Number of links from which the fields of a listing are detected; with fewer, only the format is.
+"""
 SHARE_MIN = 0.5
 DESCRIBED_FIELDS = ("title", "pub_date")
 FIELD_LABELS = {"title": "titles", "pub_date": "dates"}
 
 
 def describe_form(listing: Listing, previous: str | None) -> str | None:
-    """Describe the form of a listing, such as `rss with titles, dates`.
+    """Describe the format of a listing and the fields of its links, such as `rss with titles,
+    dates`.
 
-    `previous` is the last known form. A listing without links returns it unchanged.
+    `previous` is the description of the source's last listing. It is returned unchanged if the
+    listing has no links.
     """
     if not listing.entries:
         return previous

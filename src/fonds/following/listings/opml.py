@@ -21,7 +21,10 @@ OUTLINES_MAX = 100_000
 
 
 def read_opml(body: bytes) -> list[FeedOutline]:
-    """Read the feeds of an OPML list with unique URLs. Raises DamagedInputError and LimitError."""
+    """Read the feeds of an OPML list; each URL occurs once.
+
+    Raises DamagedInputError if the body is not OPML, and LimitError if it has too many outlines.
+    """
     root = parse_strictly(body)
     if get_local_name(root) != "opml":
         raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is not OPML")
@@ -42,7 +45,10 @@ def read_opml(body: bytes) -> list[FeedOutline]:
 
 
 def write_opml(outlines: Iterable[FeedOutline], title: str, created_at: datetime) -> bytes:
-    """Write a list of feeds, with folders as enclosing outlines."""
+    """Write feeds as an OPML list.
+
+    Folders become outlines that enclose the outlines of their feeds.
+    """
     root = etree.Element("opml", version="2.0")
     head = etree.SubElement(root, "head")
     etree.SubElement(head, "title").text = title

@@ -1,6 +1,6 @@
-"""Detect the kind of a listing from its content and parse it: feed, sitemap, URL list or page.
+"""Detect the format of a listing from its content and parse it: feed, sitemap, URL list or page.
 
-Limits: each parser has its own; a body over 50 MiB is refused unread.
+Limits: each parser has its own limits; a body over 50 MiB is refused unread.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from fonds.text.xml import find_root_name
 
 SITEMAP_ROOTS = frozenset({"urlset", "sitemapindex"})
 _EMBEDDED_FEED = re.compile(rb"<(?:rss\s|rdf:RDF\s|feed\s[^>]{0,500}xmlns)", re.IGNORECASE)
-"""Beginning of a feed that was wrapped into an HTML page."""
+"""Pattern for the start of a feed that is wrapped in an HTML page."""
 
 
 def read_listing(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """Parse the response of a source at `url`. `charset` is the one its server stated, or None.
+    """Parse the response body of a source at `url`.
 
-    Raises DamagedInputError (`bad-listing`) if it is not a listing, and LimitError if it is too
-    large.
+    `charset` is the charset that the server stated, or None. Raises DamagedInputError
+    (`bad-listing`) if the body is not a listing, and LimitError if it is too large.
     """
     if len(body) > BODY_MAX_BYTES:
         raise LimitError(Reason.TOO_LARGE, f"more than {BODY_MAX_BYTES} bytes")
@@ -55,7 +55,10 @@ def read_listing(body: bytes, url: str, charset: str | None = None) -> Listing:
 
 
 def read_feed(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """Parse a feed strictly, and leniently if that fails. Raises DamagedInputError."""
+    """Parse a feed strictly, and leniently if strict parsing fails.
+
+    Raises DamagedInputError if both fail.
+    """
     try:
         return read_strictly(body, url, charset)
     except DamagedInputError as error:

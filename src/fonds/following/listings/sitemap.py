@@ -33,14 +33,21 @@ _READ_ELEMENTS = frozenset({"loc", "publication_date", "title", "lastmod"})
 
 
 def unpack_gzip(body: bytes) -> bytes:
-    """Unpack a gzipped body; return others unchanged. Raises LimitError and DamagedInputError."""
+    """Unpack a gzipped body; return any other body unchanged.
+
+    Raises LimitError if the unpacked body is too large, and DamagedInputError if the gzip data is
+    damaged.
+    """
     if not body.startswith(GZIP_MAGIC):
         return body
     return decode_body(lambda: iter((body,)), ["gzip"], body_max_bytes=BODY_MAX_BYTES)
 
 
 def read_sitemap(body: bytes, url: str) -> Listing:
-    """Parse a URL set or an index of sitemaps at `url`. Raises DamagedInputError for anything else."""
+    """Parse a sitemap or an index of sitemaps at `url`.
+
+    Raises DamagedInputError if the body is neither.
+    """
     try:
         return _read(body, url, repair=False)
     except DamagedInputError as error:
@@ -96,7 +103,10 @@ def _set_change(changed: dict[str, str], address: str | None, values: Mapping[st
 
 
 def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:
-    """Build an entry. `lastmod` is a change and not a publication date, so it is not used here."""
+    """Build the entry of a page.
+
+    `lastmod` is not its publication date and is therefore not used.
+    """
     return RssEntry(
         link=clean_url(attributes.get("loc"), url),
         title=clean_title(attributes.get("title")),
@@ -106,9 +116,9 @@ def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:
 
 
 def read_text(body: bytes, url: str) -> Listing:
-    """Parse a sitemap with one URL per line; empty lines and lines that begin with `#` are skipped.
+    """Parse a sitemap with one URL per line. Empty lines and lines that begin with `#` are skipped.
 
-    Raises DamagedInputError if most lines are no URLs.
+    Raises DamagedInputError if most lines are not URLs.
     """
     text = body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     lines = [

@@ -1,10 +1,11 @@
-"""Read whole-day RSS files that rss-fetcher wrote, item by item from a stream.
+"""Read RSS files of the program rss-fetcher that have all stories of one day, item by item.
 
-Each file has all stories of one day. Source: seed 004, Appendix A (`batch-fetcher`);
-mediacloud/rss-fetcher, daily RSS: `link`, `pubDate`, `domain`, `title`, `source` with `url`,
-`mcFeedId`, `mcSourceId`; the channel's `lastBuildDate`.
-Limits: linear in the stream; an item has at most 64 KiB, only one item is held, entities of a DTD
-are not expanded.
+Source: seed 004, Appendix A (`batch-fetcher`); mediacloud/rss-fetcher, daily RSS: `link`,
+`pubDate`, `domain`, `title`, `source` with `url`, `mcFeedId`, `mcSourceId`; the channel's
+`lastBuildDate`.
+
+Limits: time is linear in the length of the stream. An item has at most 64 KiB, and only one item is
+in memory. Entities of a DTD are not expanded.
 """
 
 from __future__ import annotations
@@ -38,7 +39,12 @@ _BUILT = re.compile(rb"<lastBuildDate>([^<]{1,100})</lastBuildDate>", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class DayItem:
-    """One item. `entry` is None if it cannot be read; `problem` says why."""
+    """Item of an RSS file.
+
+    - `number`: number of the item in the file, from 0.
+    - `entry`: content of the item; None if it cannot be read.
+    - `problem`: why the item cannot be read; "" if it can.
+    """
 
     number: int
     entry: RssEntry | None
@@ -49,14 +55,14 @@ class Stream(Protocol):
     """Stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most `size` bytes, none at the end."""
+        """Return up to `size` bytes; b"" at the end of the stream."""
 
 
 def read_rss_day(stream: Stream, via: str, day_of_file: str | None = None) -> Iterator[DayItem]:
-    """Yield the items of unpacked RSS, numbered from 0. `via` names the origin.
+    """Yield the items of an unpacked RSS file, numbered from 0. `via` names the origin of the file.
 
-    `fetch_date` is `day_of_file` (YYYY-MM-DD), or else the date of the channel's `lastBuildDate`.
-    Text after the last complete item counts as a truncated item.
+    `fetch_date` of each entry is `day_of_file` (YYYY-MM-DD), or else the date of `lastBuildDate` in
+    the channel. Text after the last complete item counts as a truncated item.
     """
     buffer, number, day = b"", 0, day_of_file
     while piece := stream.read(PIECE_BYTES):

@@ -48,19 +48,22 @@ PERIODS_S = {
 
 
 def parse_ttl_s(minutes: str) -> int | None:
-    """Return `ttl` in seconds, at most a year; None if it is not a number above 0."""
+    """Convert a `ttl` in minutes to seconds, at most a year; None if it is not a number above 0."""
     number = _parse_int(minutes)
     return min(60 * number, YEAR_S) if number else None
 
 
 def compute_update_s(period: str, frequency: str) -> int | None:
-    """Return the update period divided by its frequency in seconds; None without a period."""
+    """Return the seconds between two updates: the period divided by its frequency.
+
+    Returns None if the period is unknown.
+    """
     period_s = PERIODS_S.get(period.strip().lower())
     return period_s // max(1, _parse_int(frequency)) or 1 if period_s else None
 
 
 def build_cloud_url(attributes: Mapping[str, str]) -> str:
-    """Return the rssCloud server as a URL; "" if it names no host."""
+    """Return the URL of the rssCloud server that a feed names; "" if it names no host."""
     host = attributes.get("domain", "").strip()
     if not host or any(char.isspace() or char in "/@?#" for char in host):
         return ""
@@ -78,14 +81,17 @@ ATOM_NAMESPACES = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
 _KINDS = {"rss": "rss", "rdf": "rdf", "feed": "atom"}
 HISTORY_NAMESPACE = "http://purl.org/syndication/history/1.0"
 OLDER_RELATIONS = ("prev-archive", "next")
-"""Relations of links to older entries, most reliable first."""
+"""Link relations that lead to older entries, the most reliable first."""
 _DATE_ELEMENTS = ("pubdate", "published", "issued", "date", "created")
 _CHANGE_ELEMENTS = ("updated", "modified")
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
 def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """Parse a well-formed feed at `url`. Raises DamagedInputError if it is malformed or not a feed."""
+    """Parse a well-formed feed at `url`.
+
+    Raises DamagedInputError if it is malformed or not a feed.
+    """
     root = parse_strictly(body, charset)
     kind = _KINDS.get(get_local_name(root))
     if kind is None or (kind == "atom" and get_namespace(root) not in ATOM_NAMESPACES):
@@ -112,9 +118,9 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
 
 
 def find_older_page(links: Sequence[tuple[str, str]]) -> str:
-    """Return the URL of the previous archive or next page, from links as (relation, URL).
+    """Return the URL of the page with older entries, from links as (relation, URL).
 
-    Return "" if there is none.
+    Returns "" if there is no such link.
     """
     for older_relation in OLDER_RELATIONS:
         for relation, href in links:
@@ -124,7 +130,10 @@ def find_older_page(links: Sequence[tuple[str, str]]) -> str:
 
 
 def _split_parts(root: etree._Element, kind: str) -> tuple[etree._Element, list[etree._Element]]:
-    """Return the element with the feed's metadata, and its items; in RDF items are siblings of it."""
+    """Return the XML element with the metadata of a feed, and the elements of its items.
+
+    In RDF, items are siblings of the metadata.
+    """
     if kind == "atom":
         return root, [element for element in root if get_local_name(element) in ("entry", "item")]
     head = next((element for element in root if get_local_name(element) == "channel"), root)
@@ -152,8 +161,10 @@ def _build_rss_entry(item: etree._Element, url: str, rights: tuple[Statement, ..
 
 
 def _find_rss_link(parts: list[etree._Element], base: str) -> str | None:
-    """Return the link of an item: feedburner's original link, its link, or its guid if that is a
+    """Return the link of an RSS item: feedburner's original link, its link, or a guid that is a
     URL.
+
+    Returns None if the item has none of these.
     """
     for name in ("origlink", "link"):
         for element in parts:
@@ -203,7 +214,7 @@ def _find_atom_link(parts: list[etree._Element], base: str) -> str | None:
 
 
 def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[str, str, str]]:
-    """Yield relation, type and URL of Atom links, which also occur in other feeds."""
+    """Yield relation, type and URL of each Atom link in a feed of any format."""
     for element in parts:
         if get_local_name(element) == "link" and get_namespace(element) in ATOM_NAMESPACES:
             href_text = element.get("href") or get_text(element)
@@ -214,7 +225,7 @@ def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[st
 
 
 def _parse_date(parts: list[etree._Element]) -> str | None:
-    """Return the publication date; the date of change is used only if there is no other."""
+    """Return the publication date of an item, or its date of change if it has no other date."""
     for names in (_DATE_ELEMENTS, _CHANGE_ELEMENTS):
         for name in names:
             for element in parts:
@@ -239,8 +250,8 @@ def _parse_hints(parts: list[etree._Element], base: str, url: str) -> PollHints:
 
 
 def _find_first(parts: Iterable[etree._Element], name: str) -> etree._Element | None:
-    """Return the first element with this name; elements of the feed format precede other
-    vocabularies.
+    """Return the first element with a name; elements of the feed format precede those of
+    extensions.
     """
     matches = [part for part in parts if get_local_name(part) == name]
     matches.sort(key=lambda element: not _is_own_part(get_namespace(element)))
@@ -254,7 +265,7 @@ def _is_own_part(space: str) -> bool:
 
 
 def _resolve_base(element: etree._Element, url: str) -> str:
-    """Resolve the base URL of an element from all enclosing `xml:base`, outermost first."""
+    """Return the base URL of an element: all enclosing `xml:base` resolved, the outermost first."""
     bases = [node.get(XLINK_BASE) for node in (element, *element.iterancestors())]
     base = url
     for node in reversed([base_value for base_value in bases if base_value]):
@@ -268,9 +279,10 @@ _FEEDPARSER_DATES = ("published", "created", "updated")
 
 
 def read_leniently(body: bytes, url: str, charset: str | None = None, problem: str = "") -> Listing:
-    """Parse a broken feed at `url` with feedparser; `problem` says why strict parsing failed.
+    """Parse a broken feed at `url` with feedparser.
 
-    Entity declarations are removed. Raises DamagedInputError if there is no trace of a feed.
+    `problem` says why strict parsing failed. Entity declarations are removed first. Raises
+    DamagedInputError if the body has no trace of a feed.
     """
     safe_body = _ENTITY.sub(b"", _DOCTYPE.sub(b"", body, count=1))
     headers = {"content-location": url}

@@ -58,7 +58,7 @@ def format_bibtex(document: IndexDocument, journal: Journal | None = None) -> st
 
 
 def build_csl(document: IndexDocument, journal: Journal | None = None) -> dict[str, Any]:
-    """Build a CSL-JSON item without unknown fields."""
+    """Build the CSL-JSON item of a document. Unknown fields are omitted."""
     journal = journal or Journal()
     site = document.canonical_domain if document.kind is Kind.STORY else None
     day, captured = document.publication_date, document.captured
@@ -87,9 +87,9 @@ def build_csl(document: IndexDocument, journal: Journal | None = None) -> dict[s
 
 
 def clean_public_url(url: str) -> str:
-    """Return the URL without blanks and credentials, or "" if it is not public.
+    """Return a URL without blanks and credentials; "" if the URL is not public.
 
-    Local paths, buckets and addresses on a private network are not public.
+    Local paths, buckets and addresses in private networks are not public.
     """
     parts = split_address(_BLANKS.sub("", url))
     host = parts.host.lower().rstrip(".")
@@ -114,7 +114,10 @@ def _is_public_host(host: str) -> bool:
 
 
 def _format_bibtex_name(name: str) -> str:
-    """Format a name as `von Family, Suffix, Given`; a name that cannot be split is put in braces."""
+    """Format a name as `von Family, Suffix, Given`.
+
+    A name that cannot be split is put in braces.
+    """
     person = split_name(name)
     if person is None:
         return f"{{{_escape(name)}}}"
@@ -143,9 +146,10 @@ def _choose_csl_type(document: IndexDocument) -> str:
 
 
 def _build_citation_key(document: IndexDocument) -> str:
-    """Build a key of ASCII letters and digits.
+    """Build the key of a BibTeX entry from ASCII letters and digits.
 
-    It joins the first author's family name or the site, the year, and the beginning of the id.
+    It consists of the first author's family name or the site, the year, and the beginning of the
+    document id.
     """
     name = document.authors[0] if document.authors else document.canonical_domain.partition(".")[0]
     person = split_name(name)

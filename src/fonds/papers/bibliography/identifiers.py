@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
 DOI_PREFIX = r"10\.[0-9]{4,9}/"
-"""Prefix of a DOI with its slash, as part of other patterns."""
+"""Pattern for the prefix of a DOI with its slash, for use in other patterns."""
 
 _MAX_CHARS = 300
 _SICI = r"<[^\s\"<>]{1,60}>(?=[0-9]\.[0-9A-Z]\.[A-Z]{2};[0-9A-Z])"
@@ -42,18 +42,19 @@ _PATH_PART = re.compile(r"/10\.[0-9]{3,5}/")
 
 
 def find_doi_in_text(text: str) -> str | None:
-    """Return the first DOI in running text, in lower case, without trailing punctuation, or None.
+    """Return the first DOI in running text, in lower case and without punctuation at its end, or
+    None.
 
-    A blank, quote or angle bracket ends it, except for the brackets of a SICI.
+    A blank, quote or angle bracket ends the DOI, except for the brackets of a SICI.
     """
     match = _TEXT.search(text)
     return _strip_punctuation(match[0]) if match else None
 
 
 def parse_doi(text: str) -> str | None:
-    """Return the DOI that is the whole text, in lower case, without a resolver or `doi:` prefix.
+    """Return the DOI that a text consists of, in lower case, without a resolver or `doi:`.
 
-    Punctuation at the end belongs to the DOI. Return None if the text is not exactly one DOI.
+    Punctuation at the end belongs to the DOI. Returns None if the text is not exactly one DOI.
     """
     bare = strip_resolver(text.strip())
     return bare.lower() if len(bare) <= _MAX_CHARS and _WHOLE_TEXT.fullmatch(bare) else None
@@ -86,10 +87,9 @@ def strip_resolver(text: str) -> str:
 
 
 def is_doi_prefix(path: str) -> bool:
-    """Return whether a part of a path looks like the prefix of a DOI.
+    """Return whether a part of a path looks like the prefix of a DOI, with three to five digits.
 
-    It accepts three to five digits. Crawls have been filtered by this rule, and it must keep
-    finding the same captures.
+    Crawls have been filtered by this rule, so it must keep selecting the same captures.
     """
     return _PATH_PART.search(path) is not None
 
@@ -214,9 +214,10 @@ BY_TYPE: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
 
 
 def collect_identifiers(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Collect fields from pairs of type (`""` if none) and text; the first value of a field counts.
+    """Return identifiers by field name, from pairs of type ("" if none) and text.
 
-    An identifier without a known type is classified by its form.
+    If a field occurs several times, the first value is used. An identifier without a known type is
+    classified by its syntax.
     """
     fields: dict[str, str] = {}
     for kind, text in pairs:

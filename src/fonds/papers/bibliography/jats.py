@@ -41,7 +41,10 @@ def read_jats(data: bytes) -> Paper:
 
 
 def parse_jats_root(data: bytes) -> etree._Element:
-    """Parse the XML tree of an article. Raises ValueError if it is not JATS or declares entities."""
+    """Parse the XML tree of an article.
+
+    Raises ValueError if it is not JATS or declares entities.
+    """
     try:
         root = parse_strictly(data)
     except DamagedInputError as error:
@@ -92,7 +95,10 @@ def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._El
 
 
 def _get_block_text(element: etree._Element) -> str | None:
-    """Return the text with one line per paragraph, title or cell, including text outside of these."""
+    """Return the text of an element, with one line per paragraph, title or cell.
+
+    Text outside of paragraphs, titles and cells is included.
+    """
     pieces: list[str] = []
     for event, node in etree.iterwalk(element, events=("start", "end")):
         if event == "start":
@@ -205,7 +211,10 @@ def _parse_affiliation(element: etree._Element) -> Affiliation:
 
 
 def _choose_date(elements: Iterable[etree._Element]) -> str | None:
-    """Choose the publication date, print before online, as precise as stated."""
+    """Return the publication date, as precise as stated.
+
+    Print publication is preferred to online.
+    """
     ranks = {"ppub": 0, "pub": 0, "collection": 2, "epub": 1}
     dates = []
     for element in _limit(elements, IDENTIFIERS_MAX):
@@ -318,12 +327,14 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
 
 @dataclass(frozen=True, slots=True)
 class JatsReading:
-    """Result of reading an article.
+    """Result of reading a JATS article.
 
-    `text` is searchable text: abstract, body, acknowledgement and annex.
-    `date` is as precise as stated.
-    `rights` are the article's statements about its use.
-    `reason` is set if the article cannot be read; `reading` then has the error.
+    - `reading`: bibliography, or the error if the article cannot be read.
+    - `text`: text for search: abstract, body, acknowledgement and annex.
+    - `date`: publication date, as precise as stated; None if not stated.
+    - `language`: language code; None if unknown.
+    - `rights`: statements of the article about its use.
+    - `reason`: reason why the article cannot be read; None if it was read.
     """
 
     reading: BibliographyReading
@@ -335,7 +346,7 @@ class JatsReading:
 
     @property
     def disposition(self) -> Disposition:
-        """Disposition of the message: done, or ended with the reason."""
+        """Disposition of the article's message: done, or ended with the reason."""
         return end(self.reason, self.reading.error or "") if self.reason else DONE
 
 
@@ -345,7 +356,9 @@ def read_jats_body(body: OpenBody) -> JatsReading:
 
 
 def read_jats_bytes(data: bytes) -> JatsReading:
-    """Read everything that is stored about an article, or return the reason why it cannot be read."""
+    """Read the text and bibliography of a JATS article, or return the reason why they cannot be
+    read.
+    """
     try:
         root = parse_jats_root(data)
         paper = parse_paper(root)

@@ -1,4 +1,5 @@
-"""Bibliography of one paper, with one JSON form for all readers, and its quality.
+"""Bibliography of one paper: its metadata, text and references, with one JSON format, and its
+quality.
 
 Source: seed 000, `grobid0:tei_json`, `grobid0:metadata` and `grobid0:quality`, whose values the
 seed leaves to the writer. The field names are those that readers of GROBID's results have used
@@ -17,26 +18,31 @@ from fonds.model.encoding import prepare_type
 
 
 class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Funder and its grants."""
+    """Funder of a paper, and the numbers of its grants."""
 
     name: str
     grants: tuple[str, ...] = ()
 
 
 class Funding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Funding of a paper. `statement` is the printed statement."""
+    """Funding of a paper.
+
+    - `funders`: funders with their grants.
+    - `statement`: statement about funding as printed; None if there is none.
+    """
 
     funders: tuple[Funder, ...] = ()
     statement: str | None = None
 
 
 class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One reference of a paper.
+    """One reference in the reference list of a paper. Unknown fields are None or empty.
 
-    `index` counts from 0; `id` is the identifier in the source.
-    `date` is as precise as stated (`2011`, `2011-03`, `2011-03-28`).
-    Identifiers are bare and normalised.
-    `unstructured` is the reference as printed.
+    - `id`: identifier of the reference in the source document.
+    - `index`: position in the list, from 0.
+    - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
+    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without prefix.
+    - `unstructured`: reference as printed.
     """
 
     id: str
@@ -66,13 +72,14 @@ class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class Paper(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Metadata, text and references of a paper.
 
-    Missing fields are None or empty, and not in the JSON.
-    `date` is as in Citation.
-    `doi` is in lower case.
-    `language_code` has two or three letters.
-    `grobid_version` is the program that read the paper and `grobid_timestamp` the time that it
-    wrote.
-    `fatcat_release` may occur in older results of other programs; Fonds never writes it.
+    Unknown fields are None or empty, and not in the JSON.
+
+    - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
+    - `doi`: in lower case.
+    - `language_code`: two or three letters.
+    - `grobid_version`: extractor version that read the paper (GROBID or Fonds).
+    - `grobid_timestamp`: time of the extraction, as GROBID wrote it.
+    - `fatcat_release`: only in older results of other software; Fonds never writes this field.
     """
 
     grobid_version: str
@@ -117,12 +124,15 @@ def decode_paper(data: bytes) -> Paper:
 
 
 def strip_full_text(paper: Paper) -> Paper:
-    """Remove the full text, for `grobid0:metadata`. The abstract stays, as in seed 000."""
+    """Return the paper without full text, for the cell `grobid0:metadata`.
+
+    The abstract stays (seed 000).
+    """
     return msgspec.structs.replace(paper, body=None, annex=None)
 
 
 def summarize_paper(paper: Paper) -> PaperSummary:
-    """Build the `metadata` of a row: selected fields and the number of references."""
+    """Build the `metadata` of a paper's row: selected fields, and the number of references."""
     head = PaperHead(
         title=paper.title or None,
         authors=paper.authors,
@@ -165,11 +175,11 @@ TITLE_MIN_LETTERS, TEXT_WORDS_MIN = 4, 100
 
 
 class Quality(StrEnum):
-    """Quality of a reading.
+    """Quality of a bibliography that was read from a paper.
 
-    Good: title, authors, text and references were found.
-    Bad: no title, or nothing except a title.
-    Marginal: everything between.
+    - `good`: title, authors, text and references were found.
+    - `bad`: there is no title, or nothing except a title.
+    - `marginal`: everything between.
     """
 
     GOOD = "good"
@@ -178,11 +188,11 @@ class Quality(StrEnum):
 
 
 def assess_quality(paper: Paper) -> Quality:
-    """Assess the quality by four signs.
+    """Rate the quality of a bibliography by four signs.
 
-    The signs are a title of 4 letters, an author with a family name, 100 words of abstract and
-    body, and a reference with a title or printed text. All four are good. No title, or none of the
-    other three, is bad.
+    The signs are a title of at least 4 letters, an author with a family name, at least 100 words of
+    abstract and body, and a reference with a title or printed text. With all four, the quality is
+    good. If the title or all three others are missing, it is bad. Otherwise it is marginal.
     """
     has_title = sum(map(str.isalpha, paper.title or "")) >= TITLE_MIN_LETTERS
     other_signs = (

@@ -50,7 +50,12 @@ _NEXT_MARK = re.compile(rf"(?<=[A-Za-z.,;])\s+(?=(?:\d{{1,2}}|{_SIGN})\s?[A-Z])"
 
 @dataclass(frozen=True, slots=True)
 class AffiliationLine:
-    """Line that names an affiliation, as printed without its mark; `mark` is "" if there is none."""
+    """Affiliation on a line of a paper's first page.
+
+    - `line`: number of the line.
+    - `mark`: mark before the affiliation, such as `1` or `*`; "" if there is none.
+    - `affiliation`: affiliation without the mark.
+    """
 
     line: int
     mark: str
@@ -58,11 +63,11 @@ class AffiliationLine:
 
 
 def add_affiliations(authors: Sequence[Author], head: str) -> tuple[Author, ...]:
-    """Add to authors the affiliations found in `head`, the text above the abstract.
+    """Return the authors with their affiliations from `head`, the text above the abstract.
 
-    A mark after a name refers to the line that begins with the mark. Without marks, an author's
-    affiliations are the lines between the author's line and the next line of authors. A single
-    affiliation belongs to all authors.
+    A mark after an author's name refers to the line that begins with the same mark. Without marks,
+    the affiliations of an author are on the lines between the author's line and the next line with
+    authors. A single affiliation belongs to all authors.
     """
     lines = [" ".join(line.translate(_PLAIN).split()) for line in head.split("\n")[:LINES_MAX]]
     places = _parse_places(lines)
@@ -77,7 +82,10 @@ def add_affiliations(authors: Sequence[Author], head: str) -> tuple[Author, ...]
 
 
 def parse_affiliation(text: str) -> Affiliation:
-    """Parse a printed affiliation; its parts are recognised by typical words."""
+    """Parse a printed affiliation.
+
+    Institution, department and so on are recognised by typical words.
+    """
     pieces = [piece.strip(" .;") for piece in re.split(r",\s|;\s", text)]
 
     def first(words: str) -> str | None:
@@ -125,9 +133,9 @@ def _match_by_marks(
     lines: Sequence[str],
     marked_lines: Mapping[str, AffiliationLine],
 ) -> dict[Author, list[Affiliation]]:
-    """Match authors and affiliations by marks.
+    """Return the affiliations of each author, matched by marks.
 
-    Return nothing if fewer than half of the authors have a mark that an affiliation begins with.
+    The result is empty if fewer than half of the authors have the mark of an affiliation.
     """
     affiliations = {}
     for author, position in positions.items():
@@ -143,9 +151,10 @@ def _match_by_marks(
 def _match_by_order(
     positions: Mapping[Author, tuple[int, int] | None], places: Sequence[AffiliationLine]
 ) -> dict[Author, list[Affiliation]]:
-    """Match by order: a single affiliation belongs to all authors.
+    """Return the affiliations of each author, matched by the order of lines.
 
-    Otherwise each group of authors gets the lines below it.
+    A single affiliation belongs to all authors. Otherwise each group of authors has the
+    affiliations on the lines below the group.
     """
     if len({place.affiliation for place in places}) == 1:
         return {author: [places[0].affiliation] for author in positions}
@@ -163,9 +172,9 @@ def _match_by_order(
 def _iter_blocks(
     begins: Sequence[int], places: Sequence[AffiliationLine]
 ) -> Iterator[tuple[int, list[Affiliation]]]:
-    """For each line with authors, yield the affiliations between it and the next such line.
+    """Yield the affiliations between each line with authors and the next line with authors.
 
-    A line without affiliations gets those of the following line of authors.
+    A line with no affiliations below it has those of the following line with authors.
     """
     affiliations: list[Affiliation] = []
     for begin, end in reversed([*zip(begins, [*begins[1:], LINES_MAX], strict=True)]):
@@ -187,7 +196,8 @@ def _set_affiliations(author: Author, places: Sequence[Affiliation]) -> Author:
 
 
 VERSION = "fonds-bibliography/3"
-"""Version of this reader. Change it when the output changes, with that of the PDF extractor."""
+"""Extractor version of this module. If its output changes, change it and that of the PDF extractor.
+"""
 FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(
     r"^[ \t]*(?:a[ \t]?b[ \t]?s[ \t]?t[ \t]?r[ \t]?a[ \t]?c[ \t]?t|summary|r\u00e9sum\u00e9"
@@ -224,9 +234,10 @@ _SELF_MAX_CHARS = 700
 def read_own(
     text: str | None, fields: Mapping[str, Any], language: str | None
 ) -> dict[str, Any] | None:
-    """Read a paper's JSON object without full text; None if there is no text.
+    """Read the bibliography of a paper from its text, as a JSON object without full text.
 
-    `fields` holds the `title`, `authors`, `doi` and `arxiv_id` that were found before.
+    `fields` has the `title`, `authors`, `doi` and `arxiv_id` that were found before. Returns None
+    if there is no text.
     """
     if not text:
         return None

@@ -47,7 +47,10 @@ _PARTS_MAX = 7
 
 @dataclass(frozen=True, slots=True)
 class PersonName:
-    """Parts of a name; missing parts are empty. `particle` is a lower-case particle such as "van"."""
+    """Parts of a person's name.
+
+    A missing part is "". `particle` is a word such as "van" in lower case.
+    """
 
     family: str
     given: str
@@ -58,7 +61,7 @@ class PersonName:
 def split_name(text: str) -> PersonName | None:
     """Split a name written as `Given Family`, `Family, Given` or `Family GI`.
 
-    Return None for an organisation and for a single word, which could be either part.
+    Returns None for an organisation, and for a single word, which may be a given or a family name.
     """
     name = " ".join(text.split())
     if not name or _NOT_A_PERSON.search(name) or len(name.split()) > _PARTS_MAX:

@@ -55,9 +55,12 @@ _MONTH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReferenceNumbers:
-    """Numbers in a reference.
+    """Volume, issue and pages in a printed reference.
 
-    `begin` is the position of the first one, or the length if there is none.
+    - `volume`, `issue`, `pages`: values; None if not found.
+    - `begin`: position of the first of them in the text, or the length of the text if there is
+      none.
+    - `has_volume`: whether a volume was found.
     """
 
     volume: str | None
@@ -68,7 +71,10 @@ class ReferenceNumbers:
 
 
 def parse_numbers(text: str) -> ReferenceNumbers:
-    """Parse volume, issue and pages, first by labels such as "pp." and then by their arrangement."""
+    """Parse volume, issue and pages in the text of a reference.
+
+    Labels such as "pp." are tried first, then the arrangement of the numbers.
+    """
     fields: dict[str, str] = {}
     begin = len(text)
     for pattern in (_LABELLED_PAGES, _LABELLED_VOLUME, _LABELLED_ISSUE):
@@ -111,7 +117,7 @@ def _is_year(text: str | None) -> bool:
 
 
 def parse_date_at(text: str, place: int, year: str) -> str:
-    """Return the year, with month and day if they occur near it in the text."""
+    """Return a date: the year at a position, with month and day if they are near the year."""
     context = text[max(0, place - 14) : place + 24]
     month = _MONTH.search(context)
     if month is None:
@@ -186,9 +192,9 @@ _DAYS = re.compile(
 
 
 def parse_container(text: str) -> dict[str, Any]:
-    """Return the fields that were found.
+    """Parse the text after the title of a reference. Return the fields that were found, by name.
 
-    These are `journal` or `book_title`, and `volume`, `issue`, `pages`, `editors`, `publisher`,
+    They are `journal` or `book_title`, and `volume`, `issue`, `pages`, `editors`, `publisher`,
     `institution` and `series_title`.
     """
     fields: dict[str, Any] = {}
@@ -218,7 +224,7 @@ def parse_container(text: str) -> dict[str, Any]:
 
 
 def _add_publisher(text: str, fields: dict[str, Any]) -> None:
-    """Add the publisher, the institution of a thesis or report, and the series."""
+    """Add the publisher, the institution of a thesis or report, and the series to `fields`."""
     thesis = _THESIS.search(text)
     if thesis:
         fields["institution"] = (thesis["place"] or "").strip(_ENDS) or None
@@ -252,9 +258,9 @@ def _cut_first_sentence(text: str) -> str:
 
 
 def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
-    """Return the name of the journal or book: the text before the numbers.
+    """Return the name of the journal or book: the text before the numbers, or None.
 
-    Year, publisher and series are removed.
+    Year, publisher and series are removed from the name.
     """
     name = _BRACKETS.sub("", head)
     year = YEAR.search(name)

@@ -142,7 +142,10 @@ _ENDS = re.compile(
 
 
 def split_entries(text: str) -> list[str]:
-    """Return the entries of the reference list in order, each on one line; [] if there is no list."""
+    """Return the entries of the reference list in a paper's text, in order, each on one line.
+
+    Returns an empty list if the text has no reference list.
+    """
     list_starts = _find_lists(text)
     for begin in reversed(list_starts[-HEADINGS_MAX:]):
         if begin < 0.08 * len(text) and len(list_starts) > 1:
@@ -155,9 +158,9 @@ def split_entries(text: str) -> list[str]:
 
 
 def _find_unheaded_entries(text: str) -> list[str]:
-    """Find a list without a heading in the second half of the text.
+    """Find a reference list without a heading in the second half of a text.
 
-    Its labels must count up, and most entries must contain a year.
+    The labels of the entries must count up, and most entries must contain a year.
     """
     flat = text.replace("\f", "\n")
     for match in reversed(list(_FIRST_LABEL.finditer(flat, len(flat) // 2))[-20:]):
@@ -244,9 +247,10 @@ def _split(lines: Sequence[str]) -> list[str]:
 
 
 def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
-    """Return the positions of labelled entries.
+    """Return the positions of the labels of entries.
 
-    The list must begin with a label, and numbers must increase by one. Otherwise return [].
+    The list must begin with a label, and the numbers must increase by one. Otherwise the result is
+    empty.
     """
     first = pattern.match(text)
     if first is None:
@@ -268,9 +272,10 @@ def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
 
 
 def _find_next_label(text: str, place: int, number: int, pattern: re.Pattern[str]) -> int | None:
-    """Return the nearest position of this number as a label.
+    """Return the nearest position at which a number is the label of an entry; None if there is
+    none.
 
-    A bracketed label may occur within a line.
+    A label in brackets may occur within a line.
     """
     if pattern is _BRACKETED:
         position = text.find(f"[{number}]", place)
@@ -383,6 +388,6 @@ def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]
 
 
 def _sort_key(line: str) -> str:
-    """Return the first letters of the family name, the first word that is longer than an initial."""
+    """Return the first letters of a family name: of the first word longer than an initial."""
     words = re.findall(r"[^\W\d_]{2,}", line)
     return (words[0] if words else line).lower()[:3]

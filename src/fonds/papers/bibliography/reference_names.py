@@ -60,7 +60,10 @@ _NameMatches = tuple[list["re.Match[str]"], int]
 
 
 def parse_leading_names(text: str) -> tuple[tuple[Author, ...], int]:
-    """Return the names at the beginning of a text and their end position; (), 0 if there are none."""
+    """Return the names at the beginning of a text, and the position where they end.
+
+    Returns ((), 0) if the text begins with no names.
+    """
     matches, end = _find_longest_match(text[:TEXT_MAX_CHARS])
     return tuple(build_author(match["given"], match["surname"]) for match in matches), end
 
@@ -71,9 +74,9 @@ def find_names_end(text: str) -> int:
 
 
 def _find_longest_match(text: str) -> _NameMatches:
-    """Match with each form and return the longest result.
+    """Match the names at the beginning of a text with each form of names. Return the longest match.
 
-    No style mixes two forms, except for the first name.
+    A citation style uses one form for all names, except for the first name.
     """
     best: _NameMatches = ([], 0)
     for name in _FORMS:
@@ -119,7 +122,10 @@ def _match_next(text: str, place: int, form: str, *, first: bool) -> re.Match[st
 
 
 def build_author(given_name: str, surname: str) -> Author:
-    """Build an author, separating first and middle names. Initials lose their dots, as in GROBID."""
+    """Build an author, separating first and middle names.
+
+    Initials lose their dots, as in GROBID.
+    """
     spaced = _RUN_TOGETHER.sub(" ", given_name.strip(" ,"))
     parts = [
         part.strip("-") for part in _PARTS.split(spaced.replace(".-", ". -")) if part.strip("-")
@@ -134,7 +140,10 @@ def build_author(given_name: str, surname: str) -> Author:
 
 
 def parse_names(block: str) -> tuple[Author, ...]:
-    """Parse a block that contains only names. Text in no known form becomes one unparsed name."""
+    """Parse a text that contains only names.
+
+    Text in no known form becomes one author, not split.
+    """
     block = _EDITORS.sub("", block[:TEXT_MAX_CHARS]).lstrip(" ,.;:&").rstrip(" ,;:&")
     if not block:
         return ()

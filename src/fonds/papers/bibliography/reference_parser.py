@@ -86,7 +86,7 @@ _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\
 
 
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
-    """Parse one reference. Text that is not recognised remains only in `unstructured`."""
+    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`."""
     printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
     text_without_label = _LABEL.sub("", printed, count=1)
     fields: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
 
 
 def _keep_full_stop(span: str) -> str:
-    """Return "." if the removed span ended with one, because it still ends a sentence."""
+    """Return "." if a removed span ended with a full stop, which still ends a sentence."""
     return "." if span.endswith(".") else ""
 
 

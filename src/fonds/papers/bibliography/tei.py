@@ -176,7 +176,7 @@ def read_tei(data: bytes) -> Paper:
 
 
 def _set_namespace(root: etree._Element, namespace: str) -> etree._Element:
-    """Put every element into the namespace it was meant to be in."""
+    """Put every element of a document into the XML namespace `namespace`."""
     for element in root.iter(etree.Element):
         element.tag = f"{{{namespace}}}{etree.QName(element).localname}"
     return root if root.tag.endswith("}TEI") else next(root.iter(f"{{{namespace}}}TEI"), root)
@@ -355,11 +355,15 @@ def _find_language(*elements: etree._Element) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class BibliographyReading:
-    """Stored content of a TEI document or article.
+    """Bibliography that was read from TEI or JATS, in the form that is stored.
 
-    `full_json` is the JSON of the paper; `metadata` is the same without full text.
-    `summary` is the `metadata` of its row, None if there is an error.
-    `error` is None if it was read.
+    - `full_json`: JSON of the paper with its full text.
+    - `metadata`: JSON of the paper without its full text.
+    - `summary`: selected fields for the row; None if there is an error.
+    - `quality`: quality of the bibliography; "" if there is an error.
+    - `version`: extractor version that read the paper.
+    - `fatcat_release`: release id in older results; otherwise None.
+    - `error`: why the document could not be read; None if it was read.
     """
 
     full_json: bytes = b""
@@ -377,7 +381,7 @@ def read_tei_body(body: OpenBody) -> BibliographyReading:
 
 
 def read_tei_bytes(data: bytes) -> BibliographyReading:
-    """Read everything that is stored of a TEI document, or return the error."""
+    """Read the bibliography in a TEI document. A document that cannot be read gives an error."""
     try:
         paper = read_tei(data)
     except ValueError as error:
@@ -386,7 +390,7 @@ def read_tei_bytes(data: bytes) -> BibliographyReading:
 
 
 def build_reading(paper: Paper) -> BibliographyReading:
-    """Build everything that is stored of a paper."""
+    """Build the stored form of a paper's bibliography."""
     return BibliographyReading(
         full_json=encode_paper(paper),
         metadata=encode_paper(strip_full_text(paper)),

@@ -36,7 +36,10 @@ def is_bibjson(record: Mapping[str, Any]) -> bool:
 
 
 def parse_bibjson(record: Mapping[str, Any]) -> Work:
-    """Parse a work. A work without any identifier gets the hash of its record as id."""
+    """Parse a work from a BibJSON record.
+
+    Without an identifier, its id is the hash of the record.
+    """
     identifiers = collect_identifiers(list(_iter_identifiers(record)))
     journal = record.get("journal")
     fields: Mapping[str, Any] = journal if isinstance(journal, Mapping) else {"name": journal}
@@ -83,7 +86,7 @@ def _iter_identifiers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _parse_name(value: object) -> object:
-    """Return the name of an author; an object with a family name becomes `Family, Given`."""
+    """Return the name of an author. An object with a family name becomes `Family, Given`."""
     if not isinstance(value, Mapping):
         return value
     family = clean_text(value.get("lastname") or value.get("family"))

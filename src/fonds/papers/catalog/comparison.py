@@ -1,6 +1,6 @@
 """Compare a work of the catalogue with a query, field by field.
 
-Limits: names and texts are cut when they are parsed; titles are compared by trigrams of letters.
+Limits: names and texts are cut when they are parsed. Titles are compared by trigrams of letters.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ OTHER_WORK_WORDS = (
     "erreur",
     "antwort",
 )
-"""Words in a title that mark a publication about another work, such as an erratum or a reply."""
+"""Words in the title of a publication about another work, such as an erratum or a reply."""
 ALIKE_MAX = 0.94
-"""Upper limit for similar titles, so that they rank below equal or contained ones."""
+"""Maximum score of similar titles. Equal titles, and titles that contain the other, score higher.
+"""
 NEAR_YEAR = 0.5
 _SMALL_WORDS = frozenset(
     ("of", "the", "and", "in", "for", "on", "de", "la", "du", "der", "und", "et", "a")
@@ -57,10 +58,16 @@ _CACHE_SIZE = 1_024
 
 
 class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Agreement per field, from 0 (contradicts) to 1 (equal); None if either side lacks the field.
+    """Agreement of a query and a work per field, from 0 (different) to 1 (equal).
 
-    `title` also measures how much of one title is contained in the other. `year` is 0.5 for a
-    difference of one year, as between online and print publication. `doi` is 1 or 0.
+    A field is None if the query or the work lacks it.
+    - `doi`: 1 or 0.
+    - `identifier`: agreement of other identifiers.
+    - `title`: agreement of the titles, or how much of one title is contained in the other.
+    - `author`: share of names that agree.
+    - `year`: 0.5 for a difference of one year, as between online and print publication.
+    - `volume`, `issue`, `page`: agreement of the numbers.
+    - `container`: agreement of the names of journal, book or proceedings.
     """
 
     doi: float | None = None
@@ -81,13 +88,16 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def score(self) -> float:
-        """Sum of all fields for ranking candidates; a contradiction counts -1."""
+        """Sum of the agreement of all fields, to rank candidates.
+
+        A field that differs counts -1.
+        """
         fields: list[float | None] = [getattr(self, name) for name in self.__struct_fields__]
         return round(sum(value - (value == 0) for value in fields if value is not None), 4)
 
 
 def compare(query: MatchQuery, work: Work) -> Agreement:
-    """Compare every field."""
+    """Compare every field of a query with the field of a work."""
     printed_words = set(split_slug_words(query.printed)) if query.printed else set[str]()
     id_scores = [
         1.0 if query_id == work_id else 0.0
@@ -120,9 +130,9 @@ def _compare_equal(query_value: str | None, work_value: str | None) -> float | N
 
 
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
-    """Return the best score of the title and the title with subtitle.
+    """Return the best score of a work's title, and of its title with subtitle, against a query.
 
-    If the query has a printed reference, it may contain the title.
+    If the query has a printed reference, the reference may contain the title.
     """
     titles = {title: None for title in (work.title, work.full_title) if title and build_slug(title)}
     if not titles:
@@ -142,9 +152,9 @@ def _compare_titles(query: MatchQuery, work: Work) -> float | None:
 
 
 def _score_contained(title: str, text: str) -> float:
-    """Score a title contained in a reference, allowing for misspelt letters.
+    """Return how well a printed reference contains a title. Misspelt letters are tolerated.
 
-    Return 0 if fewer than three quarters of its trigrams occur in the text.
+    Returns 0 if fewer than three quarters of the title's trigrams occur in the text.
     """
     if title in text:
         return CONTAINED_SCORE
@@ -154,7 +164,7 @@ def _score_contained(title: str, text: str) -> float:
 
 
 def _is_about_other_work(query: MatchQuery, work: Work) -> bool:
-    """Return whether one is an erratum, reply or comment and the other lacks the word."""
+    """Return whether only the query, or only the work, is an erratum, reply or comment."""
     query_words = {*split_slug_words(query.title or ""), *split_slug_words(query.printed or "")}
     work_words = {*split_slug_words(work.title or ""), *split_slug_words(work.subtitle or "")}
     return bool(
@@ -170,9 +180,10 @@ def find_other_work_words(title: str) -> set[str]:
 
 
 def _compare_title(read_title: str | None, catalog_title: str) -> float:
-    """Score two titles. A title that was read may contain extra text before and after it.
+    """Return how similar two titles are.
 
-    A title from the catalogue has no such extra text.
+    The title from a paper or reference may have extra text before and after it. The title from the
+    catalogue has none.
     """
     slug, catalog_slug = build_slug(read_title), build_slug(catalog_title)
     if slug == catalog_slug:
@@ -203,11 +214,12 @@ def _split_trigrams(text: str) -> frozenset[str]:
 
 
 def _compare_authors(query: MatchQuery, work: Work, printed_words: set[str]) -> float | None:
-    """Return the share of names in the shorter author list that occur in the other list.
+    """Return the share of names in the shorter list of authors that occur in the longer list.
 
     The share is at least 0.5 if the first author matches, and at most 0.75 if not. A name matches
     if the words of the family name occur in the other name, because given names are abbreviated and
-    reordered. An unparsed reference scores 0.8 if it contains the first author's family name.
+    reordered. A printed reference without parsed authors scores 0.8 if it contains the first
+    author's family name.
     """
     surnames = [
         split_slug_words(author_words.surname) for author_words in work.authors[:AUTHORS_COMPARED]
@@ -232,7 +244,7 @@ def _compare_authors(query: MatchQuery, work: Work, printed_words: set[str]) -> 
 
 
 def _has_surname(name: Sequence[str], surname: Sequence[str]) -> bool:
-    """Return whether a name contains this family name; a long one may differ by one letter."""
+    """Return whether a name contains a family name. A long family name may differ by one letter."""
     if set(surname) <= set(name):
         return True
     last = surname[-1]
@@ -242,7 +254,7 @@ def _has_surname(name: Sequence[str], surname: Sequence[str]) -> bool:
 
 
 def _is_one_edit_apart(word: str, other_word: str) -> bool:
-    """Return whether one letter was replaced, removed or added."""
+    """Return whether two words differ by one letter that was replaced, removed or added."""
     if abs(len(word) - len(other_word)) > 1 or len(other_word) < 4:
         return False
     start = 0
@@ -260,7 +272,9 @@ def _compare_years(query_year: int | None, work_year: int | None) -> float | Non
 
 
 def _compare_numbers(query_number: str, work_number: str, printed_words: set[str]) -> float | None:
-    """Return 1 if the numbers are equal or the text contains the number, 0 if they differ."""
+    """Return 1 if two numbers are equal or the printed reference contains the number, 0 if they
+    differ.
+    """
     if not work_number:
         return None
     if query_number == work_number or work_number in printed_words:
@@ -301,7 +315,7 @@ def _score_container(query_name: str, work_name: str) -> float:
 
 
 def _is_abbreviation(short: str, long: str) -> bool:
-    """Return whether `short` abbreviates `long`: word by word in the same order, or as an acronym."""
+    """Return whether `short` abbreviates `long`, word by word in order, or as an acronym."""
     short_words = [word for word in split_slug_words(short) if word not in _SMALL_WORDS]
     long_words = [word for word in split_slug_words(long) if word not in _SMALL_WORDS]
     if (

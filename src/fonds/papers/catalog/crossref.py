@@ -37,7 +37,7 @@ NO_WORKS = frozenset(
         "peer-review",
     )
 )
-"""Record types that do not describe a work that is read or cited."""
+"""Types of Crossref records that do not describe a work which people read or cite."""
 _DATES = ("issued", "published-print", "published-online", "published", "created")
 
 
@@ -47,7 +47,10 @@ def is_crossref(record: Mapping[str, Any]) -> bool:
 
 
 def parse_crossref(record: Mapping[str, Any]) -> Work | None:
-    """Parse a work. Return None for types that are no works. Raises ValueError without a valid DOI."""
+    """Parse a work from a Crossref record. Return None if its type is not a work.
+
+    Raises ValueError if the record has no valid DOI.
+    """
     kind = clean_text(record.get("type"))
     if kind in NO_WORKS:
         return None

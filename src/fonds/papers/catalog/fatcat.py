@@ -34,7 +34,7 @@ TYPES: Mapping[str, str] = {
     "thesis": "dissertation",
     "article": "posted-content",
 }
-"""Crossref's type for each fatcat type; other types are unchanged."""
+"""Crossref's name of each fatcat type. Types that are not listed have the same name."""
 NO_WORKS = frozenset(("component", "stub", "abstract", "peer_review"))
 
 
@@ -44,9 +44,11 @@ def is_fatcat(record: Mapping[str, Any]) -> bool:
 
 
 def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
-    """Parse a work. Return None for types that are no works and for deleted or redirected releases.
+    """Parse a work from a fatcat release.
 
-    Raises ValueError for a release without `ident`.
+    Return None if it is not a work, or is deleted or redirected.
+
+    Raises ValueError if the release has no `ident`.
     """
     kind = clean_text(record.get("release_type"))
     if kind in NO_WORKS or record.get("state") in ("deleted", "redirect"):

@@ -19,10 +19,14 @@ EXAMPLES_MAX, EXAMPLE_CHARS = 3, 300
 
 
 class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of loading one file.
+    """Progress of loading one file into the catalogue.
 
-    `counts` has the number of loaded records by source and of refused records by reason. `examples`
-    has the first few refused records by reason.
+    - `path`: path of the file.
+    - `fingerprint`: value that changes if the file changes.
+    - `position`: number of records read.
+    - `finished`: whether the whole file was loaded.
+    - `counts`: number of loaded records by source, and of refused records by reason.
+    - `examples`: the first refused records by reason.
     """
 
     path: str
@@ -34,7 +38,10 @@ class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_progress(catalog: Catalog, name: str, fingerprint: str) -> LoadProgress:
-    """Return the progress of the file with this name; a changed fingerprint starts from zero."""
+    """Return the stored progress of a file.
+
+    If its fingerprint has changed, loading starts from zero.
+    """
     key = build_mark_key(name)
     progress = _decode_mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
     if progress is None or progress.fingerprint != fingerprint:
@@ -49,10 +56,13 @@ def load(
     tick: Callable[[LoadProgress], None],
     name: str | None = None,
 ) -> LoadProgress:
-    """Load a file from its last position, unless it was already loaded completely without changes.
+    """Load a file into the catalogue from its last position, unless it is loaded completely
+    already.
 
-    `tick` is called after each batch. `name` is the file's name if it was fetched from a URL. A
-    batch is written before the progress mark. If the process is killed in between, the batch is
+    - `tick`: function that is called with the progress after each batch.
+    - `name`: name of the file if it was fetched from a URL; None to use its path.
+
+    Each batch is written before the progress. If the process is killed in between, the batch is
     written again, which changes nothing. Raises OSError if the file cannot be read.
     """
     name = name or str(path)
@@ -103,7 +113,10 @@ def _load_batch(
 
 
 def _decode_mark(cell: bytes | None) -> LoadProgress | None:
-    """Decode a progress mark. An unreadable mark gives None, so the file is loaded again."""
+    """Decode the stored progress of a file.
+
+    Returns None if the progress cannot be decoded, so that the file is loaded again.
+    """
     if cell is None:
         return None
     try:

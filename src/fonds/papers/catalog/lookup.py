@@ -1,4 +1,4 @@
-"""Look up a work in the catalogue by identifier, title, or author and year, and judge the
+"""Look up a work in the catalogue by identifier, title, or author and year, and rate the
 candidates.
 """
 
@@ -19,14 +19,20 @@ SURE_STATUSES = (MatchStatus.EXACT, MatchStatus.STRONG, MatchStatus.AMBIGUOUS)
 
 @dataclass(slots=True)
 class _Candidates:
-    """Candidates found so far. `is_too_common` is set if a search had too many results to compare."""
+    """Works found so far for a query.
+
+    `is_too_common` means that a search had more results than can be compared.
+    """
 
     catalog: Catalog
     works: dict[str, Work] = field(default_factory=dict)
     is_too_common: bool = False
 
     def add_found(self, work_ids: Iterable[WorkIds]) -> bool:
-        """Load works that are not yet candidates. Return whether any were added."""
+        """Load the works with these ids that are not candidates yet.
+
+        Return whether any were added.
+        """
         ids: dict[str, None] = {}
         for result in work_ids:
             self.is_too_common = self.is_too_common or result.has_more
@@ -38,7 +44,7 @@ class _Candidates:
 
 
 def find(catalog: Catalog, query: MatchQuery) -> Match:
-    """Find the work for a query with the first search that gives a sure match.
+    """Find the work for a query. Searches by different fields run until one gives a sure match.
 
     Each search is a few short reads of the table. If an identifier leads to a work with another
     title, the other searches still run.
@@ -64,9 +70,10 @@ def _find_by_title(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
 
 
 def _find_by_title_part(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    """Search for parts of the title.
+    """Search for parts of a query's title.
 
-    Text read as a title may have a series or author names before it, and anything after it.
+    The text that was read as a title may have a series or author names before the title, and other
+    text after it.
     """
     return (catalog.find_by_title(title, query.surname) for title in query.parts_of_title)
 

@@ -21,7 +21,7 @@ from fonds.papers.catalog.work import Work
 
 
 class MatchReason(StrEnum):
-    """Reason for the status of a match; closed list."""
+    """Reason for the status of a match; a closed set."""
 
     DOI = "doi"
     IDENTIFIER = "identifier"
@@ -49,7 +49,12 @@ PREPRINT = "posted-content"
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A compared work with its agreement, and the status it would have as the only candidate."""
+    """Work that was compared with a query.
+
+    - `id`: id of the work.
+    - `status`, `reason`: status and reason of the match if the work were the only candidate.
+    - `agreement`: agreement per field.
+    """
 
     id: str
     status: MatchStatus
@@ -58,7 +63,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a lookup."""
+    """Result of looking up a paper or reference in the catalogue."""
 
     status: Annotated[
         MatchStatus,
@@ -98,7 +103,12 @@ _RANK = {status: place for place, status in enumerate((MatchStatus.EXACT, MatchS
 
 
 def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = False) -> Match:
-    """Choose the match among works; the result does not depend on their order."""
+    """Choose the matching work among candidates.
+
+    The result does not depend on the order of `works`.
+
+    `common` says whether more works than can be compared have the title or name.
+    """
     ranked = sorted(
         ((_build_candidate(query, candidate), candidate) for candidate in works),
         key=lambda pair: (
@@ -132,9 +142,9 @@ def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = Fal
 
 
 def _weigh_candidate(query: MatchQuery, candidate: Candidate, work: Work) -> float:
-    """Weigh a candidate by its agreement.
+    """Return the score of a candidate.
 
-    A query that names a journal prefers other works to a preprint.
+    If the query names a journal, a preprint scores lower than other works.
     """
     is_preprint = work.type == PREPRINT and query.container is not None
     return (
@@ -188,7 +198,7 @@ def _judge_work(
 
 
 def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchReason | None:
-    """Return the reason why fields other than identifiers identify the work; None if they do not."""
+    """Return the reason why fields other than identifiers identify a work; None if they don't."""
     title, author = agreement.title or 0, agreement.author or 0
     letters = len(build_slug(work.title))
     if agreement.year != 0 and letters >= SHORT_LETTERS:
@@ -224,7 +234,10 @@ def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchR
 
 
 def _is_sure_without_doi(agreement: Agreement) -> bool:
-    """Return whether the rest agrees so well that the DOI is misread or belongs to another version."""
+    """Return whether the other fields agree so well that a different DOI does not matter.
+
+    The DOI may be misread, or belong to another version of the work.
+    """
     return (
         (agreement.title or 0) >= SAME_TITLE_MIN
         and (agreement.author or 0) >= AGREEMENT_MIN

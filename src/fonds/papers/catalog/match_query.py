@@ -30,9 +30,12 @@ _HEAD = re.compile(r"\s*[:\u2013\u2014]\s+|\s+-\s+|[.?!]\s+")
 
 
 class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Known fields of the work to find.
+    """Known metadata of a work to find in the catalogue. Unknown fields are None or empty.
 
-    `authors` are full names; `printed` is a reference as printed.
+    - `authors`: full names.
+    - `container`: name of the journal, book or proceedings.
+    - `printed`: reference as printed.
+    - `surname`: family name of the first author.
     """
 
     title: str | None = None
@@ -87,10 +90,11 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def parts_of_title(self) -> tuple[str, ...]:
-        """Parts of the title that may be the title in the catalogue.
+        """Parts of the query's title that may be the title in the catalogue.
 
-        The first words are removed, one more each time, then the last words. Parts without the last
-        words are included only if they are too short to fill a lookup key.
+        They are the title without its first word, first two words and so on, then the title without
+        its last words. Parts without the last words are included only if they are too short to fill
+        a lookup key.
         """
         parts = split_slug_words(self.title) if self.title else ()
         count = len(parts) - TAIL_WORDS_MIN
@@ -160,9 +164,10 @@ def _find_last_year(text: str) -> int | None:
 
 
 def _split_segments(printed_text: str) -> list[str]:
-    """Return the longest sentences of a reference and its longest runs without comma or colon.
+    """Return the longest sentences of a printed reference, and its longest parts without comma or
+    colon.
 
-    One of them is usually the title or its beginning, however the reference was parsed.
+    One of these is usually the title or its beginning, even if the reference was parsed wrongly.
     """
     text = printed_text[:TEXT_MAX_CHARS]
     return [*_choose_longest(_ENDS.split(text)), *_choose_longest(_MARKS.split(text))]

@@ -34,7 +34,7 @@ def is_openalex(record: Mapping[str, Any]) -> bool:
 
 
 def parse_openalex(record: Mapping[str, Any]) -> Work | None:
-    """Parse a work. Return None for types that are no works."""
+    """Parse a work from an OpenAlex record. Return None if its type is not a work."""
     kind = clean_text(record.get("type"))
     if kind in NO_WORKS:
         return None

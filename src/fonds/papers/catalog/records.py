@@ -26,7 +26,7 @@ EXCERPT_CHARS = 120
 
 
 class RefusalReason(StrEnum):
-    """Reason why a record is not in the catalogue; closed list."""
+    """Reason why a record was not loaded into the catalogue; a closed set."""
 
     explanation: str
 
@@ -47,7 +47,11 @@ class RefusalReason(StrEnum):
 
 
 class RefusedRecord(msgspec.Struct, frozen=True):
-    """A record that was refused, with the exact problem."""
+    """Record that was not loaded into the catalogue.
+
+    - `reason`: kind of problem.
+    - `detail`: description of the problem.
+    """
 
     reason: RefusalReason
     detail: str = ""
@@ -72,10 +76,10 @@ def decode_json(data: bytes) -> Any:
 
 
 def iter_records(value: Any) -> Iterator[Any]:
-    """Yield the records of one JSON value.
+    """Yield the records in one JSON value.
 
-    These are the elements of a list, or of `items`, `results` or BibJSON's `records`, also inside
-    the `message` of a response; otherwise the value itself.
+    They are the elements of a list, or of `items`, `results` or BibJSON's `records`, also inside
+    the `message` of a response. In any other case the value itself is the only record.
     """
     if isinstance(value, Mapping) and isinstance(value.get("message"), Mapping):
         value = value["message"]
@@ -122,13 +126,13 @@ FILE_EXTENSIONS = (
     ".ndjson.gz",
     ".gz",
 )
-"""Suffixes of files that are read within a folder; a file given by name is always read."""
+"""Extensions of the files that are read in a folder. A file that is named itself is always read."""
 
 
 def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield each record with its location in the file, or the reason why it was refused.
+    """Yield (location, record) for each record in a file. A record that is refused has the reason.
 
-    Raises OSError.
+    Raises OSError if the file cannot be read.
     """
     with _open_file(path) as stream:
         bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))
@@ -144,10 +148,10 @@ def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 class _BoundedLines:
-    """Bounded lines of a stream.
+    """Reader of the lines of a stream, with a maximum length.
 
-    The first line may be as long as a whole file. If it begins a JSON value that does not end on
-    that line, the whole file is read as one value.
+    The first line may be as long as a whole file. If it begins a JSON value that continues on
+    further lines, the whole file is read as one value.
     """
 
     def __init__(self, stream: IO[bytes], unpacked_max_bytes: int) -> None:

@@ -13,7 +13,7 @@ from fonds.text.words import split_words
 
 TEXT_MAX_CHARS = 2_000
 SLUG_LETTERS_MAX = 40
-"""Maximum length of a slug in catalogue keys."""
+"""Maximum number of letters of a title slug in the keys of the catalogue."""
 _MARKUP = re.compile(r"</?[A-Za-z][A-Za-z0-9:]{0,20}(?:\s[^<>]{0,200})?/?>")
 _TEX = re.compile(r"\\[A-Za-z]{1,20}|[${}^_]")
 _GREEK = {
@@ -40,7 +40,10 @@ def normalize_title(text: str) -> str:
 
 @lru_cache(_CACHE_SIZE)
 def split_slug_words(text: str) -> tuple[str, ...]:
-    """Split a title into folded words; `&` becomes `and`, single Greek letters become their names."""
+    """Split a title into folded words.
+
+    `&` becomes `and`; a single Greek letter becomes its name.
+    """
     bare = _TEX.sub("", normalize_title(text)).replace("&", " and ")
     return tuple(_GREEK.get(word, word) for word in split_words(bare))
 
@@ -51,7 +54,7 @@ def build_slug(text: str | None) -> str:
 
 
 def parse_first_page(pages: str | None) -> str:
-    """Return the first page in lower case without leading zeros; "" when unknown."""
+    """Return the first page of a range in lower case without leading zeros; "" if it is unknown."""
     if not pages:
         return ""
     match = re.match(r"\s*(?:pp?\.?\s*)?([A-Za-z]{0,3}\d{1,9}[A-Za-z]?)", pages[:40])

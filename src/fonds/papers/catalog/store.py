@@ -36,7 +36,10 @@ _PARTS = {IDENTIFIER: 1, TITLE: 3, AUTHOR: 4}
 
 
 def name_catalog_table(group: str, env: str) -> str:
-    """Return `{group}-catalog-0-{env}`. Raises ConfigurationError for parts that HBase refuses."""
+    """Return the name of the catalogue table, `{group}-catalog-0-{env}`.
+
+    Raises ConfigurationError if HBase does not allow a part of the name.
+    """
     if not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
         raise ConfigurationError(
             f"group {group!r} and environment {env!r} do not form a valid table name"
@@ -55,19 +58,17 @@ def build_work_key(work_id: str) -> bytes:
 
 
 def build_mark_key(name: str) -> bytes:
-    """Return the row key of a file's progress mark."""
+    """Return the row key under which the progress of loading a file is stored."""
     return LOADED + sha256(name.encode("utf-8", "surrogateescape")).digest()[:16]
 
 
 def build_title_prefix(title_slug: str) -> bytes:
-    """Return the key prefix of works whose titles begin with this slug, up to the key's length
-    limit.
-    """
+    """Return the key prefix of works whose titles begin with a title slug. Long slugs are cut."""
     return TITLE + title_slug[:SLUG_LETTERS_MAX].encode()
 
 
 def build_full_title_prefix(title_slug: str, surname: str | None = None) -> bytes:
-    """Return the key prefix of works with exactly this title, optionally by this first author."""
+    """Return the key prefix of works with exactly this title, optionally of one first author."""
     name = b"" if surname is None else f"{fold_surname(surname)}\0".encode()
     return build_title_prefix(title_slug) + b"\0" + name
 
@@ -85,13 +86,16 @@ def build_identifier_prefix(identifier: str) -> bytes:
 
 
 def fold_surname(surname: str) -> str:
-    """Fold a family name for keys. Only the last word is used, because some sources omit particles."""
+    """Fold a family name for keys.
+
+    Only its last word is used, because some sources omit particles.
+    """
     parts = split_slug_words(surname)
     return parts[-1][:NAME_LETTERS] if parts else ""
 
 
 def build_pointer_keys(work: Work) -> set[bytes]:
-    """Return all lookup keys of a work, without the key of its record."""
+    """Return all lookup keys of a work: those of its identifiers, title and author."""
     surname = fold_surname(work.authors[0].surname) if work.authors else ""
     year = str(work.year or "")
     id_ = work.id.encode("utf-8", "replace")
@@ -116,21 +120,21 @@ def build_pointer_keys(work: Work) -> set[bytes]:
 
 
 def decode_work_ids(keys: Iterable[bytes]) -> list[str]:
-    """Return the ids of works that lookup keys point to, without duplicates."""
+    """Return the distinct ids of the works that lookup keys lead to."""
     ids = (key.split(b"\0", _PARTS[key[:1]])[-1].decode("utf-8", "replace") for key in keys)
     return list(dict.fromkeys(ids))
 
 
 LISTED_MAX = 50
-"""Maximum works that are compared per title, or per author and year."""
+"""Maximum number of works with the same title, or the same author and year, that are compared."""
 PREFIX_MIN_LETTERS = 12
-"""Minimum letters for a prefix search; a shorter title must match exactly."""
+"""Minimum number of letters of a title to search for titles that begin with it."""
 _COLUMNS = tuple(build_column(source) for source in SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkIds:
-    """Ids of works. `has_more` means that more works exist than are listed."""
+    """Ids of works that a search found. `has_more` says whether there are more than are listed."""
 
     ids: tuple[str, ...]
     has_more: bool = False
@@ -138,7 +142,7 @@ class WorkIds:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Catalogue of works in the table `name`."""
+    """Catalogue of works, stored in the wide-row table `name`."""
 
     table: Table
     name: str
@@ -152,10 +156,11 @@ class Catalog:
         return not self.table.scan(self.name, WORK, count_max=1)
 
     def put(self, works: Sequence[Work]) -> None:
-        """Write records, each replacing the earlier record of its source.
+        """Store records of works. Each replaces an earlier record of the same work and source.
 
-        If several records of one work have the same source, the last one counts. Idempotent. New
-        lookup keys are written before the records, and lookup keys of replaced records are deleted.
+        If `works` has several records of one work and source, the last one is stored. Storing a
+        record again changes nothing. New lookup keys are written before the records. Lookup keys
+        that only replaced records had are deleted.
         """
         new_records: dict[str, dict[str, Work]] = {}
         for work in works:
@@ -183,18 +188,18 @@ class Catalog:
         self.table.put(self.name, rows)
 
     def load_works(self, ids: Sequence[str]) -> dict[str, Work]:
-        """Load works by id, merging the records of their sources. Missing works are left out."""
+        """Load works by id. The records of several sources are merged. Unknown ids are omitted."""
         works = {id_: merge_records(records) for id_, records in self._load_records(ids).items()}
         return {id_: work for id_, work in works.items() if work is not None}
 
     def load_records(self, work_id: str) -> dict[str, Work]:
-        """Return the record of each source for a work."""
+        """Return the records of one work, by source."""
         return self._load_records([work_id]).get(work_id, {})
 
     def find_by_identifier(self, identifier: str) -> WorkIds:
         """Return works with an identifier such as `doi:…`, `arxiv:…`, `pmid:…` or `pmcid:…`.
 
-        Their ids may differ from the identifier.
+        The id of a work may differ from the identifier.
         """
         result = self._list_ids(build_identifier_prefix(identifier))
         return WorkIds(
@@ -203,10 +208,10 @@ class Catalog:
         )
 
     def find_by_title(self, title: str, surname: str | None = None) -> WorkIds:
-        """Return works whose title equals or begins with this one.
+        """Return works whose title equals `title` or begins with it.
 
         If too many works match, only works with exactly this title are returned. If these are also
-        too many, only those by this first author are returned.
+        too many, only works of the first author `surname` are returned.
         """
         slug = build_slug(title)
         if not slug:
@@ -224,8 +229,9 @@ class Catalog:
         return WorkIds(() if result.has_more else result.ids, result.has_more)
 
     def find_by_author(self, surname: str, year: int | None, volume: str | None = None) -> WorkIds:
-        """Return works of a first author, optionally in a year and volume; no ids if there are too
-        many.
+        """Return works of a first author, optionally of one year and volume.
+
+        If too many works match, the result has no ids.
         """
         if not fold_surname(surname):
             return WorkIds(())
@@ -244,9 +250,9 @@ class Catalog:
 
 
 def _read(cells: Mapping[str, bytes]) -> dict[str, Work]:
-    """Decode the records of a row by source.
+    """Decode the records of one work from the cells of its row, by source.
 
-    An unreadable record is skipped; the next load replaces it.
+    A record that cannot be decoded is skipped; the next load replaces it.
     """
     records = {}
     for source in SOURCES:

@@ -1,4 +1,4 @@
-"""Work in the catalogue, as one source describes it."""
+"""Work (a publication) in the catalogue, as one source describes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 class WorkAuthor(msgspec.Struct, frozen=True, array_like=True):
     """Name of an author.
 
-    `surname` is the whole name if it cannot be split; `given` is "" if unknown.
+    - `surname`: family name, or the whole name if it cannot be split.
+    - `given`: given name; "" if unknown.
     """
 
     surname: str
@@ -31,14 +32,17 @@ class WorkAuthor(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Work(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Record of a work.
+    """Record of a work. Unknown fields are None or empty.
 
-    `id` is `doi:…` if it has a DOI, otherwise `arxiv:…`, `pmid:…`, or the source and its own id.
-    `doi`, `arxiv_id`, `pmid` and `pmcid` are bare and normalised.
-    `year` is the year of first publication.
-    `container` is the journal, book or proceedings; `container_short` is its abbreviation.
-    `pages` is as stated, or the article number.
-    `type` is a type of Crossref's list if possible.
+    - `id`: `doi:…` if the work has a DOI, otherwise `arxiv:…`, `pmid:…`, or source and id in the
+      source.
+    - `source`: source of the record, one of `SOURCES`.
+    - `year`: year of first publication.
+    - `container`: name of the journal, book or proceedings.
+    - `container_short`: abbreviation of this name.
+    - `pages`: pages as stated, or the article number.
+    - `type`: type of publication, as Crossref names it if possible.
+    - `doi`, `arxiv_id`, `pmid`, `pmcid`: normalised identifiers without prefix.
     """
 
     id: str
@@ -100,9 +104,9 @@ def merge_records(records: Mapping[str, Work]) -> Work | None:
 
 
 def clean_text(value: object, max_chars: int = SHORT_MAX_CHARS) -> str | None:
-    """Return text from JSON without markup, cut to length; None if there is none.
+    """Return a text from JSON without markup, cut to `max_chars`; None if there is none.
 
-    Lists give their first item.
+    Of a list, the first item is used.
     """
     if isinstance(value, list):
         value = value[0] if value else None
@@ -112,7 +116,7 @@ def clean_text(value: object, max_chars: int = SHORT_MAX_CHARS) -> str | None:
 
 
 def parse_year(value: object) -> int | None:
-    """Return a year from 1400 to 2100 from a number or a date."""
+    """Return the year (1400 to 2100) in a number or date; None if there is none."""
     if isinstance(value, str):
         match = _YEAR.search(value[:40])
         value = int(match[1]) if match else None

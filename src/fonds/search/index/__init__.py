@@ -1,1 +1,1 @@
-"""Backends of the Index port."""
+"""Full-text indexes: the Index port with tantivy, Elasticsearch and OpenSearch."""

@@ -1,4 +1,4 @@
-"""HTTP clients for Elasticsearch and OpenSearch behind one interface.
+"""HTTP clients for Elasticsearch and OpenSearch with one common interface.
 
 A request has a method, path, parameters and body. The response is JSON.
 """
@@ -20,7 +20,7 @@ JSON_TYPE, NDJSON_TYPE = "application/json", "application/x-ndjson"
 
 
 class RequestRefusedError(Exception):
-    """Error response of the server. `message` is its body."""
+    """Error response of the search server. `message` is the body of the response."""
 
     def __init__(self, status: int, reason_value: object) -> None:
         super().__init__(f"{status}: {str(reason_value)[:500]}")
@@ -41,15 +41,15 @@ def find_reason(reason_value: object) -> str:
 
 
 class ElasticClient(Protocol):
-    """Client of one server."""
+    """Client of one Elasticsearch or OpenSearch server."""
 
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """Send a request and return the response as JSON.
+        """Send a request and return the JSON response.
 
-        Raises RequestRefusedError for an error response, and StoreUnavailableError without a
-        response.
+        `kind` is the media type of the body. Raises RequestRefusedError if the server responds with
+        an error, and StoreUnavailableError if it does not respond.
         """
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class ElasticClient(Protocol):
 
 
 class ElasticsearchClient:
-    """Client that uses elasticsearch-py."""
+    """Client of an Elasticsearch server, with the library elasticsearch-py."""
 
     def __init__(self, address: str, user: str | None, password: str | None) -> None:
         from elasticsearch import Elasticsearch
@@ -74,7 +74,7 @@ class ElasticsearchClient:
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """See ElasticClient."""
+        """Send a request and return the JSON response. See `ElasticClient`."""
         from elasticsearch import ApiError, TransportError
 
         # The library's own media types carry its version; they mean the same as the plain ones.
@@ -100,7 +100,7 @@ class ElasticsearchClient:
 
 
 class OpensearchClient:
-    """Client that uses opensearch-py."""
+    """Client of an OpenSearch server, with the library opensearch-py."""
 
     def __init__(self, address: str, user: str | None, password: str | None) -> None:
         from opensearchpy import OpenSearch
@@ -117,7 +117,7 @@ class OpensearchClient:
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """See ElasticClient."""
+        """Send a request and return the JSON response. See `ElasticClient`."""
         from opensearchpy import ConnectionError as NoConnectionError
         from opensearchpy import TransportError
 
@@ -158,7 +158,10 @@ _FILTER_PATH = (
 
 
 class GenerationReader:
-    """Reads the generation of the indices of `alias`; `call` sends a request to the server."""
+    """Reader of the generation (an id of the state) of the indices of `alias`.
+
+    `call` is a function that sends a request to the server.
+    """
 
     def __init__(
         self,
@@ -173,9 +176,10 @@ class GenerationReader:
         self._writes = 0
 
     def get_current(self) -> str | None:
-        """Return the generation, at most a second old.
+        """Return the generation of the index as it was at most one second ago.
 
-        None if the server does not provide it, for example to a user who may only search.
+        Returns None if the server does not provide it, for example to a user with search permission
+        only.
         """
         with self._lock:
             at_s, writes = self._clock(), self._writes
@@ -188,7 +192,7 @@ class GenerationReader:
         return generation
 
     def invalidate(self) -> None:
-        """Note a write, so that the next reader asks the server."""
+        """Record a write, so that the next call of `get_current` requests the generation again."""
         with self._lock:
             self._read_at_s = None
             self._writes += 1
@@ -206,8 +210,9 @@ class GenerationReader:
 
 
 def _compute_generation(answer: Mapping[str, Any]) -> str:
-    """Compute the generation from the statistics of shards. A shard without writes has the number
-    -1.
+    """Compute the generation of an index from the statistics of its shards.
+
+    A shard without writes has the sequence number -1.
     """
     parts, count = [], 0
     for index in answer["indices"].values():
@@ -229,12 +234,15 @@ REQUEST_MAX_BYTES = 8 * 1024 * 1024
 
 
 def format_action(action: str, index: str, key: str) -> str:
-    """Return the line that states the action for a document; the document itself is the next line."""
+    """Return the line of a bulk request that precedes a document and states the action on it."""
     return json.dumps({action: {"_index": index, "_id": key}}) + "\n"
 
 
 def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield chunks of lines of at most `REQUEST_MAX_BYTES` characters, or of one longer line."""
+    """Yield chunks of bulk lines with at most `REQUEST_MAX_BYTES` characters.
+
+    A longer line is one chunk.
+    """
     chunk: list[str] = []
     size_bytes = 0
     for line in lines:

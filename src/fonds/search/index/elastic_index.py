@@ -1,7 +1,8 @@
-"""Port Index on an alias of Elasticsearch or OpenSearch.
+"""Index port on an alias of Elasticsearch or OpenSearch.
 
-The alias has the indices `ALIAS-000001` and up. A new one is created when the newest is large.
-A document stays in the index that contains it, so older indices are searched before each write.
+The alias refers to indices `ALIAS-000001` and up. If the newest index is large, a new one is
+created. A document stays in the index that first stored it, so older indices are searched before
+each write.
 """
 
 from __future__ import annotations
@@ -64,29 +65,36 @@ NOT_FOUND = 404
 def open_elasticsearch(url: str) -> ElasticIndex:
     """Return the index at `elasticsearch://[user:password@]host:port/alias`.
 
-    See ElasticIndex for the options.
+    `ElasticIndex` describes the options. Raises ConfigurationError if the URL is invalid.
     """
     return ElasticIndex(url, ElasticsearchClient)
 
 
 def open_opensearch(url: str) -> ElasticIndex:
-    """Return the index at `opensearch://[user:password@]host:port/alias`."""
+    """Return the index at `opensearch://[user:password@]host:port/alias`.
+
+    `ElasticIndex` describes the options. Raises ConfigurationError if the URL is invalid.
+    """
     return ElasticIndex(url, OpensearchClient)
 
 
 class ElasticIndex:
-    """Implements the port Index.
+    """Index port on an Elasticsearch or OpenSearch server.
 
-    Options in the URL, with defaults:
-    - `scheme` (http)
-    - `shards` (1)
-    - `replicas` (0)
+    Options in the query string of the URL, with their defaults:
+    - `scheme` (http): scheme of requests to the server.
+    - `shards` (1): number of shards of each index.
+    - `replicas` (0): number of replicas of each shard.
     - `refresh` (false): `true` makes documents searchable as soon as they are put.
-    - `max_docs` and `max_size` (200 million and 50gb): limits at which a new index is created.
+    - `max_docs` and `max_size` (200 million and 50gb): size of the newest index from which a new
+      index is created.
     """
 
     def __init__(self, url: str, client: type[ElasticsearchClient | OpensearchClient]) -> None:
-        """Connect on first use. Raises ConfigurationError for an invalid URL."""
+        """Parse the URL; the first request connects.
+
+        Raises ConfigurationError if the URL is invalid.
+        """
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         self._alias = parts.path.strip("/") or "fonds"
@@ -111,10 +119,10 @@ class ElasticIndex:
         self._generation = GenerationReader(self._request, self._alias)
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Write documents to the translog of every copy. Of several with the same id, the last
-        wins.
+        """Write documents to the translog of every copy of a shard.
 
-        Raises PermanentError for a document that the server rejects.
+        If several documents have the same id, the last one is stored. Raises PermanentError if the
+        server rejects a document.
         """
         newest = {document.id: document for document in documents}
         if not newest:
@@ -132,7 +140,7 @@ class ElasticIndex:
         self._roll_over()
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents."""
+        """Delete the documents with these ids."""
         self._prepare()
         matches = {match["_id"]: match for match in self._fetch(ids, source=False)}
         lines = [format_action("delete", match["_index"], key) for key, match in matches.items()]
@@ -140,13 +148,16 @@ class ElasticIndex:
             self._send_bulk(chunk)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Return the existing documents by id, complete, without waiting for a refresh."""
+        """Return the complete documents with these ids, by id, without waiting for a refresh.
+
+        Unknown ids are omitted.
+        """
         self._prepare()
         matches = self._fetch(ids, source=True)
         return {match["_id"]: decode_document(match["_source"]) for match in matches}
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Search the index. Raises ValueError with a sentence for people."""
+        """Search the index. Raises ValueError with a message for users if the query is invalid."""
         query = normalize_query(query)
         tree = parse_query(query)
         self._prepare()
@@ -176,7 +187,7 @@ class ElasticIndex:
         return add_notes(results, self, query, tree)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """Return words from the server's term suggester, over all documents."""
+        """Return indexed words that are spelled like `word`, from the server's term suggester."""
         if not get_max_edits(word):
             return []
         self._prepare()
@@ -189,13 +200,13 @@ class ElasticIndex:
         return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
-        """Return the exact number of documents, including those not yet searchable."""
+        """Return the exact number of documents, including documents that are not searchable yet."""
         self._prepare()
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])
 
     def remove(self) -> None:
-        """Permanently remove the alias's indices and their template."""
+        """Delete all indices of the alias and their template permanently."""
         self._prepare()
         for index in self._list_indices():
             self._request("DELETE", f"/{index}", {})
@@ -207,7 +218,10 @@ class ElasticIndex:
         self._client.close()
 
     def _prepare(self) -> None:
-        """Create the template, the first index and the alias, once. Another process may be first."""
+        """Create the template, the first index and the alias once, if they are missing.
+
+        Another process may create them at the same time.
+        """
         with self._lock:
             if self._ready:
                 return
@@ -230,7 +244,7 @@ class ElasticIndex:
         return True
 
     def _check_fields(self) -> None:
-        """Raise ConfigurationError for indices that lack fields of this version."""
+        """Raise ConfigurationError if an index lacks search fields of this version of Fonds."""
         for index, mapping in self._request("GET", f"/{self._alias}/_mapping", {}).items():
             missing = sorted(FIELDS - mapping["mappings"].get("properties", {}).keys())
             if missing:
@@ -242,7 +256,9 @@ class ElasticIndex:
                 )
 
     def _make_template(self) -> None:
-        """Create the template, with the type `wildcard` for URLs if the server supports it."""
+        """Create the index template, with the type `wildcard` for URLs if the server supports this
+        type.
+        """
         path = f"/_index_template/{self._alias}"
         for wildcard in (True, False):
             template = build_template(self._alias, self._shards, self._replicas, wildcard=wildcard)
@@ -255,13 +271,15 @@ class ElasticIndex:
                 return
 
     def _list_indices(self) -> list[str]:
-        """Return the indices of the alias, the newest first."""
+        """Return the names of the indices of the alias, the newest first."""
         return sorted(self._request("GET", f"/_alias/{self._alias}", {}), reverse=True)
 
     def _find_indices(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return the index of each key, so that a write replaces the document where it is.
+        """Return the index that stores each document, by document id, so that a write replaces the
+        document.
 
-        Empty if the alias has only one index. Unknown keys are omitted.
+        Documents that are not stored are omitted. The result is empty if the alias has only one
+        index.
         """
         _, *older = self._list_indices()
         if not older:
@@ -269,7 +287,9 @@ class ElasticIndex:
         return {match["_id"]: match["_index"] for match in self._fetch(keys, source=False)}
 
     def _fetch(self, keys: Sequence[str], *, source: bool) -> list[dict[str, Any]]:
-        """Return the documents with these ids in every index, without waiting for a refresh."""
+        """Return the stored documents with these ids from every index, without waiting for a
+        refresh.
+        """
         distinct_keys = list(dict.fromkeys(key for key in keys if key))
         matches: list[dict[str, Any]] = []
         indices = self._list_indices() if distinct_keys else []
@@ -285,7 +305,10 @@ class ElasticIndex:
         return matches
 
     def _roll_over(self) -> None:
-        """Create a new index if the newest is large. Checked every `ROLLOVER_EVERY_S` seconds."""
+        """Create a new index if the newest is large.
+
+        The size is checked at most once in `ROLLOVER_EVERY_S` seconds.
+        """
         with self._lock:
             if time.monotonic() - self._rolled_at_s < ROLLOVER_EVERY_S:
                 return
@@ -300,7 +323,10 @@ class ElasticIndex:
         return bool(response["rolled_over"])
 
     def _send_bulk(self, lines: Sequence[str]) -> None:
-        """Send lines, and resend those that the server was too busy for."""
+        """Send the lines of a bulk request.
+
+        Lines that the server was too busy for are sent again.
+        """
         pending = list(lines)
         for attempt in range(ATTEMPTS):
             response = self._send(
@@ -327,8 +353,9 @@ class ElasticIndex:
         )
 
     def _check(self, response: Mapping[str, Any]) -> None:
-        """Raise an error for a rejected document. A missing document, or a busy server, is no
-        error.
+        """Raise an error if the server rejected a document of a bulk request.
+
+        A missing document and a busy server are not errors.
         """
         status = response["status"]
         if status < 300 or status in (*BUSY, NOT_FOUND):
@@ -373,11 +400,14 @@ class ElasticIndex:
 
 
 class _MissingError(StoreUnavailableError):
-    """Missing alias or index. The next call creates it."""
+    """Error: the alias or its index is missing. The next call creates it."""
 
 
 def _parse_buckets(aggregation: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Return values with their counts; days in their written form."""
+    """Return the values of an aggregation with their counts.
+
+    Days are formatted as the server writes them.
+    """
     return tuple(
         (bucket.get("key_as_string", bucket["key"]), bucket["doc_count"])
         for bucket in aggregation["buckets"]

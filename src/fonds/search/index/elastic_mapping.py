@@ -1,14 +1,11 @@
-"""Mapping of documents to Elasticsearch and OpenSearch: template, fields, encoding and decoding.
+"""Map documents to Elasticsearch and OpenSearch: template, fields, encoding and decoding.
 
-The first seven fields are those of seed 004 with the types of story-indexer, so that existing
-clients work. The other fields are ours:
-
-- `*_words`: words folded as in `words.py`. Both servers then match exactly what the embedded index
-  matches, without plugins, at the cost of a second inverted index of each text.
+The first seven fields and their types are those of story-indexer (seed 004), so that existing
+clients work. Fonds adds fields that are searched but not returned:
+- `*_words`: words folded as in `words.py`. Both servers match exactly what the embedded index
+  matches, without plugins. The cost is a second inverted index of each text.
 - `*_stems`: stems of words (`fonds.text.stems`), without positions.
-- `earlier_*`: the same fields for earlier versions of a story.
-
-These three are searched but not returned.
+- `earlier_*`: words and stems of earlier versions of a story.
 """
 
 from __future__ import annotations
@@ -31,21 +28,24 @@ LIST_FIELDS = tuple(
 DERIVED_FIELDS = {
     field.name: field.get_values for field in INDEXED_EXACT_FIELDS if field.get_values is not None
 }
-"""Exact fields that are not attributes of a document, with the functions that compute them."""
+"""Functions that compute the values of exact fields that are not attributes of a document, by
+field.
+"""
 ORDER = "order_key"
 DAYS = {
     DateOf.PUBLISHED: "publication_date",
     DateOf.CAPTURED: "captured",
     DateOf.ADDED: "added_day",
 }
-"""Field with the days of each kind of date. `indexed_date` has narrower limits, so its days have a
-field of their own.
+"""Name of the field that has the days, for each kind of date.
+
+`indexed_date` is stored with narrower limits, so its days have a field of their own.
 """
 MONTHS = {kind: f"{kind}_month" for kind in DateOf}
 UNSTORED_FIELDS = (
     *WORD_FIELDS.values(), *STEM_FIELDS.values(), *DERIVED_FIELDS, "added_day", *MONTHS.values(), ORDER
 )  # fmt: skip
-"""Fields computed for searching, which are not returned."""
+"""Names of fields that are computed for searching and not returned."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_MAX_CHARS}
 _WORDS = {"type": "text", "analyzer": "whitespace"}
@@ -54,7 +54,10 @@ _STORED_KEYWORD = {"type": "keyword", "index": False, "doc_values": False}
 
 
 def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[str, Any]:
-    """Return the template for all indices of `alias`. Without `wildcard`, the URL is a keyword."""
+    """Return the template for all indices of `alias`.
+
+    Without `wildcard`, the URL has the type `keyword` instead of `wildcard`.
+    """
     url = {**_KEYWORD, "type": "wildcard"} if wildcard else _KEYWORD
     properties = {
         "url": url,
@@ -94,11 +97,11 @@ def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) ->
 
 
 FIELDS = frozenset(build_template("", 1, 0, wildcard=False)["template"]["mappings"]["properties"])
-"""Fields that an index needs for this version."""
+"""Names of the fields that an index must have for this version of Fonds."""
 
 
 def encode_document(document: IndexDocument) -> dict[str, Any]:
-    """Encode a document for the server."""
+    """Encode a document as JSON object for the server."""
     source: dict[str, Any] = {
         field.name: _to_plain(getattr(document, field.name))
         for field in fields(document)
@@ -122,7 +125,10 @@ def encode_document(document: IndexDocument) -> dict[str, Any]:
 
 
 def decode_document(source: dict[str, Any]) -> IndexDocument:
-    """Decode a document. `text_content` is empty if it was not requested."""
+    """Decode a document from the server's JSON object.
+
+    `text_content` is an empty string if the request did not ask for it.
+    """
     day = source.get("publication_date")
     field_names = {field.name for field in fields(IndexDocument)}
     values = {name: value for name, value in source.items() if name in field_names}

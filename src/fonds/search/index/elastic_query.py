@@ -1,4 +1,4 @@
-"""Translate a query tree and its filters into the query language of Elasticsearch."""
+"""Translate the syntax tree and filters of a query into the query language of Elasticsearch."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _build_sort(query: SearchQuery) -> list[Clause]:
 
 
 def build_body(query: SearchQuery, tree: Node) -> Clause:
-    """Build the request: the hits of one page, and counts over all matches.
+    """Build a search request for the hits of one page and for counts over all matches.
 
     Filters do not change the score.
     """
@@ -91,7 +91,7 @@ def build_body(query: SearchQuery, tree: Node) -> Clause:
 
 
 def _build_counts(values_max: int, query: SearchQuery) -> Clause:
-    """Build the counts over all matches, by value and by month or day."""
+    """Build the aggregations that count all matches by facet value and by month or day."""
     month = MONTHS[query.dates]
     dates = (
         {"field": DAYS[query.dates], "format": "yyyy-MM-dd"}
@@ -117,7 +117,7 @@ def _build_counts(values_max: int, query: SearchQuery) -> Clause:
 
 
 def build_suggestions(word: str) -> Clause:
-    """Build a request for words of titles and texts within two edits of this one."""
+    """Build a request for words in titles and texts within two edits of `word`."""
     options = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
     return {
@@ -160,7 +160,10 @@ def _build_term(term: Term) -> Clause:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str, float], Clause]) -> Clause:
-    """Build the query in the field of a node, or in title and text, where the title weighs more."""
+    """Build a query in the field of a node, or in title and text.
+
+    A match in the title weighs more.
+    """
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )
@@ -191,7 +194,7 @@ def _build_phrase(field: str, parts: Sequence[str], slop: int, boost: float) -> 
 
 
 def _build_stem(field: str, stem: Stem, boost: float) -> Clause:
-    """Match documents with this stem, in the languages where it applies."""
+    """Build a query for documents with a stem, in the languages to which the stem applies."""
     with_stem: Clause = {"term": {field: {"value": stem.text, "boost": boost}}}
     if stem.languages is not None:
         return {"bool": {"must": [with_stem], "filter": [{"terms": {"language": stem.languages}}]}}
@@ -214,7 +217,10 @@ def _build_near(near: NearWords) -> Clause:
 def _build_pair(
     field: str, first_word: str, second_word: str, words_between_max: int, boost: float
 ) -> Clause:
-    """Match both orders separately: the servers count a swap of words as two steps."""
+    """Build a query for two words near each other, in either order.
+
+    Each order is a query of its own, because the servers count a swap of words as two steps.
+    """
     orders = [
         _build_phrase(field, order, words_between_max, boost)
         for order in ((first_word, second_word), (second_word, first_word))
@@ -254,8 +260,9 @@ def _build_filters(query: SearchQuery) -> list[Clause]:
 
 
 def _build_any_of(field: str, values: list[str]) -> Clause:
-    """Match documents with one of these values. In an optional field, '' matches those without a
-    value.
+    """Build a query for documents with one of several exact values in a field.
+
+    In an optional field, '' matches documents without a value.
     """
     with_value: Clause = {"terms": {field: values}}
     if field not in OPTIONAL_FIELDS or "" not in values:

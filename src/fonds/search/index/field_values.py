@@ -1,9 +1,9 @@
-"""Find the values of a search field for completion, with the number of documents that have each.
+"""Find the values of a search field for completion, with the number of documents for each value.
 
 Values come from searches of the index, so only values that a search can find are returned.
 
-Limits: 1,000 values per field, 2,000 themes, and 100 documents for authors and for statements of
-rights. Costs up to a dozen searches without hits.
+Limits: 1,000 values per field, 2,000 themes, and the first 100 documents for authors, rights
+holders and stated rights. Cost: up to a dozen searches without hits.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ _VERSIONS = {
     "current": "the newest version",
 }
 Names = Callable[[str, str], str]
-"""Returns the display name of a field's value; the value itself if it has no other name."""
+"""Function that returns the display name of a value, from field and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """Value of a field; '' means documents without a value.
+    """Value of a search field.
 
-    `count` documents have it. None means that they were not counted.
+    - `value`: value as the index stores it; '' for documents without a value.
+    - `name`: display name.
+    - `count`: number of documents with the value; None if they were not counted.
     """
 
     value: str
@@ -56,7 +58,12 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueLibrary:
-    """Sources of values: the index, all themes, and display names of values."""
+    """Sources of field values.
+
+    - `index`: index whose documents have the values.
+    - `themes`: function that yields all themes.
+    - `names`: function that returns display names of values.
+    """
 
     index: Index
     themes: Callable[[], Iterator[NamedTheme]]
@@ -64,10 +71,10 @@ class ValueLibrary:
 
 
 def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return the values of a field that may begin with `prefix`, unordered, and whether there may
-    be more.
+    """Return the values of a field that may begin with `prefix`, and whether there may be more
+    values.
 
-    A field with free values has none.
+    The values are unordered. A field that accepts any text has no values.
     """
     index = library.index
     name = get_field(field).query_name
@@ -95,10 +102,10 @@ def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[Kn
 
 
 def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValue]:
-    """Return the values that match what was typed, ignoring case and accents.
+    """Return the values that match the typed text, ignoring case and accents.
 
-    First come those whose value or name begins with it, then those that contain a word that does.
-    Within each group, the values of the most documents come first.
+    Values that begin with the text, or whose names do, come first. Values with a word that begins
+    with the text follow. Within each group, the value with the most documents comes first.
     """
     ranked = [(_rank_value(value, prefix.strip()), value) for value in values]
     matches = [(rank, match) for rank, match in ranked if rank is not None]
@@ -109,9 +116,9 @@ def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValu
 
 
 def _rank_value(value: KnownValue, prefix: str) -> int | None:
-    """Return 0 for a match at the beginning, 1 for a match in a word, or None.
+    """Return 0 if a value begins with the typed text, 1 if a word in it does, otherwise None.
 
-    Accents and words are compared only if `prefix` has nothing but words.
+    Words are compared without accents, and only if `prefix` consists of words.
     """
     texts = [value.value or "none", value.name]
     if any(text.casefold().startswith(prefix.casefold()) for text in texts):
@@ -135,9 +142,9 @@ def _count_total(index: Index, text: str) -> int:
 def _list_facet_values(
     library: ValueLibrary, name: str, prefix: str
 ) -> tuple[list[KnownValue], bool]:
-    """Return the values of documents.
+    """Return the values of a facet with their counts, and whether there may be more.
 
-    Kinds without documents are included, and languages if something was typed.
+    File kinds without documents are included, and so are languages if something was typed.
     """
     results = _search_all(library.index)
     counts = dict(results.facets.get(EXACT_FIELDS[name], ()))
@@ -153,8 +160,10 @@ def _list_facet_values(
 
 
 def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return the domains. If there are too many to count at once, add those whose addresses contain
-    what was typed.
+    """Return domains with their counts, and whether there may be more.
+
+    If there are too many domains to count at once, domains of URLs that contain the typed text are
+    added.
     """
     results = _search_all(index)
     counts, is_cut = dict(results.facets.get(DOMAIN, ())), results.beyond.get(DOMAIN, 0) > 0
@@ -171,7 +180,7 @@ def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
 
 
 def _build_url_query(prefix: str) -> str:
-    """Return a query for addresses that contain what was typed; '' if it is too short."""
+    """Return a query for URLs that contain the typed text; '' if the text is too short."""
     parts = split_words(prefix)
     if len(parts) > 1:
         return f'url:"{parts[0]}"'
@@ -180,8 +189,9 @@ def _build_url_query(prefix: str) -> str:
 
 
 def _find_host_value(index: Index, prefix: str, values: Iterable[KnownValue]) -> list[KnownValue]:
-    """Return what was typed if it is a host with documents, because hosts within a domain are not
-    counted.
+    """Return the typed host as a value if it has documents; otherwise an empty list.
+
+    Hosts within a domain are not counted as facets, so they are looked up one by one.
     """
     host = prefix.strip().casefold()
     query_value = format_value("site", host) if host else None
@@ -201,7 +211,10 @@ def _list_years(index: Index) -> list[KnownValue]:
 
 
 def _list_statuses(index: Index) -> list[KnownValue]:
-    """Return the statuses of files that were kept; others are not in the index."""
+    """Return the statuses of PDF files that are stored.
+
+    Files with other statuses are not in the index.
+    """
     statuses = [status for status in PdfStatus if status.reason is None]
     return [
         KnownValue(status, status.explanation, _count_total(index, f"status:{status}"))
@@ -210,8 +223,9 @@ def _list_statuses(index: Index) -> list[KnownValue]:
 
 
 def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
-    """Return themes by label, with the collection in front if another theme may have the same
-    label.
+    """Return themes by label, and whether there may be more.
+
+    The collection precedes the label if another theme may have the same label.
     """
     first_themes = list(islice(library.themes(), THEMES_MAX + 1))
     is_cut = len(first_themes) > THEMES_MAX
@@ -228,7 +242,9 @@ def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
 
 
 def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return the authors or holders of the first documents that match the typed part of a name."""
+    """Return the authors or rights holders of the first documents that match the typed part of a
+    name.
+    """
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:
         return [], False
@@ -236,8 +252,8 @@ def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue]
 
 
 def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return values that begin with what was typed, from the first documents that match, and
-    "none".
+    """Return stated values that begin with the typed text, from the first matching documents, and
+    `none`.
     """
     start = "".join(prefix.split()).strip('"*').lower()
     is_plain = len(start) >= VALUE_PREFIX_MIN_CHARS and _BARE.fullmatch(start)
@@ -247,10 +263,9 @@ def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[Kno
 
 
 def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownValue], bool]:
-    """Return the values in this field of the first documents found, with the number of these
-    documents.
+    """Return the values of a field in the first documents that a query finds, with their counts.
 
-    Also returns whether there are more documents.
+    The second result is whether there are more documents.
     """
     query = SearchQuery(
         text, count_max=DOCUMENTS_SEARCHED_MAX, facet_values_max=0, with_snippets=False
@@ -264,5 +279,5 @@ def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownV
 
 
 def count_value(index: Index, field: str, value: KnownValue, query_value: str) -> KnownValue:
-    """Return the value with the number of all documents that have it."""
+    """Return a value with the number of all documents that have it."""
     return replace(value, count=_count_total(index, f"{field}:{query_value}"))

@@ -1,4 +1,4 @@
-"""Choose the passages of a text to show for a hit, and mark the matches in them."""
+"""Choose the passages of a text to show for a search result, and mark the matches in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fonds.text.words import (
 PASSAGE_CHARACTERS = 240
 LEAD_CHARACTERS = 60
 STRETCH_CHARACTERS = 60
-"""Maximum characters that a passage is extended at either end to complete a sentence."""
+"""Maximum number of characters added at either end of a passage to complete a sentence."""
 WINDOW_CHARACTERS = 20_000
 MARKS_MAX = 500
 PASSAGES_MAX, EXTRA_WINDOWS = 3, 1
@@ -37,7 +37,7 @@ _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 def build_hit(
     document: IndexDocument, text: str, score: float, tree: Node, *, with_snippets: bool
 ) -> Hit:
-    """Return the hit for a document, with snippets if requested."""
+    """Return the hit for a document, with passages (snippets) if requested."""
     if not with_snippets:
         return Hit(document, score)
     language = document.language
@@ -54,12 +54,12 @@ def build_hit(
 def find_passages(
     text: str, terms: Sequence[Term], language: str | None = None
 ) -> tuple[Snippet, ...]:
-    """Return up to three passages of `text` with the most different `terms`, the densest first.
+    """Return up to three passages of a text that contain the most different terms.
 
-    Without matches, the beginning of the text is returned without marks. Words match in the forms
-    they have in `language`. Whitespace and control characters are collapsed to one space. Only the
-    first 2,000,000 characters are searched, and at most 20,000 more after the window with the first
-    match.
+    The passage with the most matches comes first. If nothing matches, return the beginning of the
+    text without marks. Words match in the forms that they have in `language`. Whitespace and
+    control characters are collapsed to one space. Only the first 2,000,000 characters are searched,
+    and at most 20,000 characters after the window with the first match.
     """
     matcher = _WordMatcher(terms, language)
     passages: list[tuple[int, Snippet]] = []
@@ -81,16 +81,16 @@ def find_passages(
 
 
 def find_passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
-    """Return the best passage. See `find_passages`."""
+    """Return the best passage of a text. `find_passages` explains the choice."""
     return find_passages(text, terms, language)[0]
 
 
 def find_title_marks(
     title: str, terms: Sequence[Term], language: str | None
 ) -> tuple[tuple[int, int], ...]:
-    """Return (start, end) of the words of `terms` in a stored title.
+    """Return (start, end) of each match of the terms in a title.
 
-    Empty if the title has decomposed accents.
+    Returns an empty tuple if the title has decomposed accents.
     """
     if not terms or compose_text(title) != title:
         return ()
@@ -102,10 +102,9 @@ def find_title_marks(
 def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
     """Return a function that finds all matches of a query in a text, as (start, end).
 
-    Accents in the text must be composed. Words match in the forms they have in `language`. Up to
-    500 matches per 20,000 characters are found, and none after the first 2,000,000.
-
-    Raises QueryError for a query that cannot be parsed.
+    Accents in the text must be composed. Words match in the forms that they have in `language`. Up
+    to 500 matches per 20,000 characters are found, and none after the first 2,000,000 characters.
+    Raises QueryError if the query cannot be parsed.
     """
     terms = list_highlighted_terms(parse(query))
 
@@ -122,9 +121,10 @@ def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple
 
 
 def count_terms(terms: Sequence[Term], title: str, text: str, language: str | None) -> int:
-    """Return how many of the first 20 `terms` occur in a title or text.
+    """Return how many of the first 20 terms occur in a title or text.
 
-    Words match in the forms they have in `language`. The first 2,000,000 characters are searched.
+    Words match in the forms that they have in `language`. Only the first 2,000,000 characters of
+    the text are searched.
     """
     missing = [_WordMatcher([term], language) for term in terms[:TERMS_MAX]]
     count = len(missing)
@@ -142,7 +142,9 @@ def _set_page(text: str, start: int, snippet: Snippet) -> Snippet:
 
 
 class _WordMatcher:
-    """Matches words as they are written, and the stems of words that may have any form."""
+    """Matcher of query terms in a text: exact words as written, and other words in any of their
+    forms.
+    """
 
     def __init__(self, terms: Sequence[Term], language: str | None) -> None:
         self._written = {(tuple(split_words(term.text)), term.is_prefix) for term in terms}
@@ -153,7 +155,10 @@ class _WordMatcher:
         self._any_beginning = self._language in CHANGE_BEGINNINGS
 
     def find_matches(self, window: str) -> list[tuple[int, int, str]]:
-        """Return (start, end, folded words) of the matches, in characters of the window."""
+        """Return (start, end, folded words) of each match.
+
+        Positions are characters of the window.
+        """
         pattern = _build_pattern(
             self._written | {((form,), False) for form in self._find_forms(window)}
         )
@@ -171,7 +176,10 @@ class _WordMatcher:
 
 
 def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
-    """Build a pattern for any of these words in folded text between spaces, the longest first."""
+    """Build a pattern that finds any of the words in folded text.
+
+    Longer alternatives come first.
+    """
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
         for parts, prefix in sorted(words, key=lambda item: (-len(item[0]), item))
@@ -181,7 +189,7 @@ def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] 
 
 
 def _iter_windows(text: str) -> Iterator[str]:
-    """Yield pieces of the text without cutting a word, unless it is very long."""
+    """Yield consecutive pieces (windows) of a text. A word is cut only if it is very long."""
     start = 0
     while start < len(text):
         end = min(start + WINDOW_CHARACTERS, len(text))
@@ -193,7 +201,7 @@ def _iter_windows(text: str) -> Iterator[str]:
 
 
 def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded words) of the matches, in characters of the window."""
+    """Return (start, end, folded words) of each match of a pattern, in characters of the window."""
     folded = f" {fold_text(window)} "
     spans = []
     for match in pattern.finditer(folded):
@@ -206,9 +214,9 @@ def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int,
 
 
 def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Convert spans in the folded window to characters of the window.
+    """Convert spans in the folded window to spans in the window itself.
 
-    One character may fold to several words, as ㍿ does. It is marked once.
+    One character can fold to several words, as ㍿ does. The character is marked once.
     """
     origin = [
         position
@@ -225,10 +233,10 @@ def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tu
 def _cut_passage(
     window: str, matches: Sequence[tuple[int, int, str]]
 ) -> tuple[int, int, int, Snippet]:
-    """Return the passage around the densest match, with its whitespace collapsed and its marks
-    adjusted.
+    """Return the passage around the most matches, with collapsed whitespace and adjusted marks.
 
-    The numbers are start and end of the passage and the start of the densest match, in the window.
+    The three numbers are the start and end of the passage and the start of the first of these
+    matches, as positions in the window.
     """
     best_start, best_end, _ = matches[
         max(range(len(matches)), key=lambda n: _count_distinct(matches, n))
@@ -262,8 +270,8 @@ def _cut_passage(
 def _find_passage_start(window: str, target_position: int, latest: int) -> tuple[int, bool]:
     """Return the start of a passage, and whether a sentence starts there.
 
-    Prefers a sentence start near `target_position`, else takes the next word start. Never later
-    than `latest`.
+    A sentence start near `target_position` is preferred to the next word start. The passage never
+    starts after `latest`.
     """
     if target_position <= 0:
         return 0, True
@@ -279,7 +287,7 @@ def _find_passage_start(window: str, target_position: int, latest: int) -> tuple
 def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool]:
     """Return the end of a passage that starts at `start`, and whether a sentence ends there.
 
-    Never earlier than `earliest`.
+    The passage never ends before `earliest`.
     """
     target_end = max(start + PASSAGE_CHARACTERS, earliest)
     if target_end >= len(window):
@@ -296,7 +304,9 @@ def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool
 
 
 def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
-    """Count the distinct matches in a passage that starts shortly before the match at `first`."""
+    """Count the distinct matches in a passage that starts shortly before the match with index
+    `first`.
+    """
     limit = matches[first][0] + PASSAGE_CHARACTERS - LEAD_CHARACTERS
     return len(
         {words for _, end, words in takewhile(lambda span: span[1] <= limit, matches[first:])}
@@ -304,7 +314,7 @@ def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
 
 
 def _find_word_start(window: str, target_position: int, latest: int) -> int:
-    """Return the start of the first word after `target_position`, at most `latest`."""
+    """Return the start of the first word at or after `target_position`, but not after `latest`."""
     if target_position <= 0:
         return 0
     blank = _BLANKS.search(window, target_position - 1, latest)
@@ -312,7 +322,7 @@ def _find_word_start(window: str, target_position: int, latest: int) -> int:
 
 
 def _find_word_end(window: str, target_position: int, earliest: int) -> int:
-    """Return the end of the last word before `target_position`, at least `earliest`."""
+    """Return the end of the last word before `target_position`, but not before `earliest`."""
     if target_position >= len(window):
         return len(window)
     blanks = [blank.start() for blank in _BLANKS.finditer(window, earliest, target_position + 1)]

@@ -1,6 +1,4 @@
-"""Explain a search that found nothing: values and words that no document has, and what may be
-meant.
-"""
+"""Explain why a search found nothing: values and words that no document has, and similar ones."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from fonds.search.query.tree import (
 from fonds.text.words import normalize_text, split_words
 
 TERMS_MAX = 20
-"""Maximum values, and maximum words, looked up for one search."""
+"""Maximum number of values, and of words, that are looked up for one search."""
 
 _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.items())}
 
@@ -35,11 +33,11 @@ _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.
 def add_notes(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Return the results, with notes if nothing was found.
+    """Add notes to results that are empty. Return other results unchanged.
 
-    There is a note for each value and word that no document has, with the nearest existing one.
-    `meant` is the query with these words. Stories that match in an earlier version are counted.
-    Searches that request no hits or no notes are returned unchanged.
+    Each note names a value or word that no document has, with the most similar existing one. The
+    results also get a corrected query, and the number of stories that match in an earlier version.
+    Results of searches without hits or without notes (`with_notes`) are returned unchanged.
     """
     if results.total or not (query.count_max and query.with_notes):
         return results
@@ -62,10 +60,9 @@ def add_notes(
 def _add_word_notes(
     index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool
 ) -> str:
-    """Add a note for each word that no document has. Return the query with the nearest existing
-    words.
+    """Add a note for each word that no document has. Return the query with similar existing words.
 
-    With `in_earlier`, earlier versions have all words, which another note states.
+    With `in_earlier`, earlier versions have all the words, and another note says so.
     """
     corrected = text
     required = _list_required_terms(tree)
@@ -95,7 +92,7 @@ def _add_word_notes(
 def _add_earlier_count(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Return the results with the number of stories that match in an earlier version."""
+    """Return the results with the number of stories that match only in an earlier version."""
     if not query.text.strip() or is_in_versions(tree):
         return results
     version_query = replace(
@@ -111,7 +108,7 @@ def _format_story_count(count: int) -> str:
 
 
 def format_term(term: Term) -> str:
-    """Return a term as a query of its own."""
+    """Return a term in the syntax of a query."""
     name = f"{_NAMES[term.field]}:" if term.field else ""
     plain = " ".join(normalize_text(term.text).split())
     if term.is_prefix:
@@ -122,7 +119,7 @@ def format_term(term: Term) -> str:
 
 
 def _format_short_term(term: Term) -> str:
-    """Return a term as a note quotes it: as typed, without trailing punctuation."""
+    """Return a term as a note quotes it: as typed, without punctuation at its end."""
     query, typed = format_term(term), term.text.rstrip(".,;:!?…")
     return f"“{typed}”" if query == typed.lower() else query
 
@@ -142,8 +139,8 @@ def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
 
 
 def _find_similar_word(index: Index, term: Term) -> str | None:
-    """Return the most likely indexed word that is spelled almost like this one and matches a
-    document.
+    """Return the best indexed word that is spelled like a term and has documents; None if there is
+    none.
     """
     parts = split_words(term.text)
     if (
@@ -161,7 +158,7 @@ def _find_similar_word(index: Index, term: Term) -> str | None:
 
 
 def _replace_word(text: str, misspelled: str, correction: str) -> str:
-    """Replace the first occurrence of a word in a query."""
+    """Replace the first occurrence of a misspelled word in a query by its correction."""
     return re.sub(rf"(?<!\w){re.escape(misspelled)}(?!\w)", lambda _: correction, text, count=1)
 
 
@@ -180,8 +177,8 @@ def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
 
 
 def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
-    """Yield a sentence for each kind, language, domain and collection in a query that no document
-    has.
+    """Yield a sentence for each kind, language, domain and collection in the query without
+    documents.
     """
     filters = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
     missing = [(field, value) for field, value in filters if not _has_matches(index, field, value)]
@@ -227,16 +224,19 @@ WORD_MIN_CHARS, WORD_MAX_CHARS = 4, 40
 
 
 def get_max_edits(word: str) -> int:
-    """Return the maximum edits between a word and similar ones; 0 if it is too short or too long."""
+    """Return the maximum number of edits between a word and a similar word.
+
+    Returns 0 if the word is too short or too long for a comparison.
+    """
     if not WORD_MIN_CHARS <= len(word) <= WORD_MAX_CHARS:
         return 0
     return 1 if len(word) < 2 * WORD_MIN_CHARS else 2
 
 
 def rank_similar(word: str, counts: Iterable[tuple[str, int]]) -> list[str]:
-    """Return the words most like `word`, at most five: fewest edits first, then the most frequent.
+    """Return up to five words similar to `word`: fewest edits first, then the most frequent.
 
-    `counts` has words with their counts.
+    `counts` has pairs of an indexed word and the number of its documents.
     """
     allowed = get_max_edits(word)
     ranked = sorted(
@@ -250,8 +250,7 @@ def rank_similar(word: str, counts: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def count_edits(first: str, other: str) -> int:
-    """Return the minimum number of letters exchanged, left out, inserted or swapped between two
-    words.
+    """Return the edit distance of two words: letters replaced, removed, inserted or swapped.
 
     Source: the restricted Damerau-Levenshtein distance. Time is proportional to the product of the
     lengths.

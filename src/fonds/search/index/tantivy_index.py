@@ -1,4 +1,4 @@
-"""Port Index in a folder on this machine, with the tantivy library."""
+"""Index port in a folder on this machine, with the tantivy library."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _EXHAUSTED_ERRNOS = {12, 23, 24}
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Raise a FondsError for every error or panic of the library inside the context."""
+    """Raise every error or panic of the tantivy library inside the context as a FondsError."""
     try:
         yield
     except (FondsError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
@@ -70,7 +70,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
 
 
 def build_error(folder: Path, message: str) -> FondsError:
-    """Return the FondsError for a message of the library."""
+    """Return the FondsError for an error message of the tantivy library."""
     numbers = {int(number) for number in _ERRNO.findall(message)}
     message = message if len(message) <= 300 else f"{message[:300]}…"
     if "LockBusy" in message:
@@ -104,18 +104,21 @@ def build_error(folder: Path, message: str) -> FondsError:
 
 
 READERS_LOCK = ".tantivy-meta.lock"
-"""Lock file that the library holds while it opens the files of a commit."""
+"""Name of the lock file that the tantivy library holds while it opens the files of a commit."""
 WRITER_MEMORY_BYTES = 48_000_000
 SIMILAR_DOCUMENTS_MAX, SIMILAR_TEXT_MAX_CHARS = 100, 200_000
 
 
 def list_distinct_words(document: IndexDocument, text: str) -> set[str]:
-    """Return the distinct words of a title and of the first `SIMILAR_TEXT_MAX_CHARS` characters of a text."""
+    """Return the distinct folded words of a title and of the start of a text.
+
+    Only the first `SIMILAR_TEXT_MAX_CHARS` characters of the text are used.
+    """
     return {*split_words(document.article_title or ""), *split_words(text[:SIMILAR_TEXT_MAX_CHARS])}
 
 
 def read_generation(folder: Path) -> str | None:
-    """Return the generation of the last commit to the index in `folder`; None if it cannot be read."""
+    """Return the generation of the last commit to an index folder; None if it is unreadable."""
     try:
         commit = json.loads((folder / "meta.json").read_bytes())
         parts = [
@@ -128,11 +131,11 @@ def read_generation(folder: Path) -> str | None:
 
 
 def delete_unused_files(folder: Path) -> None:
-    """Delete deletion files that no commit names.
+    """Delete deletion files of the index that no commit names.
 
-    A writer that died before its commit leaves them. The next writer numbers its own files from the
-    start again, and could not write one whose name is taken. Call this only with the writer lock.
-    It waits for readers that are opening the index.
+    A writer that is killed before its commit leaves such files. The next writer would choose the
+    same file names and fail. The caller must hold the writer lock. The function waits for readers
+    that are opening the index.
     """
     commit = json.loads((folder / "meta.json").read_bytes())
     names_in_use = {
@@ -148,14 +151,17 @@ def delete_unused_files(folder: Path) -> None:
 
 
 class TantivyIndex:
-    """Full-text index in `folder`. The first `put` creates it; until then it is empty.
+    """Full-text index in `folder`.
 
-    Any number of processes read, even from a read-only folder. One process writes: its first `put`
-    or `delete` takes a lock, which the system releases when the process ends in any way. Other
+    The first `put` creates the index; before that it has no documents.
+
+    Any number of processes can read, even from a read-only folder. Only one process can write: its
+    first `put` or `delete` takes a lock, which the system releases when the process ends. Other
     writers get StoreUnavailableError. Documents are searchable in every process as soon as they are
-    put. Lone surrogates in texts are removed. A process may fork before its first `put`, not after.
+    put. Lone surrogates in texts are removed. A process may fork before its first `put`, not after
+    it.
 
-    Raises ConfigurationError if the folder is damaged or of another version.
+    Raises ConfigurationError if the folder is damaged or was written by another version.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -170,19 +176,19 @@ class TantivyIndex:
         self._mirror: TemporaryDirectory[str] | None = None
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Write a batch in one commit. Of several documents with the same id, the last wins."""
+        """Write documents in one commit. If several have the same id, the last one is stored."""
         if documents:
             self._write(documents, [])
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents in one commit."""
+        """Delete the documents with these ids in one commit."""
         with translate_errors(self._folder):
             exists = self._get_version() is not None
         if ids and exists:
             self._write([], ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Return the existing documents by id, complete."""
+        """Return the complete documents with these ids, by id. Unknown ids are omitted."""
         distinct_ids = sorted({remove_surrogates(id_) for id_ in ids})
         with translate_errors(self._folder):
             searcher = self._get_searcher()
@@ -194,7 +200,7 @@ class TantivyIndex:
         return {document.id: replace(document, text_content=text) for document, text in decoded}
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Search the index. Raises ValueError with a sentence for people."""
+        """Search the index. Raises ValueError with a message for users if the query is invalid."""
         query = normalize_query(query)
         tree = parse_query(query)
         tantivy_search = tantivy_query.build(query, tree, self._schema)
@@ -208,7 +214,7 @@ class TantivyIndex:
         )
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """Return similar words from the documents that have some, at most a hundred documents."""
+        """Return words spelled like `word` from at most 100 documents that contain such words."""
         edits_max = get_max_edits(word)
         if not edits_max:
             return []
@@ -229,7 +235,7 @@ class TantivyIndex:
         )
 
     def count(self) -> int:
-        """Return the number of documents."""
+        """Return the number of documents in the index."""
         with translate_errors(self._folder):
             searcher = self._get_searcher()
             return 0 if searcher is None else searcher.num_docs
@@ -255,8 +261,9 @@ class TantivyIndex:
                 raise
 
     def _find_crash_reason(self) -> FondsError | None:
-        """Return why the writer thread died. The library tells only a commit, which waits for the
-        thread.
+        """Return the error that killed the writer thread, or None.
+
+        The library reports this error only from a commit, which waits for the thread.
         """
         try:
             with translate_errors(self._folder):
@@ -280,9 +287,10 @@ class TantivyIndex:
                 self._get_writer().add_document(document)
 
     def _get_writer(self) -> tantivy.IndexWriter:
-        """Return the writer, creating it if needed.
+        """Return the index writer, and create it if needed.
 
-        Do not keep it in a variable: the traceback of an error would keep it, and with it the lock.
+        Callers must not keep it in a variable: the traceback of an error would keep the writer
+        alive, and with it the lock.
         """
         if self._writer is None:
             self._get_version()
@@ -298,12 +306,13 @@ class TantivyIndex:
         return index
 
     def _get_searcher(self) -> tantivy.Searcher | None:
-        """Return a searcher for the last commit of any process; None if there is no index."""
+        """Return a searcher for the last commit of any process; None without an index."""
         return self._get_searcher_and_generation()[0]
 
     def _get_searcher_and_generation(self) -> tuple[tantivy.Searcher | None, str | None]:
-        """Return a searcher for the last commit, and its generation; None if the generation is
-        unknown.
+        """Return a searcher for the last commit, and the generation of that commit.
+
+        The searcher is None if the index does not exist. The generation is None if it is unknown.
         """
         with self._read_lock:
             version = self._get_version()
@@ -319,10 +328,10 @@ class TantivyIndex:
             return self._reader.searcher(), self._generation
 
     def _reload(self, reader: tantivy.Index, version: tuple[int, int, int]) -> None:
-        """Load the last commit.
+        """Load the last commit into a reader.
 
-        The generation is unknown if another commit happens meanwhile; the next reader loads that
-        one.
+        The generation is unknown if another commit happens meanwhile. The next reader loads that
+        commit.
         """
         reader.reload()
         generation = read_generation(self._folder)
@@ -330,9 +339,9 @@ class TantivyIndex:
         self._read_version = version
 
     def _open_mirror(self, version: tuple[int, int, int]) -> tantivy.Searcher:
-        """Open a read-only index through a temporary folder of links to its files.
+        """Open a read-only index through a temporary folder with symbolic links to the index files.
 
-        The library creates a lock file to read, which it cannot do in a read-only folder.
+        The tantivy library creates a lock file to read, which is impossible in a read-only folder.
         """
         if self._reader is None or version != self._read_version:
             mirror = TemporaryDirectory(prefix="fonds-index-")
@@ -345,9 +354,9 @@ class TantivyIndex:
         return self._reader.searcher()
 
     def _get_version(self) -> tuple[int, int, int] | None:
-        """Return a value that changes with every commit; None if there is no index.
+        """Return a value that changes with every commit; None if the index does not exist.
 
-        Raises ValueError if `meta.json` is missing from an existing index.
+        Raises ValueError if an existing index has no `meta.json`.
         """
         try:
             status = (self._folder / "meta.json").stat()

@@ -1,4 +1,4 @@
-"""Translate a query tree and its filters into a tantivy query."""
+"""Translate the syntax tree and filters of a query into a tantivy query."""
 
 from __future__ import annotations
 
@@ -41,14 +41,17 @@ DATE_FIELDS = {kind.field_name: kind for kind in DateOf}
 
 
 def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
-    """Match documents that match the tree and all filters. Filters do not change the score."""
+    """Build a tantivy query for documents that match the tree and all filters.
+
+    Filters do not change the score.
+    """
     filters = [*_build_value_filters(query, schema), *_build_date_filters(query, schema)]
     filters += [Query.exists_query(CUT_VERSIONS_FIELD)] if query.cut_versions else []
     return _build_all_of([_build_query(tree, schema), *map(_make_constant, filters)])
 
 
 def restrict_after(tantivy_query: Query, id_: str, schema: tantivy.Schema) -> Query:
-    """Limit a query to the document with this id and those after it in the order by id."""
+    """Restrict a query to the document with id `id_` and the documents after it in order of id."""
     key = compute_order_key(remove_surrogates(id_))
     return _build_all_of(
         [
@@ -59,7 +62,9 @@ def restrict_after(tantivy_query: Query, id_: str, schema: tantivy.Schema) -> Qu
 
 
 def build_fuzzy_query(word: str, edits_max: int, schema: tantivy.Schema) -> Query:
-    """Match documents with a word in title or text within this number of edits."""
+    """Build a query for documents whose title or text has a word within `edits_max` edits of
+    `word`.
+    """
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
     field_queries = [Query.fuzzy_term_query(schema, field, word, edits_max) for field in fields]
     return Query.boolean_query([(Occur.Should, field_query) for field_query in field_queries])

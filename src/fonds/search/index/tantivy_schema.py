@@ -41,7 +41,10 @@ _DECODER = msgspec.json.Decoder(prepare_type(IndexDocument))
 
 
 def build_schema() -> tantivy.Schema:
-    """Return the fields of the index. A changed field needs a rebuilt index."""
+    """Return the tantivy schema of the index.
+
+    After a change of the schema, the index must be rebuilt.
+    """
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
     for name in FACET_FIELDS:
@@ -64,7 +67,10 @@ def build_schema() -> tantivy.Schema:
 
 
 def register_analyzer(index: tantivy.Index) -> None:
-    """Register the tokenizer of folded words in an opened index; its files do not store it."""
+    """Register the tokenizer for folded words in an opened index.
+
+    Index files do not store tokenizers.
+    """
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     index.register_tokenizer(
         _ANALYZER, builder.filter(tantivy.Filter.remove_long(WORD_MAX_BYTES)).build()
@@ -72,7 +78,10 @@ def register_analyzer(index: tantivy.Index) -> None:
 
 
 def encode_document(document: IndexDocument, schema: tantivy.Schema) -> tantivy.Document:
-    """Encode a document for the writer. Lone surrogates, which UTF-8 cannot encode, are removed."""
+    """Encode a document for the tantivy writer.
+
+    Lone surrogates, which UTF-8 cannot encode, are removed.
+    """
     document = _clean_document(document)
     values: dict[str, object] = {
         "id": document.id,
@@ -106,24 +115,26 @@ def _build_date_fields(document: IndexDocument) -> dict[str, int]:
 
 
 def get_day_field(date_of: DateOf) -> str:
-    """Return the field with the days of this kind, from 1; 0 means undated."""
+    """Return the name of the field that has the days of a kind of date, from 1; 0 means undated."""
     return f"{date_of}_day"
 
 
 def get_sort_field(date_of: DateOf) -> str:
-    """Return the field with the days of this kind, where undated documents come last."""
+    """Return the name of the field that sorts by a kind of date, with undated documents last."""
     return f"{date_of}_last"
 
 
 def get_month_field(date_of: DateOf) -> str:
-    """Return the field with the months of this kind, from year 0; 0 means undated."""
+    """Return the name of the field that has the months of a kind of date, from year 0; 0 means
+    undated.
+    """
     return f"{date_of}_month"
 
 
 def decode_document(stored_value: tantivy.Document) -> tuple[IndexDocument, str]:
-    """Return the document as it was put, but without text, and its text.
+    """Return a stored document without its text, and the text.
 
-    Raises ValueError for a damaged one.
+    Raises ValueError if the stored document is damaged.
     """
     field_values, text = stored_value.get_first("fields"), stored_value.get_first("text_content")
     if field_values is None or text is None:
@@ -132,17 +143,17 @@ def decode_document(stored_value: tantivy.Document) -> tuple[IndexDocument, str]
 
 
 def _compute_month_number(day: date) -> int:
-    """Return the months since year 0; never 0, which means undated."""
+    """Return the number of months since year 0. It is never 0, which means undated."""
     return day.year * 12 + day.month - 1
 
 
 def format_day(number: int) -> str:
-    """Return a day number as `YYYY-MM-DD`."""
+    """Format a day number (1 is 0001-01-01) as `YYYY-MM-DD`."""
     return date.fromordinal(number).isoformat()
 
 
 def format_month(number: int) -> str:
-    """Return a month number as `YYYY-MM`."""
+    """Format a month number (months since year 0) as `YYYY-MM`."""
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 
@@ -170,7 +181,7 @@ def _clean_document(document: IndexDocument) -> IndexDocument:
 
 
 def remove_surrogates(text: str) -> str:
-    """Remove lone surrogates; return the same object if there are none."""
+    """Remove lone surrogates from a text. A text without any is returned unchanged."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,7 +1,9 @@
-"""Name the earlier version that contains the words of a hit, for searches with `version:all`.
+"""Find the earlier version of a story that contains the search words, for queries with
+`version:all`.
 
-The version is found in the texts of the blobs. Limits: 5,000,000 characters in 200 versions per
-page of results. Hits beyond that are only marked as matching in an earlier version.
+The versions are searched in their stored texts (blobs). Limits: 5,000,000 characters in 200
+versions per page of results. Hits beyond these limits are marked as matching in an earlier version
+without naming the version.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ VERSIONS_MAX, MAX_CHARS = 200, 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class VersionedIndex:
-    """Implements the port Index around another index.
+    """Wrapper of an index that names the matching earlier version of each hit.
 
-    `blobs` have the texts of versions. `find_hidden` returns those of some files (SHA-1s) that are now
-    hidden.
+    Implements the Index port.
+
+    - `index`: the wrapped index.
+    - `blobs`: store with the texts of all versions.
+    - `find_hidden`: function that returns those of the given SHA-1s whose files are hidden now.
     """
 
     index: Index
@@ -34,22 +39,22 @@ class VersionedIndex:
     find_hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """See the port."""
+        """Put documents into the wrapped index."""
         self.index.put(documents)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """See the port."""
+        """Delete documents from the wrapped index."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """See the port."""
+        """Return documents of the wrapped index by id."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Search the index. Hits that match only in an earlier version name that version.
 
         A note states how many stories have versions that cannot be searched. Raises ValueError with
-        a sentence for people.
+        a message for users if the query is invalid.
         """
         results = self.index.search(query)
         if not query.count_max:
@@ -74,19 +79,19 @@ class VersionedIndex:
         return replace(results, hits=hits)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """See the port."""
+        """Return similar words from the wrapped index."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """See the port."""
+        """Return the number of documents in the wrapped index."""
         return self.index.count()
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the wrapped index."""
         close(self.index)
 
     def _find_current(self, query: SearchQuery, hits: Sequence[Hit]) -> set[str]:
-        """Return the ids of the hits whose current version matches."""
+        """Return the ids of those hits whose current version matches the query."""
         ids = [hit.document.id for hit in hits]
         current_ids: set[str] = set()
         for start in range(0, len(ids), IDS_MAX):
@@ -109,7 +114,7 @@ class VersionedIndex:
 
 
 class _VersionSearch:
-    """Finds the version that a hit matches in, within the limits of one page of results."""
+    """Search for the version that a hit matches in, within the limits of one page of results."""
 
     def __init__(
         self, blobs: Blobs, find_hidden: Callable[[Sequence[str]], Collection[str]], tree: Node
@@ -120,7 +125,10 @@ class _VersionSearch:
         self._versions_remaining, self._characters_remaining = VERSIONS_MAX, MAX_CHARS
 
     def find_version(self, document: IndexDocument) -> VersionHit:
-        """Return the newest of the earlier versions with the most words."""
+        """Return the earlier version of a document that contains the most search words.
+
+        If several contain equally many, the newest is returned.
+        """
         best: tuple[EarlierVersion, str] | None = None
         most_terms = 0
         terms = [*dict.fromkeys((*self._terms, *self._title_terms))]

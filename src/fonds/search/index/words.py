@@ -1,4 +1,4 @@
-"""Words and stems of a document, as every index stores them."""
+"""Compute the words and stems of a document as every index stores them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fonds.text.stems import stem_text
 from fonds.text.words import fold_text
 
 CUT_VERSIONS_FIELD = "earlier_left_out"
-"""Index field of documents that lack an earlier version or a part of its text."""
+"""Name of the index field that marks documents without some earlier version or part of its text."""
 EARLIER_WEIGHT = 0.5
 """Weight of a match in an earlier version, relative to the current version."""
 _TEXT_SEPARATOR = f" {'| ' * (WORDS_BETWEEN_MAX + 1)}"
-"""Separates two texts, so that no phrase or near match spans both."""
+"""Text between two texts of one field, so that no phrase or near match spans both texts."""
 
 
 def build_words(document: IndexDocument) -> dict[str, str]:
-    """Return the words and stems of every text field of the current version, by index field."""
+    """Return the words and stems of each text field of the current version, by index field."""
     texts = {field.name: " ".join(field.read(document)) for field in WORDS_FIELDS}
     words = {WORD_FIELDS[name]: fold_text(text) for name, text in texts.items()}
     stems = {
@@ -30,9 +30,9 @@ def build_words(document: IndexDocument) -> dict[str, str]:
 
 
 def build_earlier_words(document: IndexDocument) -> dict[str, str]:
-    """Return words and stems of titles and texts of earlier versions, by index field.
+    """Return the words and stems of titles and texts of earlier versions, by index field name.
 
-    Stems are those of the document's language, because a search uses it.
+    Stems use the language of the current document, because a search uses that language.
     """
     if not document.earlier:
         return {}

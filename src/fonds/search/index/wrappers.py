@@ -33,21 +33,25 @@ from fonds.search.query.parser import Themes, parse
 
 COMPLETIONS_MAX = 10
 SAMPLED_SOURCES = frozenset({ValueSource.NAMES, ValueSource.DOCUMENTS})
-"""Sources whose values come from some documents, and are then counted in all."""
+"""Sources of values that are found in some documents and then counted in all documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexQueryCompleter:
-    """Implements the port QueryCompleter with an index and the existing themes.
+    """Query completion from an index and the existing themes. Implements the QueryCompleter port.
 
-    Searches have at most `max_chars` characters.
+    - `library`: sources of field values.
+    - `max_chars`: maximum length of a search in characters.
     """
 
     library: ValueLibrary
     max_chars: int
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
-        """See the port. Raises ValueError for a cursor outside the text."""
+        """Return completions for the text at the cursor.
+
+        Raises ValueError if the cursor is outside the text.
+        """
         typed = find_typed_text(text, cursor)
         if typed.kind is TypingKind.NOTHING:
             return CompletionList(typed, (), False, None, None)
@@ -60,7 +64,11 @@ class IndexQueryCompleter:
         )
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
-        """See the port. Every suggestion matches documents by itself."""
+        """Return values to replace the field value at the cursor; None if there is no value to
+        replace.
+
+        Every suggested value matches documents.
+        """
         completed = self.complete(text, cursor)
         typed = completed.typed
         value = typed.prefix.strip().casefold()
@@ -100,7 +108,10 @@ class IndexQueryCompleter:
     def _build_completions(
         self, text: str, typed: TypedText, values: Sequence[tuple[KnownValue, str]]
     ) -> list[Completion]:
-        """Insert each completion into the search; omit those that make it too long."""
+        """Build completions, each with the search after inserting it.
+
+        Completions that are too long are omitted.
+        """
         completions = []
         for value, query_value in values:
             new_text, new_cursor = insert_completion(text, typed, query_value)
@@ -113,9 +124,10 @@ class IndexQueryCompleter:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoFilterIndex:
-    """Implements the port Index around another index.
+    """Wrapper of an index that keeps hidden files out of the index. Implements the Index port.
 
-    `find_hidden` returns those of some files (SHA-1s) that are now hidden.
+    - `index`: the wrapped index.
+    - `find_hidden`: function that returns those of the given SHA-1s whose files are hidden now.
     """
 
     index: Index
@@ -124,8 +136,8 @@ class EmbargoFilterIndex:
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """Put documents, without those of hidden files and without hidden versions.
 
-        `hidden` is called again after the write: a file is recorded as hidden before its document
-        is removed, so at least one of the two processes notices the other.
+        `find_hidden` is called again after the write. A file is recorded as hidden before its
+        document is deleted, so at least one of the two processes notices the other.
         """
         visible = _filter_visible(documents, self.find_hidden(_list_files(documents)))
         if not visible:
@@ -165,7 +177,7 @@ class EmbargoFilterIndex:
 
 
 def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
-    """Return the files of these documents and of their earlier versions."""
+    """Return the SHA-1s of the files of documents and of their earlier versions."""
     return [
         sha1hex
         for document in documents
@@ -176,7 +188,7 @@ def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
 def _filter_visible(
     documents: Sequence[IndexDocument], hidden: Collection[str]
 ) -> list[IndexDocument]:
-    """Return the documents of files that are not hidden, each without hidden versions."""
+    """Return the documents whose files are not hidden, each without its hidden versions."""
     visible = []
     for document in documents:
         if document.sha1hex in hidden:
@@ -190,9 +202,10 @@ def _filter_visible(
 
 @dataclass(frozen=True, slots=True)
 class ThemedIndex:
-    """Implements the port Index around another index.
+    """Wrapper of an index that resolves themes in queries. Implements the Index port.
 
-    `themes` returns the ids of a theme's documents.
+    - `index`: the wrapped index.
+    - `themes`: function that returns the ids of the documents of a theme, by the theme's name.
     """
 
     index: Index
@@ -211,10 +224,10 @@ class ThemedIndex:
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Search the index with the documents that themes have now, except themes already in the
-        query.
+        """Search the index. Each theme in the query is resolved to the documents that it has now.
 
-        Raises ValueError with a sentence for people.
+        Themes that the query already resolves keep their documents. Raises ValueError with a
+        message for users if the query is invalid.
         """
         if f"{THEME}:" not in query.text.lower():
             return self.index.search(query)

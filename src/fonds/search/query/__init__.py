@@ -1,1 +1,1 @@
-"""Query language: its fields, its parser, and the tree it produces."""
+"""Query language: parser, syntax tree, filters and completion."""

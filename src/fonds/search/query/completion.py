@@ -1,6 +1,6 @@
-"""Find what is being typed into a search, a field name or a value, and insert its completion.
+"""Find what a user is typing in a search (a field name or a value) and insert a completion.
 
-It uses the parser's tokens, so both understand a query in the same way.
+Completion uses the tokens of the parser, so that both understand a query in the same way.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from fonds.search.query.tree import ExactValue, IdSet, Node, Term
 _BARE = re.compile(r"\w[\w.-]*")
 _OPERATORS = frozenset({"OR", "AND", "NOT"})
 _OPERATOR_KINDS = frozenset({"not", "exact"})
-"""Tokens that may occur between a field and its value."""
+"""Kinds of tokens that may occur between a field name and its value."""
 
 
 def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
-    """Return what is being typed at the cursor, in characters from 0; None is the end.
+    """Return the field name or value that a user is typing at the cursor.
 
-    Raises ValueError for a cursor outside the text.
+    The cursor is a number of characters from the start of the text; None means the end. Raises
+    ValueError if the cursor is outside the text.
     """
     cursor = len(text) if cursor is None else cursor
     if not 0 <= cursor <= len(text):
@@ -55,10 +56,10 @@ def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
 
 
 def insert_completion(text: str, typed: TypedText, query_value: str) -> tuple[str, int]:
-    """Replace what is being typed by `query_value`. Return the text and the cursor position directly after
-    it.
+    """Replace the text that a user is typing by a completion.
 
-    A space is added if a value would touch the following text.
+    Return the new text and the cursor position directly after the completion. A space is added if a
+    completed value would touch the following text.
     """
     following = text[typed.end :]
     is_separated = (
@@ -74,15 +75,15 @@ def insert_completion(text: str, typed: TypedText, query_value: str) -> tuple[st
 
 
 def list_fields(prefix: str) -> list[str]:
-    """Return the fields whose listed name begins with `prefix`."""
+    """Return the names of search fields that begin with `prefix`."""
     folded = prefix.lower()
     return [name for name in LISTED_FIELDS if folded and name.startswith(folded)]
 
 
 def format_value(field: str, value: str) -> str | None:
-    """Return a value as written after the colon of its field; '' becomes none.
+    """Return a field value as a user writes it after the colon in a query; '' becomes `none`.
 
-    Returns None if the parser would read another value.
+    Returns None if the parser would read the written value as another value.
     """
     text = value or NONE
     is_bare = _BARE.fullmatch(text) and text not in _OPERATORS
@@ -105,10 +106,11 @@ def _parse_value(field: str, value: str) -> Node:
 
 
 def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
-    """Return the field of the value after these tokens, and whether an equals sign is before it.
+    """Return the field of a value that follows the tokens, and whether an equals sign precedes the
+    value.
 
-    As in the parser, a value is directly after the colon, or anywhere in parentheses after it. The
-    field is '' if there is none.
+    A value belongs to a field if it is directly after the colon, or in parentheses after the colon,
+    as in the parser. The field is '' if the value belongs to none.
     """
     fields, pending = [""], ""
     for token in tokens:
@@ -124,7 +126,11 @@ def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
 
 
 def _find_empty_value(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
-    """Return an empty value at the cursor; text that follows directly is the rest of it."""
+    """Return the value that begins at the cursor; text directly after the cursor is part of the
+    value.
+
+    Returns None if no value of a field can begin at the cursor.
+    """
     field, _ = _find_field(tokens)
     if field not in FIELDS:
         return None
@@ -139,9 +145,10 @@ def _find_empty_value(text: str, cursor: int, tokens: Sequence[Token]) -> TypedT
 
 
 def _find_quoted(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
-    """Return a quoted value, if the cursor is inside the quotes or directly after them.
+    """Return the quoted value that has the cursor inside its quotes or directly after them, or
+    None.
 
-    If the text has one unclosed quote, it is this one, and the value ends at the cursor.
+    If the text has one unclosed quote, it belongs to this value, and the value ends at the cursor.
     """
     last, (field, _) = tokens[-1], _find_field(tokens[:-1])
     if field not in FIELDS or last.tail:
@@ -170,10 +177,11 @@ def _find_word(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | N
 def _build_typed_word(
     cursor: int, last: Token, full_token: Token, field: str, is_exact: bool
 ) -> TypedText | None:
-    """Return a single word: a value if it is in a field, otherwise perhaps the beginning of a field
+    """Return the single word at the cursor: a value if it is in a field, otherwise the start of a
     name.
 
-    `full_token` is the whole token that the word begins.
+    `full_token` is the whole token that begins with the typed word. Returns None if nothing can be
+    completed.
     """
     end = last.start + full_token.end
     if full_token.kind in ("field", "unknown"):

@@ -1,4 +1,7 @@
-"""Check and normalize the filters of a query for all backends: order, page, dates and exact values."""
+"""Validate and normalize the filters of a query: order, page, dates and exact values.
+
+All backends of the index use this module.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ SORTS = ("score", "newest", "oldest", "added", "id")
 
 
 def normalize_query(query: SearchQuery) -> SearchQuery:
-    """Return the query with its values in stored form.
+    """Return a query with the values of its filters as the index stores them.
 
-    Raises ValueError with a sentence for people for an unknown order, a page out of range, dates
-    that exclude each other, and an invalid language.
+    Raises ValueError with a message for users if the order is unknown, the page is out of range,
+    the dates exclude each other, or a language is invalid.
     """
     _check_page(query)
     _check_dates(query)

@@ -64,15 +64,18 @@ WORDS_BETWEEN_MAX = 100
 ALL_VERSIONS = VERSION_VALUES[0]
 ONLY_IN_QUERIES = {"field", "not", "or", "and", "exact"}
 SENTENCE_STOP_WORDS_MIN = 3
-"""Distinct stop words of one language that make a text a sentence."""
+"""Number of distinct stop words of one language from which a text counts as a sentence."""
 
 
 Themes = Callable[[str], Sequence[str]]
-"""Returns the ids of the documents of a named theme. Raises ValueError with a sentence."""
+"""Function that returns the ids of the documents of a theme, by the theme's name.
+
+Raises ValueError with a message for users if the theme is unknown.
+"""
 
 
 def get_themes(query: SearchQuery) -> Themes:
-    """Return the themes that are given with a query."""
+    """Return a function that finds the documents of the themes stored in a query."""
 
     def find_ids(value: str) -> Sequence[str]:
         if value not in query.themes:
@@ -83,10 +86,11 @@ def get_themes(query: SearchQuery) -> Themes:
 
 
 def parse(text: str, themes: Themes | None = None) -> Node:
-    """Return the tree of a query; `AndNode()` for an empty one.
+    """Parse a query text into a tree; an empty text becomes `AndNode()`.
 
-    In a sentence, marks that break the syntax are punctuation. Otherwise raises QueryError with a
-    sentence for people, also for any theme if `themes` is None.
+    In a sentence, characters that break the syntax count as punctuation. In any other text they
+    raise QueryError with a message for users. If `themes` is None, any theme in the query raises
+    QueryError.
     """
     try:
         return _parse_syntax(text, themes)
@@ -97,7 +101,9 @@ def parse(text: str, themes: Themes | None = None) -> Node:
 
 
 def _is_sentence(text: str) -> bool:
-    """Return whether the text has the stop words of a sentence, and nothing that only a query has."""
+    """Return whether a text has several stop words of one language and no syntax that only queries
+    have.
+    """
     tokens = list(tokenize_unfinished(text))
     if any(token.tail or token.kind in ONLY_IN_QUERIES for token in tokens):
         return False
@@ -125,9 +131,9 @@ def _parse_syntax(text: str, themes: Themes | None) -> Node:
 
 
 def parse_query(query: SearchQuery) -> Node:
-    """Return the tree of a query, with its kind of match and its versions.
+    """Return the tree of a query, adapted to its match mode and the story versions to search.
 
-    Raises QueryError as `parse` does.
+    Raises QueryError if the text cannot be parsed, as `parse` does.
     """
     tree = parse(query.text.encode("utf-8", "ignore").decode(), get_themes(query))
     if query.in_versions is not None:
@@ -148,17 +154,18 @@ def has_all_versions(text: str) -> bool:
 
 
 def add_all_versions(text: str) -> str:
-    """Return a query for the same words in earlier versions too.
+    """Return a query for the same words that also searches earlier versions of stories.
 
-    In a sentence, marks that would break the syntax are removed.
+    In a sentence, characters that would break the syntax are removed.
     """
     plain = " ".join(normalize_text(text).split()) if _is_sentence(text) else text.strip()
     return f"{VERSION}:{ALL_VERSIONS} {plain}"
 
 
 class _Parser:
-    """Recursive descent parser of the tokens: alternatives, sequences, exclusions, then single
-    terms.
+    """Recursive descent parser of query tokens.
+
+    It parses alternatives, then sequences, then exclusions, then single terms.
     """
 
     def __init__(self, tokens: Sequence[Token], themes: Themes) -> None:
@@ -248,7 +255,10 @@ class _Parser:
         return _build_term(token, field, exact=False)
 
     def _apply_version(self, token: Token) -> None:
-        """Record a version. It is not part of the tree, because it applies to the whole query."""
+        """Read the value of `version:`.
+
+        The version is not part of the tree, because it applies to the whole query.
+        """
         value = self._next()
         if value is None or value.kind not in ("word", "phrase"):
             raise token.build_error(f": write {VERSION}:all, or {VERSION}:current.")
@@ -317,7 +327,7 @@ def _build_exact(token: Token, field: str) -> ExactValue:
 
 
 def _build_prefix_exact(token: Token, field: str) -> ExactValue:
-    """Match every value of the field that begins with this."""
+    """Build a node for all values of an exact field that begin with the text before the star."""
     start = token.text.removesuffix("*").lower()
     if len(start) < VALUE_PREFIX_MIN_CHARS or "*" in start:
         raise token.build_error(
@@ -341,7 +351,7 @@ def _build_range(token: Token, name: str) -> NumberRange:
 
 
 def _build_near(token: Token, field: str | None) -> Node:
-    """Match two to four different words with a maximum number of words between them."""
+    """Build a node for two to four different words with a maximum number of words between them."""
     distance = token.tail.removeprefix("~")
     if token.tail[0] == "^" or not (
         distance.isascii() and distance.isdigit() and len(distance) <= 3
@@ -356,13 +366,15 @@ def _build_near(token: Token, field: str | None) -> Node:
 
 
 def list_pairs(near: NearWords) -> list[tuple[str, str]]:
-    """Return all pairs of its words; each pair must be near."""
+    """Return all pairs of the words that must be near each other."""
     return list(combinations(near.words, 2))
 
 
 def _build_prefix(token: Token, field: str | None) -> Term:
-    """Build a prefix term. One star is allowed, after a word of at least three letters or digits,
-    so that few words match.
+    """Build a term for words that begin with the text before the star.
+
+    The star must be at the end of a word with at least three letters or digits, so that few words
+    match.
     """
     stem = token.text.rstrip(".,;:!?").removesuffix("*")
     parts = split_words(stem)

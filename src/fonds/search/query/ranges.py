@@ -24,7 +24,11 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 
 def parse_range(name: str, field: str, value: str) -> NumberRange:
-    """Parse a value as typed. Raises ValueError with a sentence for an invalid one."""
+    """Parse the value of a date or number field as typed.
+
+    `name` is the field name in queries, `field` the field of documents. Raises ValueError with a
+    message for users if the value is invalid.
+    """
     value = value.strip().lower()
     if value == NONE:
         return NumberRange(field)
@@ -62,12 +66,17 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
 
 
 def _get_minimum(name: str) -> int:
-    """Return the minimum value. A range without a start still needs documents with a value."""
+    """Return the first number of a range without a start: 1 for dates (0 means undated), otherwise
+    0.
+    """
     return 1 if name in DAY_FIELDS else 0
 
 
 def _parse_limits(name: str, value: str) -> tuple[int, int]:
-    """Return the first and last number of a value: a day, all days of a month or year, or a number."""
+    """Return the first and last number that a value covers.
+
+    A day or number covers itself. A month or year covers all its days.
+    """
     if name in DAY_FIELDS:
         return _parse_days(name, value)
     if not value.isascii() or not value.isdigit() or int(value[:20]) > EXACT_MAX:

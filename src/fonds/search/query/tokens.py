@@ -32,10 +32,12 @@ _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 class Token:
     """Token of a query.
 
-    `kind` is open, close, not, and, or, exact, field, word or phrase. In an unfinished query it may
-    also be unclosed (a phrase without its closing quote) or unknown (an unknown field with its
-    value). `display` is the text as typed, from `start` to `end` in the query. `tail` is what
-    directly follows a phrase, such as ~5.
+    - `kind`: open, close, not, and, or, exact, field, word or phrase. In an unfinished query also
+      `unclosed` (a phrase without closing quote) or `unknown` (an unknown field with its value).
+    - `text`: content of the token without quotes.
+    - `display`: text as typed.
+    - `start`, `end`: position of the token in the query, in characters.
+    - `tail`: modifier directly after a phrase, such as `~5`; "" if there is none.
     """
 
     kind: str
@@ -46,24 +48,24 @@ class Token:
     tail: str = ""
 
     def build_error(self, message: str) -> QueryError:
-        """Return an error with this message about the token."""
+        """Return an error for users that quotes the token, followed by `message`."""
         return QueryError(f"“{shorten(self.display)}”{message}", self.start, self.end)
 
 
 def shorten(text: str) -> str:
-    """Shorten typed text for a message."""
+    """Shorten typed text to at most 60 characters for an error message."""
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def normalize_quotes(text: str) -> str:
-    """Replace all kinds of quotes by plain ones; no character moves."""
+    """Replace typographic quotes by plain double quotes. Positions of characters stay the same."""
     return text.translate(_PLAIN_QUOTES)
 
 
 def tokenize(text: str) -> Iterator[Token]:
     """Yield the tokens of a query in order.
 
-    Raises QueryError for an unknown field and for an unclosed quote.
+    Raises QueryError if a field is unknown or a quote is not closed.
     """
     for token in tokenize_unfinished(text):
         if token.kind == "unclosed":
@@ -74,7 +76,10 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def tokenize_unfinished(text: str) -> Iterator[Token]:
-    """Yield the tokens of a query that is being typed. Mistakes are tokens too."""
+    """Yield the tokens of a query that a user is typing.
+
+    Unknown fields and unclosed quotes become tokens instead of errors.
+    """
     for match in _TOKEN.finditer(normalize_quotes(text)):
         display, span = match.group(), match.span()
         if match["sign"]:
@@ -94,9 +99,10 @@ def tokenize_unfinished(text: str) -> Iterator[Token]:
 
 
 def _iter_field_tokens(match: re.Match[str]) -> Iterator[Token]:
-    """Yield a field and its value.
+    """Yield the tokens of `name:value`.
 
-    Without such a field, yield a word if nothing follows the colon, otherwise an unknown field.
+    If there is no field with this name, yield a word if nothing follows the colon, otherwise an
+    unknown field.
     """
     name, value, display = match["name"], match["value"], match.group()
     field, start, end = name.lower(), match.start(), match.end()

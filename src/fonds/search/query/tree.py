@@ -1,4 +1,4 @@
-"""Query tree, which every index backend translates and which tests can match against a text."""
+"""Syntax tree of a query. Every backend of the index translates this tree to its own query."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from fonds.text.words import split_words
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Adjacent words in `field`, as typed and not case-folded; without a field, in title or text.
+    """Documents with one word, or with several adjacent words, in a field.
 
-    A single word matches in any of its forms unless `is_exact` is true. Several words match only as
-    written. With `is_prefix`, `text` is the beginning of one word. With `in_versions`, earlier
-    versions of a story match too.
+    - `text`: words as typed, not case-folded.
+    - `field`: field of documents; None for title or text.
+    - `is_prefix`: whether `text` is the beginning of one word.
+    - `is_exact`: whether a single word matches only as written. Otherwise it matches in any of its
+      forms. Several words always match as written.
+    - `in_versions`: whether earlier versions of a story match too.
     """
 
     text: str
@@ -28,10 +31,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NearWords:
-    """Two to four different words near each other, in any order, as written.
+    """Documents with two to four different words near each other, in any order.
 
-    At most `between` other words are between any two of them.
-    With `in_versions`, earlier versions of a story match too.
+    - `words`: words, which match only as written.
+    - `between`: maximum number of other words between any two of the words.
+    - `field`: field of documents; None for title or text.
+    - `in_versions`: whether earlier versions of a story match too.
     """
 
     words: tuple[str, ...]
@@ -42,9 +47,11 @@ class NearWords:
 
 @dataclass(frozen=True, slots=True)
 class ExactValue:
-    """Documents with exactly this value in `field`; '' means those without a value.
+    """Documents with an exact value in a field.
 
-    With `is_prefix`, documents with a value that begins with `value`.
+    - `field`: field of documents.
+    - `value`: value as the index stores it; '' for documents without a value.
+    - `is_prefix`: whether the values of documents need only begin with `value`.
     """
 
     field: str
@@ -54,9 +61,10 @@ class ExactValue:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """Documents whose number in `field` is from `first` to `last`, inclusive; None means no limit.
+    """Documents whose number or date in `field` is in a range.
 
-    If both are None, documents that have no number. Dates are day numbers, as in `date.toordinal`.
+    - `first`, `last`: limits of the range, inclusive; None for no limit. If both are None, the node
+      matches documents without a value. Dates are day numbers, as in `date.toordinal`.
     """
 
     field: str
@@ -97,7 +105,9 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions: bool = True) -> Node:
-    """Return the tree with its words of title and text matching earlier versions too, or not."""
+    """Return a tree whose terms in title and text match, or do not match, earlier versions of
+    stories.
+    """
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
         return replace(node, in_versions=in_versions and is_kept)
@@ -112,7 +122,7 @@ def set_versions(node: Node, *, in_versions: bool = True) -> Node:
 
 
 def is_in_versions(node: Node) -> bool:
-    """Return whether any part of the tree matches earlier versions."""
+    """Return whether any term of the tree matches earlier versions of stories."""
     if isinstance(node, Term | NearWords):
         return node.in_versions
     if isinstance(node, NotNode):
@@ -152,7 +162,7 @@ def relax_to_any(node: Node) -> Node:
 
 
 def _iter_required(node: Node) -> Iterator[Node]:
-    """Yield the parts that must all match, including those of groups in parentheses."""
+    """Yield the nodes that must all match, including nodes in groups in parentheses."""
     if not isinstance(node, AndNode) or not node.nodes:
         yield node
         return
@@ -161,7 +171,7 @@ def _iter_required(node: Node) -> Iterator[Node]:
 
 
 def _is_words(node: Node) -> bool:
-    """Return whether the node consists of words only."""
+    """Return whether a node consists only of words, phrases and near words."""
     if isinstance(node, AndNode | OrNode):
         return bool(node.nodes) and all(_is_words(child) for child in node.nodes)
     return isinstance(node, Term | NearWords)
@@ -176,7 +186,7 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 
 
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
-    """Return the nodes without plain stop words, or all nodes if none would be left."""
+    """Return the nodes that are not only stop words, or all nodes if none would remain."""
     plain_words = [_list_plain_words(node) for node in nodes]
     stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
     remaining = [
@@ -188,14 +198,19 @@ def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
 
 
 def _list_plain_words(node: Node) -> Sequence[str]:
-    """Return the folded words of a term without quotes, equals sign or star; empty for other nodes."""
+    """Return the folded words of a term without quotes, equals sign or star; an empty tuple
+    otherwise.
+    """
     if not isinstance(node, Term) or node.is_exact or node.is_prefix:
         return ()
     return tuple(split_words(node.text))
 
 
 def list_highlighted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:
-    """Return the terms to highlight in a text (or title). Excluded terms are omitted."""
+    """Return the terms of a tree to highlight in one field of documents.
+
+    Excluded terms are omitted.
+    """
     if isinstance(node, Term):
         return (node,) if node.field in (None, field) else ()
     if isinstance(node, NearWords) and node.field in (None, field):
@@ -206,7 +221,7 @@ def list_highlighted_terms(node: Node, field: str = "text_content") -> tuple[Ter
 
 
 def list_exact_values(node: Node) -> tuple[ExactValue, ...]:
-    """Return the exact values a matching document may have. Excluded values are omitted."""
+    """Return the exact values that a matching document can have. Excluded values are omitted."""
     if isinstance(node, ExactValue):
         return (node,)
     if isinstance(node, AndNode | OrNode):
