@@ -45,7 +45,9 @@ class DayRange:
         return TimeRange(first, datetime.combine(self.last or date.max, time.max, UTC))
 
     def list_days(self) -> list[str] | None:
-        """Return each day as YYYY-MM-DD; None if the range is unlimited or longer than `DAYS_MAX`."""
+        """Return each day of the range as YYYY-MM-DD. Return None if the range has no limit or is
+        longer than 400 days.
+        """
         if self.first is None or self.last is None or (self.last - self.first).days >= DAYS_MAX:
             return None
         count = max(0, (self.last - self.first).days + 1)
