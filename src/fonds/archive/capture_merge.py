@@ -1,4 +1,5 @@
-"""Merging captures from an index with the captures the table already has for a file.
+"""Merge captures from a CDX index with the captures that the journal-extract table already has for
+a file.
 
 Pure functions. The result does not depend on the order of the captures or on repeats.
 """
@@ -26,15 +27,15 @@ from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
 Cells = Mapping[str, bytes]
 COLUMNS = (F_C, FILE_CDX, FILE_MIME, FILE_META)
-"""Cells of the existing row that `merge` needs."""
+"""Columns of the existing table row that `merge` reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """Cells to write for one file.
+    """Table cells to write for one file.
 
-    `alternate_rows` are rows for captures other than the best one.
-    `file_cells` are cells of the file's own row.
+    `alternate_rows`: row key and cells for each capture other than the best capture.
+    `file_cells`: cells to write to the file's own row; empty if the row is to stay unchanged.
     """
 
     alternate_rows: list[tuple[bytes, dict[str, bytes]]]
@@ -86,7 +87,7 @@ def merge(sha1hex: str, captures: Sequence[IndexedCapture], existing: Cells) -> 
 
 
 def build_first_seen(location: Location) -> FirstSeen:
-    """Build the `f:c` value for a file whose first capture is at this location."""
+    """Build the content of the cell `f:c` for a file whose first capture is at this location."""
     digits = location.datetime14
     return FirstSeen(
         url=location.url,
@@ -99,7 +100,9 @@ def build_first_seen(location: Location) -> FirstSeen:
 
 
 def ranks_above(capture: IndexedCapture, other: IndexedCapture) -> bool:
-    """Whether the first of two index lines about the same place takes precedence."""
+    """Return whether `capture` takes precedence over `other`, when two index lines name the same
+    WARC record.
+    """
     return _place_key(capture) < _place_key(other)
 
 

@@ -31,9 +31,13 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True, order=True)
 class CaptureRank:
-    """Sort key for captures; lower is better.
+    """Sort key for captures of a file; the lowest is the best capture.
 
-    `newness` is the time with each digit d replaced by 9 - d.
+    `is_path_missing`: the WARC has no path (`item/file`) by which it can be fetched.
+    `is_not_http`: the URL is not http(s).
+    `is_size_missing`: the size of the WARC record is unknown.
+    `newness`: the capture time with each digit d replaced by 9 - d, so that newer sorts first.
+    `place`: URL, location and type, which decide between otherwise equal captures.
     """
 
     is_path_missing: bool
@@ -45,7 +49,13 @@ class CaptureRank:
 
 @dataclass(frozen=True, slots=True)
 class IndexedCapture:
-    """A capture from an index. `mime` is normalised. `status` is the HTTP status or None."""
+    """A capture from a CDX index.
+
+    `sha1hex`: SHA-1 of the file in hex.
+    `location`: URL, time and WARC record.
+    `mime`: normalized media type; `warc/revisit` for a revisit.
+    `status`: HTTP status; None if unknown.
+    """
 
     sha1hex: str
     location: Location
@@ -54,7 +64,7 @@ class IndexedCapture:
 
     @property
     def is_revisit(self) -> bool:
-        """Whether the capture has no body."""
+        """Whether the capture is a revisit, whose record has no body."""
         return self.mime == REVISIT_MIME
 
     @property
@@ -77,7 +87,11 @@ def rank_capture(location: Location, mime: str) -> CaptureRank:
 
 
 def encode_record(line: CdxLine, mime: str) -> bytes:
-    """Encode a line as a record. `mime` is its normalised type. Raises ValueError without a SHA-1."""
+    """Encode an index line as a record of the import, which sorts by SHA-1. `mime` is the
+    normalized media type.
+
+    Raises ValueError if the line has no SHA-1.
+    """
     raw = parse_sha1(line.digest or "")
     if raw is None:
         raise ValueError(f"a capture without a SHA-1: {line}")
@@ -96,7 +110,7 @@ def encode_record(line: CdxLine, mime: str) -> bytes:
 
 
 def decode_record(record: bytes) -> IndexedCapture:
-    """Decode the capture of a record."""
+    """Decode a record that `encode_record` wrote."""
     surt, url, datetime14, warc, offset, size, mime, status = _decode(record[SHA1HEX_CHARS + 1 :])
     location = Location(surt, url, datetime14, warc, offset, None if size < 0 else size)
     return IndexedCapture(record[:SHA1HEX_CHARS].decode(), location, mime, status)

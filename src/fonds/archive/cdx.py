@@ -58,13 +58,16 @@ Nearly all lines match and are parsed by this one expression.
 
 
 class CdxLine(NamedTuple):
-    """One capture in an index.
+    """One capture in a CDX index.
 
-    `datetime14` is a valid time.
-    `status` is the HTTP status, or None for revisits, FTP and others without one.
-    `digest` is a SHA-1 in base32, or None if there is none or it is another hash.
-    `size_bytes` is the length of the record on disk, or None.
-    `offset` is the start of the record in the WARC `filename`.
+    `surt`: URL with the host reversed, for sorting.
+    `datetime14`: capture time in UTC as 14 digits; checked to be valid.
+    `mime`: media type; `-` if unknown.
+    `status`: HTTP status; None without HTTP, and for revisits.
+    `digest`: SHA-1 in base32; None if missing or another hash.
+    `size_bytes`: length of the WARC record on disk; None if unknown.
+    `offset`: bytes from the start of the WARC to the record.
+    `filename`: name or path of the WARC.
     """
 
     surt: str
@@ -80,7 +83,7 @@ class CdxLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """A line that cannot be parsed. `detail` is a sentence for people."""
+    """Index line that cannot be parsed. `detail` is a sentence that says why."""
 
     detail: str
 
@@ -90,10 +93,11 @@ class _FaultError(Exception):
 
 
 class IndexReader:
-    """Parses the lines of one index in order. The ` CDX` header line sets the order of fields.
+    """Parses the lines of one CDX or CDXJ index in order. A ` CDX` header line sets the order of
+    fields.
 
-    Without a header, lines of 9 and 10 fields are read as such and all others as 11 fields. Further
-    fields are ignored.
+    Without a header, a line of 9 or 10 fields has the usual fields for that number, and any other
+    line has the usual 11 fields. Additional fields are ignored.
     """
 
     def __init__(self) -> None:
@@ -223,7 +227,7 @@ def _parse_digest(text: str) -> str | None:
 
 
 def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
-    """Build the index line for an entry written as a record."""
+    """Build the CDX line for an entry whose WARC record has this offset, size and file."""
     mime = entry.mime or "unk"
     return CdxLine(
         surt=build_surt(entry.url),

@@ -34,7 +34,7 @@ def build_capture_key(row: CdxRow) -> CaptureKey:
 
 
 def rank_name(name: str) -> int:
-    """Sort key for names of one WARC; lower is better."""
+    """Return the sort key for several names of one WARC; the lowest is the best name."""
     if name.startswith("/"):
         return 3
     if "://" in name:
@@ -44,9 +44,12 @@ def rank_name(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WarcNames:
-    """Names WARCs and records where they lie, in rows of `warc_files`.
+    """Chooses names for WARC files, and records the paths of each name in the table `warc_files`.
+    Thread-safe.
 
-    `archive` opens files of this machine. Thread-safe.
+    `records`: SQL database with the table.
+    `archive`: opens files on this machine, whose first bytes identify a WARC.
+    `clock`: returns the current time, aware UTC.
     """
 
     records: Records

@@ -44,10 +44,11 @@ EXAMINED_MAX = 500
 
 @dataclass(slots=True)
 class AuditResult:
-    """Result of the audit: the accounts of each pipeline's steps, and faults.
+    """Result of the audit.
 
-    `faults` has the first hundred faults. `missing_count` counts all, including each message that
-    is in no queue.
+    `steps`: message counts of each step, by pipeline and step.
+    `faults`: the first hundred faults.
+    `missing_count`: number of all faults; each message that is in no queue counts as one.
     """
 
     steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
@@ -56,16 +57,18 @@ class AuditResult:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether all accounts balance and everything done exists."""
+        """Whether the audit found no fault."""
         return self.missing_count == 0
 
     @property
     def fault_texts(self) -> list[str]:
-        """Messages of the faults."""
+        """Sentences that describe the first hundred faults."""
         return [fault.message for fault in self.faults]
 
     def add_fault(self, fault: AuditFault, count: int = 1) -> None:
-        """Record a fault that counts as `count` faults."""
+        """Add a fault. `count` is the number of faults it counts as, such as the number of lost
+        messages.
+        """
         self.missing_count += count
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(fault)
@@ -104,13 +107,14 @@ def run_audit(
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
     changes: CollectionWriter | None = None,
 ) -> AuditResult:
-    """Check the ledger of the given pipelines, then the contents of the stores.
+    """Check the message accounting of some pipelines, then the contents of the stores.
 
-    `pipelines` maps each pipeline to its subscriptions. `report_fault` receives every fault,
-    without a limit. `changes` gives access to the collections, or is None if there are none.
+    `pipelines`: subscriptions by pipeline.
+    `report_fault`: receives every fault, without a limit.
+    `changes`: access to the collections; None if there are none.
 
-    Streams all rows and reads no body. Workers may keep running: messages being processed count as
-    pending.
+    Reads all rows one after the other, and no bodies. Workers may keep running: messages being
+    processed count as pending.
     """
     started_at = datetime.now(UTC)
     result = audit_accounts(stores, pipelines, report_fault)
@@ -130,7 +134,9 @@ def audit_accounts(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
 ) -> AuditResult:
-    """Check the ledger of the given pipelines against the queues only."""
+    """Check the message accounting of some pipelines against the queues, without the contents of
+    the stores.
+    """
     result = AuditResult()
 
     def note(fault: AuditFault, count: int = 1) -> None:
@@ -160,7 +166,7 @@ def audit_accounts(
 def _check_stores(
     stores: Stores, pipelines: Sequence[str], started_at: datetime, archiving: Sequence[str] | None
 ) -> Iterator[AuditFault]:
-    """Check everything except the accounts, in the order of repair."""
+    """Yield the faults in the contents of the stores, in the order in which they are repaired."""
     yield from check_entries(stores.records, pipelines, started_at)
     yield from check_endings(stores.records, started_at)
     try:

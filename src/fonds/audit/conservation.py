@@ -30,14 +30,16 @@ _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
 
 @dataclass(slots=True)
 class SinkCheck:
-    """Checks for each message done at a sink that the sink's row exists. Works in batches."""
+    """Checks that for each message done at a storing step (sink), the row that the step wrote
+    exists. Reads rows in batches.
+    """
 
     records: Records
     began: datetime
     _pending: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, row: DispositionRow) -> Iterator[AuditFault]:
-        """Add a disposition. Yields the faults of a completed batch."""
+        """Add the disposition of a message. Yield the faults of a batch when it is complete."""
         if row.verdict != Verdict.DONE or not row.about or row.step.partition("-")[0] not in _SINKS:
             return
         if row.settled_at and row.settled_at > self.began:
@@ -48,7 +50,7 @@ class SinkCheck:
             yield from self._check_stage(row.step)
 
     def check_rest(self) -> Iterator[AuditFault]:
-        """Yield the faults of incomplete batches."""
+        """Yield the faults of the batches that are not complete."""
         for stage in sorted(self._pending):
             yield from self._check_stage(stage)
 
@@ -82,7 +84,11 @@ class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
 @dataclass(frozen=True, slots=True)
 class StepAccount:
-    """Account of one step. `received` is the sum of the other fields, and `missing` must be 0."""
+    """Message counts of one step. `received` is the sum of the other fields.
+
+    `pending`: messages without an outcome that are accounted for.
+    `missing`: messages without an outcome that are in no queue; above 0 is a fault.
+    """
 
     received: int
     done: int
@@ -92,16 +98,19 @@ class StepAccount:
     missing: int
 
     def build_report(self) -> StepReport:
-        """Build the report of this step."""
+        """Build the report of the step for users."""
         return StepReport(self.received, self.done, self.dropped, self.quarantined, self.pending)
 
 
 @dataclass(slots=True)
 class StepCounter:
-    """Counts of one step while its rows are read.
+    """Message counts of one step, updated while its rows are read.
 
-    `expected` is the number of unsettled messages that should be in the queue.
-    `quarantined` is the number of messages quarantined before the audit began.
+    `received`: all messages.
+    `ended`: messages that ended, by verdict.
+    `expected`: open messages from before the audit, which should be in the queue.
+    `expected_ids`: ids of the first five such messages.
+    `quarantined`: messages quarantined before the audit began.
     """
 
     received: int = 0
@@ -111,7 +120,7 @@ class StepCounter:
     quarantined: int = 0
 
     def count_message(self, row: DispositionRow, started_at: datetime) -> None:
-        """Count one message."""
+        """Add one message of the step to the counts."""
         self.received += 1
         if not row.is_open:
             self.ended[row.verdict] += 1
@@ -159,7 +168,9 @@ def check_account(
     entering: int,
     report_fault: ReportFault,
 ) -> StepAccount:
-    """Compare a step's account with its queue and its quarantine."""
+    """Compare the message counts of a step with its queue and its quarantine. Report faults; return
+    the final counts.
+    """
     lost_count = max(0, account.expected - depth.pending - entering)
     name = f"{pipeline}.{step}"
     if lost_count:

@@ -1,4 +1,4 @@
-"""Faults found by the audit: what is wrong, its subject and its remedy."""
+"""Faults found by the audit. A fault has a failed check, a subject (what is wrong) and a remedy."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 REPAIR = "repair"
-"""Step under which repair actions are recorded in the ledger."""
+"""Step name under which the message records show repair actions."""
 
 
 class RepairAct(StrEnum):
-    """Actions of `fonds repair` in execution order. Each may need results of earlier ones."""
+    """Actions of `fonds repair`, in the order in which they run. An action may need results of
+    earlier actions.
+    """
 
     MERGE = "merge"
     PLACE = "place"
@@ -29,7 +31,7 @@ class RepairAct(StrEnum):
 
 
 def build_act_prefix(entry_id: str, act: RepairAct) -> str:
-    """Return the prefix of the message ids that record a repair action for an entry."""
+    """Return the prefix of the ids of messages that record a repair action for an entry."""
     return f"{entry_id}.{REPAIR}.{act}."
 
 
@@ -66,12 +68,14 @@ PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no 
 
 
 class AuditCheck(StrEnum):
-    """Checks of the audit. `act` is the repair action for a failed check, or None if there is none."""
+    """Checks of the audit. `act` is the repair action for faults of the check; None if Fonds cannot
+    repair them.
+    """
 
     act: RepairAct | None
 
     def __new__(cls, value: str, act: RepairAct | None = None) -> AuditCheck:
-        """Attach the repair action to the check's name."""
+        """Create a check with its name and repair action."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.act = act
@@ -100,7 +104,7 @@ class AuditCheck(StrEnum):
 
     @property
     def remedy(self) -> str:
-        """What a person can do about it."""
+        """Sentence that says what a person can do about faults of the check."""
         if self is AuditCheck.TAKEN_DOWN:
             return PURGE
         return NO_REMEDY if self.act is None else _REMEDIES[self.act]
@@ -108,10 +112,14 @@ class AuditCheck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """One fault. `message` is a sentence for people.
+    """One fault found by the audit.
 
-    `subject` is a file's SHA-1 in hex, an entry's, message's or input's id, a WARC, a step or a
-    collection. `pipeline` is "" if the fault belongs to none.
+    `check`: the check that failed.
+    `subject`: what is wrong: the SHA-1 of a file in hex, the id of an entry, message or input, or
+        the name of a WARC, step or collection.
+    `message`: a sentence that describes the fault.
+    `pipeline`: pipeline of the subject; "" if the fault belongs to no pipeline.
+    `step`: step of the pipeline; "" if the fault belongs to no step.
     """
 
     check: AuditCheck
@@ -122,5 +130,5 @@ class AuditFault:
 
     @property
     def remedy(self) -> str:
-        """What a person can do about it."""
+        """Sentence that says what a person can do about the fault."""
         return self.check.remedy

@@ -1,1 +1,3 @@
-"""Storage backends: SQL records, wide table, blobs and S3, and the migrations of the records."""
+"""Backends of the stores: SQL database, HBase-like table, blobs and S3, with the migrations of the
+SQL database.
+"""

@@ -1,4 +1,6 @@
-"""Blobs as files below one folder, written to a temporary file and moved into place when complete."""
+"""Store blobs (bytes by key) as files below one folder. A blob is written to a temporary file and
+renamed when it is complete.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,23 @@ from fonds.model.errors import (
 
 KEY_MAX_BYTES = 1024
 PART_MAX_BYTES = 255
-"""The limits of S3 and of common file systems, so that every blob can be moved between them."""
+"""Maximum bytes of one part of a blob key (the text between slashes), as in common file systems.
+`KEY_MAX_BYTES` is the maximum of the whole key, as in S3. Every blob can thus move between
+backends.
+"""
 
 PARTS_FOLDER = ".parts"
-"""Reserved name, never part of a key: the folder of unfinished files, and the S3 object read on
-opening.
+"""Reserved name that no blob key may contain. The folder backend keeps unfinished files in a folder
+of this name. The S3 backend reads an object of this name when it opens, to check access to the
+bucket.
 """
 
 
 def check_key(key: str) -> None:
-    """Raises ConfigurationError for a key that leads outside the folder or does not fit every
-    store.
+    """Check that a blob key is valid in every backend.
+
+    Raises ConfigurationError if the key is not UTF-8 text, is over 1,024 bytes, has a part over 255
+    bytes, or has an empty part, `.`, `..`, `.parts` or a NUL.
     """
     try:
         parts = key.encode().split(b"/")
@@ -65,16 +73,17 @@ SYNC_THREADS = 8
 
 
 class FolderBlobs:
-    """Implements the port Blobs.
+    """Store of blobs in a folder; implements the port Blobs.
 
-    The content type is not stored; it follows from the key's extension, as on web servers. A
-    process killed while writing leaves a file in `.parts`, never half a blob. Opening the folder
-    removes such files after a day.
+    The content type of a blob is not stored; it follows from the extension of the key, as on web
+    servers. A process that is killed while writing leaves an unfinished file in `.parts`, never
+    half a blob. Opening the store removes unfinished files that are older than a day.
     """
 
     def __init__(self, root: Path) -> None:
-        """Raises ConfigurationError when the folder cannot be created. A read-only folder is opened
-        for reading.
+        """Open the folder `root`, creating it if missing. A read-only folder is opened for reading.
+
+        Raises ConfigurationError if the folder cannot be created.
         """
         self._root = root.absolute()
         self._parts = self._root / PARTS_FOLDER
@@ -85,7 +94,8 @@ class FolderBlobs:
             _sweep(self._parts)
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """Write blobs; they are on disk under their names when this returns.
+        """Write blobs, replacing those with the same keys. All blobs are on disk when the method
+        returns.
 
         All files are written before the first is synced, so that the disk can combine the writes.
         """
@@ -103,7 +113,9 @@ class FolderBlobs:
             raise
 
     def get(self, key: str) -> bytes | None:
-        """Return the blob, or None. Folders are not blobs, and symbolic links are not followed."""
+        """Return the bytes of a blob, or None if the key does not exist. A folder or symbolic link
+        at the key counts as absent.
+        """
         with _translate_errors(self._build_path(key)):
             try:
                 with _open_folder(self._root, key) as (folder, name):
@@ -121,13 +133,17 @@ class FolderBlobs:
         return set(self.get_sizes(keys))
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the sizes of existing blobs, with one `stat` each."""
+        """Return the size in bytes of each blob that exists, by key, with one `stat` call per
+        key.
+        """
         with _translate_errors(self._root):
             sizes = {key: self._get_size(key) for key in keys}
         return {key: size_bytes for key, size_bytes in sizes.items() if size_bytes is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete blobs. Empty folders stay, because others may be writing there."""
+        """Delete blobs; absent keys are ignored. Empty folders stay, because other processes may be
+        writing to them.
+        """
         for key in keys:
             with _translate_errors(self._build_path(key)):
                 try:
@@ -149,7 +165,9 @@ class FolderBlobs:
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def _move_into_place(self, parts: Sequence[Path], blobs: Sequence[Blob]) -> None:
-        """Move files into place: sync contents, then rename, then sync the folders."""
+        """Rename finished temporary files to their blob keys: sync the contents, rename, then sync
+        the folders.
+        """
         self._sync_all(parts, [self._build_path(blob.key) for blob in blobs])
         for part, blob in zip(parts, blobs, strict=True):
             with (
@@ -165,7 +183,9 @@ class FolderBlobs:
                 os.fsync(folder)
 
     def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
-        """Sync contents to disk; several in parallel, which most file systems combine."""
+        """Sync the contents of files to disk. More than three files are synced in parallel, which
+        most file systems combine.
+        """
 
         def sync(batch: Sequence[tuple[Path, Path]]) -> None:
             for part, path in batch:
@@ -187,10 +207,11 @@ class FolderBlobs:
 
 @contextmanager
 def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Open the folder of a key below `root` without following links; yield its descriptor and the
-    file name.
+    """Open the folder that contains a blob, without following links below `root`. Yield the
+    folder's descriptor and the file name of the blob.
 
-    With `make`, missing folders are created durably. Raises OSError.
+    With `make`, missing folders are created and synced. Raises OSError if a folder is missing, is a
+    link or cannot be opened.
     """
     *folders, name = key.split("/")
     descriptor = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
@@ -213,7 +234,9 @@ def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[
 
 
 def _sweep(parts: Path) -> None:
-    """Remove files left by killed processes; writing one blob never takes a day."""
+    """Remove temporary files older than a day. Killed processes left them: writing one blob never
+    takes a day.
+    """
     oldest_s = time.time() - PART_LIFE_S
     for part in parts.iterdir():
         with suppress(FileNotFoundError):
@@ -222,7 +245,7 @@ def _sweep(parts: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Sync a file's contents to disk."""
+    """Sync the contents of a file to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

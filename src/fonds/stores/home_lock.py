@@ -1,4 +1,4 @@
-"""Lock on a home: held by one process exclusively or by several that share it."""
+"""Lock on a library folder (home): held exclusively by one process, or shared by several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LOCK_FILE = "lock"
 
 
 def create_home(home: Path) -> None:
-    """Create the folder if missing. Raises ConfigurationError when it cannot be created."""
+    """Create the library folder (home) if it is missing.
+
+    Raises ConfigurationError if the folder cannot be created.
+    """
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -23,10 +26,11 @@ def create_home(home: Path) -> None:
 
 
 class HomeLock:
-    """Lock held while the context lasts; the kernel releases it however the process ends.
+    """Lock on a library folder (home), held while the context lasts. The kernel releases it however
+    the process ends.
 
-    `shared` is for processes that may run at the same time: workers of single steps, and whole
-    pipelines whose stores support several processes.
+    With `shared`, several processes can hold the lock at once: workers of single steps, and whole
+    pipelines whose stores support several processes. Otherwise the lock is exclusive.
     """
 
     def __init__(self, home: Path, *, shared: bool = False) -> None:
@@ -35,8 +39,10 @@ class HomeLock:
         self._handle: int | None = None
 
     def __enter__(self) -> HomeLock:
-        """Raises ConfigurationError when another process uses the home, or the lock cannot be
-        written.
+        """Take the lock without waiting.
+
+        Raises ConfigurationError if another process holds a conflicting lock, or the lock file
+        cannot be written.
         """
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -62,9 +68,10 @@ class HomeLock:
         return self
 
     def fileno(self) -> int:
-        """Return the locked descriptor; a process that inherits it holds the lock too.
+        """Return the descriptor of the lock file. A process that inherits the descriptor also holds
+        the lock.
 
-        Raises ValueError when the lock is not held.
+        Raises ValueError if the lock is not held.
         """
         if self._handle is None:
             raise ValueError("the lock is not held")

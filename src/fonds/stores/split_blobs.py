@@ -15,7 +15,9 @@ ItemT = TypeVar("ItemT")
 
 
 class SplitBlobs:
-    """Implements the port Blobs over two stores: keys that begin with `folder/` are in `separate`."""
+    """Blob store over two stores; implements the port Blobs. Keys that begin with `folder/` are
+    kept in `separate`, all others in `main`.
+    """
 
     def __init__(self, main: Blobs, separate: Blobs, folder: str) -> None:
         self._main = main
@@ -23,16 +25,16 @@ class SplitBlobs:
         self._prefix = f"{folder}/"
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """See the port."""
+        """Write each blob to the store that its key belongs to."""
         for store, group in self._group_by_store(blobs, lambda blob: blob.key):
             store.put(group)
 
     def get(self, key: str) -> bytes | None:
-        """See the port."""
+        """Return the bytes of a blob, or None if the key does not exist."""
         return self._choose_store(key).get(key)
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """See the port."""
+        """Return those of `keys` that exist."""
         return {
             key
             for store, group in self._group_by_store(keys, str)
@@ -40,14 +42,14 @@ class SplitBlobs:
         }
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """See the port."""
+        """Return the size in bytes of each blob that exists, by key."""
         sizes: dict[str, int] = {}
         for store, group in self._group_by_store(keys, str):
             sizes |= store.get_sizes(group)
         return sizes
 
     def delete(self, keys: Sequence[str]) -> None:
-        """See the port."""
+        """Delete blobs; absent keys are ignored."""
         for store, group in self._group_by_store(keys, str):
             store.delete(group)
 

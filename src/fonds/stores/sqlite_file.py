@@ -33,15 +33,19 @@ PRAGMA cache_size = -32768;
 """
 
 _orphans: list[sqlite3.Connection] = []
-"""Connections that a forked child inherited. Closing them there could undo the parent's WAL."""
+"""Connections that a forked process inherited. They stay open: closing them could undo the parent's
+write-ahead log.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """Expected contents of a file: `noun` for messages, `application_id` and `version` from its
-    header.
+    """Expected content of a SQLite file.
 
-    `schema` is run once, on an empty file.
+    `noun`: what the file is, for error messages, such as `table store`.
+    `application_id`: SQLite's application id in the file header.
+    `version`: layout version, stored as SQLite's user version.
+    `schema`: SQL statements that create the tables of a new file.
     """
 
     noun: str
@@ -51,7 +55,8 @@ class FileLayout:
 
 
 class SqliteFile:
-    """One guarded connection to a file, reopened in a forked child.
+    """SQLite file with one connection that is shared under a lock, and reopened in a forked
+    process.
 
     SQLite allows one writer at a time, so a connection per thread would gain little and would leave
     connections open when threads end. Measured on the queue with four threads: 37,000 puts per
@@ -59,9 +64,11 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path, layout: FileLayout) -> None:
-        """Raises ConfigurationError when the file is not ours or cannot be opened.
+        """Open the file, creating it if missing. A file that cannot be written is opened for
+        reading, and `read_only` is true.
 
-        A file that cannot be written is opened for reading, and `read_only` is true.
+        Raises ConfigurationError if the file belongs to another program or a newer Fonds, or cannot
+        be opened.
         """
         self.path = path
         self.read_only = is_read_only(path)
@@ -73,7 +80,7 @@ class SqliteFile:
 
     @contextmanager
     def read_connection(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection; each statement sees the last commit."""
+        """Yield the connection under the lock. Each statement sees the last commit."""
         if os.getpid() != self._pid:
             self._after_fork()
         with self._lock, _translate_errors(self.path):
@@ -81,9 +88,10 @@ class SqliteFile:
 
     @contextmanager
     def write_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Yield a transaction that is rolled back when the block raises.
+        """Yield the connection in a write transaction, which is rolled back if the block raises.
 
-        With `durable` it survives a power cut, without it only the end of this process.
+        With `durable` the commit survives a power cut, otherwise only the end of the process.
+        Raises ConfigurationError if the file is read-only.
         """
         if self.read_only:
             raise build_read_only_error(self.path)
@@ -99,7 +107,9 @@ class SqliteFile:
                 raise
 
     def shrink(self, pages_max: int) -> None:
-        """Return up to `pages_max` free pages to the disk when most of the file is free."""
+        """Return up to `pages_max` free pages to the disk, if more pages are free than that and
+        than half of the file.
+        """
         with self.read_connection() as connection:
             (free,) = connection.execute("PRAGMA freelist_count").fetchone()
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -108,7 +118,7 @@ class SqliteFile:
                 connection.executescript(f"PRAGMA incremental_vacuum({pages_max:d})")
 
     def close(self) -> None:
-        """Close the file; it cannot be used afterwards."""
+        """Close the connection. The object cannot be used afterwards."""
         with self._lock:
             if os.getpid() == self._pid:
                 self._connection.close()
@@ -160,8 +170,8 @@ class SqliteFile:
         return connection
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
-        """Return whether the file is empty. Raises ConfigurationError when it is not ours; it stays
-        unchanged.
+        """Return whether the file is empty. The file is not changed. Raises ConfigurationError if
+        it belongs to another program or another layout version.
         """
         header = _read_header(connection)
         if header == (self._layout.application_id, self._layout.version):
@@ -196,15 +206,17 @@ def _read_header(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def is_read_only(path: Path) -> bool:
-    """Return whether the file exists and this process cannot write it or its log."""
+    """Return whether the SQLite file exists and this process cannot write the file or its
+    folder.
+    """
     return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
-    """Open a file that cannot be written. Raises ConfigurationError and SQLite's errors.
+    """Open a SQLite file that cannot be written.
 
-    If another process has the file open, its log is read too. Without a log the file is complete
-    and nobody uses it.
+    The write-ahead log is read too if it has content. Without a log the file is complete and in use
+    by nobody. Raises ConfigurationError if the log cannot be applied, and SQLite's errors.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
@@ -253,7 +265,9 @@ def _translate_errors(path: Path) -> Iterator[None]:
 
 
 def explain(error: BaseException, path: Path) -> FondsError | None:
-    """Translate a SQLite error about the file at `path` to a Fonds error; None for a bug."""
+    """Translate a SQLite error about the file at `path` to an error of Fonds. Return None for other
+    errors, which are bugs.
+    """
     # Extended codes carry the primary code in their low byte.
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_nearly_full(path)):
@@ -280,7 +294,8 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
 
 
 def _probe_disk(path: Path) -> FondsError | None:
-    """Return the shortage that a small test write to the folder runs into, if any.
+    """Write a small test file to the folder; return the error of Fonds for a lack of space or open
+    files, or None.
 
     SQLite cannot tell a quota from a broken disk, or too many open files from missing permissions.
     """

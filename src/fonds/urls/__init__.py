@@ -1,1 +1,3 @@
-"""URLs: parts, normalization, ids, SURT keys, domains, front pages and short links."""
+"""URLs: splitting, normalization, story ids, sort keys (SURT), domains, front pages and short
+links.
+"""

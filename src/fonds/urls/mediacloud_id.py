@@ -1,11 +1,13 @@
-"""Story ids of Media Cloud's index, computed exactly as its library computes them.
+"""Compute the story ids of Media Cloud's index exactly as the library mediacloud-metadata does.
 
-The ids are hashes of URLs that three libraries normalize one after the other. All their quirks are
-part of the id. Our own `story_id` distinguishes addresses that this id merges. Both are stored,
-so that holdings can be matched.
+An id is the hash of a URL that three libraries normalize one after the other. All their quirks are
+part of the id. Fonds' own `story_id` distinguishes URLs that have the same Media Cloud id. Both ids
+are stored, so that stories can be matched between the two systems.
+
 Source: the behaviour of mediacloud-metadata 1.4.3 with url-normalize 1.4.3 and furl 2.1.4, observed
-on 26,711 addresses. Later releases keep the query's order and differ in one address of forty.
-Limits: URLs of up to 20,000 characters; longer ones have no id.
+on 26,711 URLs. Later releases keep the order of the query and differ in one URL of forty.
+
+Limits: URLs of up to 20,000 characters; longer URLs have no id.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 URL_MAX_CHARS = 20_000
-"""Longer addresses get no id: some rules scan the address once per slash."""
+"""Maximum characters of a URL with an id. Some rules scan the URL once per slash."""
 
 _MISTAKES = (
     (re.compile(r"(https?://)https?:?//", re.I), r"\1"),
@@ -59,7 +61,9 @@ _DROPPED_NAMES = """
     altcast_code
 """
 _DROPPED = frozenset({"", *_DROPPED_NAMES.split()})
-"""Copied from that library: two run-together names and some in capitals never match."""
+"""Query parameters that are removed. Copied from mediacloud-metadata: two run-together names and
+some in capitals never match.
+"""
 
 _NYTIMES_NAMES = "emc partner _r hp inline smid WT.z_sma bicmp bicmlukp bicmst bicmet abt abg"
 _TRACKING_BY_SITE = {
@@ -73,9 +77,11 @@ _DROPPED_PREFIXES = ("_", "ga_", "utm_")
 
 @dataclass(frozen=True, slots=True)
 class _MediaCloudUrl:
-    """Parts of a URL as that library's second helper splits it; `host` in Unicode if possible.
+    """Parts of a URL as the library furl splits it. `host` is in Unicode if possible.
 
-    `fragment` is its path-like part and its query-like part.
+    `parameters`: names and values of the query; a value is None without an equals sign.
+    `fragment`: the part of the fragment that looks like a path, and the part that looks like a
+        query.
     """
 
     scheme: str
@@ -86,7 +92,7 @@ class _MediaCloudUrl:
     fragment: tuple[str, str]
 
     def __str__(self) -> str:
-        """URL in that helper's percent-encoding, without the port."""
+        """Return the URL with furl's percent-encoding, without the port."""
         netloc = self.userinfo + self.host.encode("idna").decode("ascii")
         path, query = self.fragment
         path = path if query else path.replace("%3F", "?")
@@ -97,9 +103,10 @@ class _MediaCloudUrl:
 
 
 def hash_url(url: str) -> str | None:
-    """Return Media Cloud's id of a URL: SHA-256 in hex; None if its library raises an error.
+    """Return Media Cloud's story id of a URL: SHA-256 in hex. Never raises.
 
-    Returns None also for addresses outside the web or longer than `URL_MAX_CHARS`. Never raises.
+    Return None if the URL is not http(s), is longer than `URL_MAX_CHARS`, or makes Media Cloud's
+    library raise an error.
     """
     try:
         normal = _normalize(url)
@@ -109,7 +116,7 @@ def hash_url(url: str) -> str | None:
 
 
 def _normalize(url: str) -> str | None:
-    """Normalize a URL.
+    """Normalize a URL as Media Cloud does. Return None if it is not http(s) or too long.
 
     Raises ValueError for invalid ports, hosts and brackets, as the libraries do.
     """
@@ -157,7 +164,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_fragment(fragment: str) -> tuple[str, str]:
-    """Split a fragment into its path-like and its query-like part."""
+    """Split a fragment into a part that looks like a path and a part that looks like a query."""
     path, mark, query = fragment.partition("?")
     if not mark and "=" in fragment:
         path, query = "", fragment
@@ -199,7 +206,9 @@ def _normalize_userinfo(userinfo: str) -> str:
 
 
 def _unquote_segment(segment: str) -> str:
-    """Decode escapes, unless the segment contains a character that should have been escaped."""
+    """Decode the percent-escapes of a path segment. A segment with a character that should have
+    been escaped is returned unchanged.
+    """
     return unquote(segment) if _VALID_SEGMENT.fullmatch(segment) else segment
 
 
@@ -232,9 +241,8 @@ def _is_ipv4(url: str) -> bool:
 
 
 def _clean(url: str) -> str:
-    """Normalize a URL as that library's third helper does.
-
-    Return it unchanged if that helper raises an error.
+    """Normalize a URL as the library url-normalize does. Return it unchanged if that library raises
+    an error.
     """
     cleaned = _UTM_SOURCE.sub("", url).rstrip("&? ")
     try:

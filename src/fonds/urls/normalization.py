@@ -37,13 +37,17 @@ _SHARED_DOMAIN_NAMES = """
     simplecast.com hubpages.com googleblog.com beforeitsnews.com smalltownpapers.com
 """
 SHARED_DOMAINS = frozenset(_SHARED_DOMAIN_NAMES.split())
-"""Registered domains under which each subdomain belongs to a different site."""
+"""Registered domains whose subdomains belong to different sites, such as wordpress.com."""
 
 SHARED_WHOLLY = frozenset({"newsmemory.com", "smalltownpapers.com"})
-"""Shared domains where all labels together name the publisher: `paper.state.newsmemory.com`."""
+"""Registered domains whose publishers are named by all subdomain labels together, such as
+`paper.state.newsmemory.com`.
+"""
 
 FILE_HOSTS = frozenset({"files.wordpress.com"})
-"""Hosts for files of sites: `a.files.wordpress.com` holds those of `a.wordpress.com`."""
+"""Hosts that serve files of sites: `a.files.wordpress.com` serves the files of
+`a.wordpress.com`.
+"""
 
 _SHORTENER_NAMES = """
     bit.ly bitly.com j.mp t.co goo.gl tinyurl.com ow.ly owl.li buff.ly dlvr.it is.gd v.gd fb.me lnkd.in
@@ -56,7 +60,7 @@ _SHORTENER_NAMES = """
     hubs.li spr.ly okt.to smarturl.it lnk.to ffm.to geni.us twurl.nl mzl.la redd.it git.io g.co db.tt
 """
 SHORTENERS = frozenset(_SHORTENER_NAMES.split())
-"""Hosts that only shorten links."""
+"""Hosts whose only service is to shorten links."""
 
 
 # Query parameters that track readers and never select a page.
@@ -90,13 +94,12 @@ _MAIL = """
 """
 _SESSIONS = "phpsessid jsessionid"
 NAMES = frozenset(f"{_ANALYTICS} {_SOCIAL} {_MAIL} {_SESSIONS}".split())
-"""Tracking parameters in lower case."""
+"""Names of tracking parameters, in lower case."""
 
 
 def is_tracking(name: str) -> bool:
-    """Return whether a parameter only tracks the reader.
-
-    `name` has no percent-encoding and may be in any case.
+    """Return whether a query parameter only tracks readers. `name` is percent-decoded and in any
+    case.
     """
     lowered = name.lower()
     return lowered in NAMES or lowered.startswith(PREFIXES)
@@ -121,11 +124,14 @@ _QUERY_CHARS = _PATH_CHARS | frozenset("?")
 
 @dataclass(frozen=True, slots=True)
 class _NormalUrl:
-    """Parts of a URL; `host` in lower case, in ASCII if possible, `port` "" for a default port.
+    """Parts of a URL during normalization.
 
-    `route` is the fragment with its `#` if it selects another page or file, else "". On the web,
-    scripts select the page by some fragments (`#!/story/7`). Elsewhere every fragment selects
-    (`file:///pages.zip#a.html`).
+    `host`: lower case, in ASCII if possible.
+    `port`: colon and digits; "" for the default port of the scheme.
+    `query`: text after `?`; None without a `?`.
+    `route`: `#` and the fragment, if the fragment selects another page or file; otherwise "". On
+        the web, scripts select a page by some fragments (`#!/story/7`). Outside the web every
+        fragment selects (`file:///pages.zip#a.html`).
     """
 
     scheme: str
@@ -137,11 +143,12 @@ class _NormalUrl:
 
 
 def normalize_url(url: str) -> str:
-    """Return the one spelling for all addresses of the same page. Idempotent; never raises.
+    """Return one spelling for all URLs of the same page. Normalizing the result changes nothing.
+    Never raises.
 
     Host and path are kept, the path with its case. http and https become `http`. User names,
-    default ports, tracking parameters and fragments that do not select the page are dropped. The
-    query is sorted. Outside the web every fragment is kept.
+    default ports, tracking parameters, and fragments that do not select a page are removed. Query
+    parameters are sorted. Outside the web every fragment is kept.
     """
     parts = _split(url)
     if parts.scheme != "http":
@@ -169,12 +176,14 @@ def _normalize_other(parts: _NormalUrl) -> str:
 
 
 def compute_story_id(url: str) -> str:
-    """Return the id of a page's address: the SHA-256 in hex of its normalized URL."""
+    """Return the story id of a URL: the SHA-256 in hex of the normalized URL."""
     return hashlib.sha256(normalize_url(url).encode("utf-8", "replace")).hexdigest()
 
 
 def find_host(url: str) -> str:
-    """Return the host in lower case, in ASCII if possible, IPv6 without brackets; "" for none."""
+    """Return the host of a URL in lower case, in ASCII if possible, IPv6 without brackets; "" if
+    the URL has no host.
+    """
     return _split(url).host.strip("[]")
 
 
@@ -185,9 +194,8 @@ _HOME_EXTENDED = re.compile(r"/[a-z]{2}(?:[-_][A-Za-z]{2})?/(?:index|default|hom
 
 
 def is_homepage_url(url: str) -> bool:
-    """Return whether this is a site's front page, perhaps in one language.
-
-    A URL with a query is not.
+    """Return whether a URL is the front page of a site, perhaps in one language. A URL with a query
+    is not.
     """
     parts = _split(normalize_url(url))
     is_home = _HOME.fullmatch(parts.path) or _HOME_EXTENDED.fullmatch(parts.path)
@@ -197,7 +205,9 @@ def is_homepage_url(url: str) -> bool:
 
 
 def is_shortened_url(url: str) -> bool:
-    """Return whether the host only shortens links and the path is one of its codes."""
+    """Return whether a URL is a short link: a host that only shortens links, and one path
+    segment.
+    """
     parts = _split(url)
     code = parts.path.strip("/")
     return parts.host.removeprefix("www.") in SHORTENERS and bool(code) and "/" not in code
@@ -305,10 +315,11 @@ def is_ip(host: str) -> bool:
 
 
 def find_canonical_domain(url: str) -> str:
-    """Return the domain responsible for a page: the registered domain, or the subdomain on shared
-    hosts.
+    """Return the domain of the publisher of a page: the registered domain, or the subdomain on
+    hosts that many sites share.
 
-    An IP address is returned unchanged; "" if the URL has no host (`file:`). Only the host matters.
+    An IP address is returned unchanged. Return "" if the URL has no host, such as a `file:` URL.
+    Only the host of the URL matters.
     """
     host = find_host(url)
     if not host or is_ip(host):
@@ -349,6 +360,8 @@ def _load_suffix_list() -> PublicSuffixList:
 
 
 def _count_suffix_labels(host: str) -> int:
-    """Return the number of labels in the public suffix, including private ones; 1 without a rule."""
+    """Return the number of labels in the public suffix of a host, including private suffixes; 1 if
+    no rule matches.
+    """
     suffix = _load_suffix_list().publicsuffix(host)
     return suffix.count(".") + 1 if suffix else 1

@@ -18,9 +18,13 @@ _OFFSET = re.compile(r"[0-9]+(?:#[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class UrlParts:
-    """Five parts of a URL as written, except that `scheme` is in lower case; "" without one.
+    """The five parts of a URL, unchanged except that `scheme` is in lower case.
 
-    `authority`, `query` and `fragment` are None if their delimiter (`//`, `?`, `#`) is missing.
+    `scheme`: text before the first colon; "" if missing.
+    `authority`: user, host and port after `//`; None without `//`.
+    `path`: text up to `?` or `#`; may be "".
+    `query`: text after `?`; None without `?`.
+    `fragment`: text after `#`; None without `#`.
     """
 
     scheme: str
@@ -31,12 +35,12 @@ class UrlParts:
 
     @property
     def host(self) -> str:
-        """Host as written, IPv6 in brackets; "" for none."""
+        """Host of the URL, unchanged, IPv6 in brackets; "" if missing."""
         return split_authority(self.authority or "")[0]
 
     @property
     def port(self) -> str:
-        """Digits after the host's colon; "" for none."""
+        """Port of the URL as digits; "" if missing."""
         return split_authority(self.authority or "")[1]
 
 
@@ -50,7 +54,9 @@ def split_address(url: str) -> UrlParts:
 
 
 def split_authority(authority: str) -> tuple[str, str]:
-    """Return host (IPv6 with brackets) and port ("" for none), without the user name."""
+    """Split the authority of a URL into host (IPv6 in brackets) and port ("" if missing). The user
+    name is dropped.
+    """
     host_and_port = authority.rpartition("@")[2]
     if host_and_port.startswith("["):
         host, bracket, rest = host_and_port.partition("]")
@@ -61,11 +67,11 @@ def split_authority(authority: str) -> tuple[str, str]:
 
 
 def member_url(container_url: str, name: str) -> str:
-    """Return the URL of a member of a container such as a ZIP: the container's, with the name as
-    fragment.
+    """Return a URL for a member of a container file, such as a ZIP: the URL of the container with
+    the member name as fragment.
 
-    On a web URL the fragment begins with `/`. Other fragments are parts of one page
-    (`urls/normalization.py`), and members are not.
+    On an http(s) URL the fragment begins with `/`, because other fragments select parts of one
+    page.
     """
     if split_address(container_url).scheme in ("http", "https"):
         return f"{container_url.partition('#')[0]}#/{quote(name)}"
@@ -73,7 +79,7 @@ def member_url(container_url: str, name: str) -> str:
 
 
 def member_name(url: str) -> str | None:
-    """Return the member name in a URL made by `member_url`; None for any other URL."""
+    """Return the member name in a URL that `member_url` built; None for any other URL."""
     address = split_address(url)
     if not address.fragment:
         return None
@@ -83,10 +89,11 @@ def member_name(url: str) -> str | None:
 
 
 def file_name(url: str) -> str:
-    """Return the file name in a URL: the last part of the member's name, else of the path.
+    """Return the file name in a URL: the last part of the member name if the URL has one, otherwise
+    of the path.
 
-    Returns "" if the path has none. A WARC record identified by its offset alone has the name of
-    the WARC.
+    Return "" if there is no name. A fragment that is only a WARC offset is ignored, so the result
+    is the name of the WARC.
     """
     member = member_name(url)
     path = (

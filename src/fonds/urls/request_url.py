@@ -29,7 +29,12 @@ _IPV6 = re.compile(r"[0-9a-f:.]{2,45}")
 
 @dataclass(frozen=True, slots=True)
 class RequestUrl:
-    """URL of a request; `host` in lower case, IPv6 without brackets; `target` begins with a slash."""
+    """URL of an HTTP request.
+
+    `scheme`: http or https.
+    `host`: lower case, in ASCII, IPv6 without brackets.
+    `target`: path and query, percent-escaped; begins with a slash.
+    """
 
     scheme: str
     host: str
@@ -38,19 +43,21 @@ class RequestUrl:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: the scope of a robots.txt."""
+        """Scheme, host and port of the URL, as text; a default port is left out. A robots.txt
+        applies to one origin.
+        """
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}"
 
     @property
     def url(self) -> str:
-        """Full URL as requested."""
+        """The full URL as text."""
         return f"{self.origin}{self.target}"
 
     @property
     def domain(self) -> str:
-        """Canonical domain of the host."""
+        """Canonical domain of the host: the domain of the site's publisher."""
         return _find_domain(self.host)
 
 

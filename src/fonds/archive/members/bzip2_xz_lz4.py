@@ -63,9 +63,9 @@ _UNPACKERS: dict[bytes, tuple[str, Callable[[], _Unpacker]]] = {
 
 
 class PackedMember:
-    """One bzip2 stream, XZ stream or LZ4 frame.
+    """One bzip2 stream, XZ stream or LZ4 frame in a file, decompressed piece by piece.
 
-    `end` is the offset just past the member. It is None until the member was read to its end.
+    `end`: file offset just past the member; None until the member was read to its end.
     """
 
     def __init__(self, raw: RawFile, offset: int) -> None:

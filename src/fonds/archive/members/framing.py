@@ -48,7 +48,9 @@ Member = PlainRange | GzipMember | ZstdFrame | PackedMember
 
 
 class Framing:
-    """Opens the members of one file and finds the next plausible one after damage."""
+    """Opens the compressed members or plain ranges of one WARC or ARC file, and finds the next
+    plausible record after damage.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self.raw = RawFile(stream)

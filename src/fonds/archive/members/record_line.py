@@ -26,7 +26,9 @@ _LENGTH = re.compile(rb"-?[0-9a-z]{1,12}")
 
 @dataclass(frozen=True, slots=True)
 class ArcLine:
-    """Fields of an ARC URL-record line. `middle` has the fields between date and length."""
+    """Fields of the line that begins an ARC record. `middle` has the fields between date and
+    length.
+    """
 
     url: bytes
     address: bytes

@@ -60,7 +60,9 @@ class UrlMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Consecutive SURTs: the one equal to `text`, or all that begin with it."""
+    """Range of SURT keys: the key equal to `text` if `is_exact`, otherwise all keys that begin with
+    `text`.
+    """
 
     text: str
     is_exact: bool
@@ -106,12 +108,12 @@ class Cursor:
 
 
 def build_cursor_before(key: str, datetime14: str) -> Cursor:
-    """Return the cursor after all captures of a key that are earlier than a time."""
+    """Return a cursor that continues with the captures of a lookup key at or after a time."""
     return Cursor(key, datetime14, "", -1)
 
 
 def build_cursor_after(key: str, datetime14: str) -> Cursor:
-    """Return the cursor after all captures of a key that are at or before a time."""
+    """Return a cursor that continues with the captures of a lookup key after a time."""
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 
 

@@ -75,9 +75,11 @@ class CdxFilter:
 
 @dataclass(frozen=True, slots=True)
 class CdxCollapse:
-    """Collapsing of neighbours: only the first of those that agree in a field is kept.
+    """Collapsing of neighbouring captures: of those with the same value in a field, only the first
+    is kept.
 
-    `chars` is the number of leading characters to compare, or None for the whole field.
+    `name`: field name.
+    `chars`: number of leading characters to compare; None for the whole value.
     """
 
     name: str
@@ -132,9 +134,10 @@ def _match_texts(pattern: str, texts: Sequence[str]) -> list[bool]:
 
 @dataclass(frozen=True, slots=True)
 class CdxResumeKey:
-    """Where a result continues: after a capture.
+    """Position after which a CDX query continues.
 
-    `last` is the collapse key of the last row returned.
+    `spot`: position of the last capture examined.
+    `last`: compared values of the last row returned; None if the query does not collapse rows.
     """
 
     spot: Cursor
@@ -158,7 +161,17 @@ class CdxResumeKey:
 
 @dataclass(frozen=True, slots=True)
 class CdxQuery:
-    """A CDX query. `since` and `until` are 14 digits, both inclusive, or "" for no bound."""
+    """Query of a CDX server.
+
+    `url`: URL to look up.
+    `match`: which URLs match: exactly this URL, its prefix, host or domain.
+    `since`, `until`: first and last capture time as 14 digits, inclusive; "" for no bound.
+    `filters`: filters that a capture must pass.
+    `collapse`: fields whose repeated values in neighbouring captures are dropped.
+    `fields`: names of the fields to return.
+    `limit`: maximum rows to return.
+    `resume`: position after which an earlier result continues; None for the start.
+    """
 
     url: str
     match: UrlMatch = UrlMatch.EXACT
@@ -173,10 +186,11 @@ class CdxQuery:
 
 @dataclass(slots=True)
 class CdxResult:
-    """Rows with the requested fields, in the order of SURT and time.
+    """Part of a query's result.
 
-    `resume` continues after them. It is None if no more captures follow.
-    `scanned` is the number of captures examined.
+    `rows`: requested fields of each capture, in the order of SURT and time.
+    `resume`: position for the next part; None if no captures follow.
+    `scanned`: number of captures examined.
     """
 
     rows: list[tuple[str, ...]] = field(default_factory=list)

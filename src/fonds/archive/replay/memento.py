@@ -145,10 +145,12 @@ def _format_memento(origin: MementoOrigin, row: CdxRow, words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """Captures of a URL, one per second, oldest first.
+    """List of captures of a URL, one per second, oldest first.
 
-    `after` is the time after which they begin, or "" for the start.
-    `is_last` is whether no captures follow.
+    `rows`: captures in this part of the list.
+    `first`, `last`: first and last capture of the URL.
+    `after`: time after which this part begins, as 14 digits; "" for the start.
+    `is_last`: whether no captures follow this part.
     """
 
     url: str

@@ -28,16 +28,15 @@ from fonds.text.exchange import decode_exchange, parse_spool_key
 
 
 class BodyReader(Protocol):
-    """Reads bodies as `Archive.read` does."""
+    """Reads the decoded body of a capture or file from its place."""
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """Return the body at a place."""
 
 
 class LayeredArchive:
-    """Implements the ports Archive and WarcFiles.
-
-    Bodies come from `bodies`, all else from `archive`.
+    """Archive that reads bodies through a second reader; implements the ports Archive and
+    WarcFiles. `bodies` reads; `archive` does everything else.
     """
 
     def __init__(self, archive: WarcArchive, bodies: BodyReader) -> None:
@@ -45,41 +44,47 @@ class LayeredArchive:
         self._bodies = bodies
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """See `Archive.read`."""
+        """Return the decoded body at a place. Raises DamagedInputError if the body does not have
+        the SHA-1 `sha1hex`.
+        """
         return self._bodies.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """See `Archive.write`."""
+        """Write entries durably to WARC files; return the place and record id of each."""
         return self._archive.write(entries)
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """See `Archive.recover`."""
+        """Truncate WARC files that killed processes left open to the end that `find_known_end`
+        returns by file name, and finish them.
+        """
         self._archive.recover(find_known_end)
 
     def finish(self) -> None:
-        """See `Archive.finish`."""
+        """Finish all WARC files that are open for writing."""
         self._archive.finish()
 
     def iter_names(self) -> Iterator[str]:
-        """See `WarcFiles.iter_names`."""
+        """Yield the names of the archive's WARC files."""
         return self._archive.iter_names()
 
     def open(self, path: str) -> BinaryIO:
-        """See `WarcFiles.open`."""
+        """Open a WARC file for reading, by name or path."""
         return self._archive.open(path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """See `WarcFiles.list_unsent`."""
+        """Return the size in bytes of each finished WARC that is not yet uploaded, by name."""
         return self._archive.list_unsent()
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """See `WarcFiles.purge`."""
+        """Replace the records of a removed file in the WARC `name` by tombstones."""
         return self._archive.purge(name, tombstone, tick)
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """See `WarcFiles.inspect`."""
+        """Return size and indexed records of a WARC file; None if it does not exist. With `repair`,
+        rebuild its index first.
+        """
         return self._archive.inspect(path, repair=repair)
 
     def close(self) -> None:

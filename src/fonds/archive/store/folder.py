@@ -95,7 +95,9 @@ class FolderArchive:
         )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Read the decoded body at `place`. See `Archive.read`."""
+        """Return the decoded body at `place`. Raises DamagedInputError if the body does not have
+        the SHA-1 `sha1hex`.
+        """
         return self._place_reader.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
@@ -166,7 +168,11 @@ class FolderArchive:
                 recover_file(path, find_known_end(path.name))
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """See `WarcFiles.inspect`. A bare name is a file of this folder."""
+        """Return size and indexed records of a WARC file; None if it does not exist. A name without
+        a slash is a file in the archive's folder.
+
+        With `repair`, the index of a finished WARC in the archive's folder is rebuilt first.
+        """
         is_own = "/" not in path
         if "://" in path or "\x00" in path:
             return WarcFileState(None)
@@ -189,12 +195,16 @@ class FolderArchive:
         return max(states, key=lambda state: state.size_bytes or 0, default=None)
 
     def iter_names(self) -> Iterator[str]:
-        """See `WarcFiles.iter_names`. Names are sorted."""
+        """Yield the names of the WARC files in the folder, sorted."""
         with translate_errors(self._folder):
             yield from sorted(path.name for path in self._folder.glob(f"*{SUFFIX}"))
 
     def open(self, path: str) -> BinaryIO:
-        """See `WarcFiles.open`. Pipes and devices are rejected without being opened."""
+        """Open a WARC file for reading, by name or absolute path.
+
+        Raises PermanentError if the file is missing, the path is invalid, or it is a pipe or
+        device.
+        """
         from fonds.archive.store.payloads import MISSING_WARC_MESSAGE, open_regular
 
         leads_up = not path.startswith("/") and ".." in path.split("/")
@@ -213,13 +223,15 @@ class FolderArchive:
         return open_regular(self._folder / path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return nothing: files stay where they are written."""
+        """Return an empty mapping: files in a folder archive are never uploaded."""
         return {}
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """See `WarcFiles.purge`."""
+        """Replace the records of a removed file in the WARC `name` by tombstones. A WARC that is
+        still being written is left for later.
+        """
         from fonds.archive.store.purge import is_own_warc_name, purge_local_warc
 
         path = self._folder / name
@@ -246,7 +258,9 @@ class FolderArchive:
 
 
 class _WriteBatch:
-    """Files written by one batch, and what is needed to undo it: the earlier sizes of open files."""
+    """WARC files that one batch of entries is written to, and their earlier sizes, which are needed
+    to undo the batch.
+    """
 
     def __init__(self, volumes: Mapping[str, Volume]) -> None:
         self._previous_sizes = volumes
@@ -286,7 +300,11 @@ class _WriteBatch:
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Translate file system errors into errors of Fonds."""
+    """Translate file system errors inside the context.
+
+    Raises StorageFullError if no space is left, ConfigurationError if the folder is not writable,
+    and StoreUnavailableError for other errors.
+    """
     try:
         yield
     except OSError as error:

@@ -73,7 +73,9 @@ def build_key(name: str) -> str:
 
 
 class WarcUploader:
-    """Moves finished files of `folder` in a thread that is started on demand."""
+    """Uploads finished WARC files of `folder` to a bucket, in a thread that is started on demand,
+    and removes the local files.
+    """
 
     def __init__(self, folder: Path, bucket: WarcBucket) -> None:
         self._folder = folder
@@ -86,7 +88,7 @@ class WarcUploader:
         self.trouble: FondsError | OSError | None = None
 
     def wake(self) -> None:
-        """Move finished files soon. Returns at once."""
+        """Start to upload finished files in the background. Returns at once."""
         self._wake_event.set()
         with self._starting:
             if self._thread is None and not self._closing.is_set():
@@ -94,7 +96,9 @@ class WarcUploader:
                 self._thread.start()
 
     def list_waiting(self) -> list[Path]:
-        """List finished files that are still here, each WARC with its index, sorted by name."""
+        """List the finished local files that are not uploaded yet, each WARC with its index, sorted
+        by name.
+        """
         stems = {path.name.removesuffix(SUFFIX) for path in self._folder.glob(f"*{SUFFIX}")}
         stems |= {p.name.removesuffix(INDEX_SUFFIX) for p in self._folder.glob(f"*{INDEX_SUFFIX}")}
         warcs = (self._folder / f"{stem}{SUFFIX}" for stem in sorted(stems))
@@ -119,9 +123,10 @@ class WarcUploader:
         return sum(self.get_waiting_sizes().values())
 
     def move_all(self) -> None:
-        """Move all finished files one by one.
+        """Upload all finished files one by one and remove the local copies.
 
-        Raises FondsError and OSError. Files not moved by then stay here for the next attempt.
+        Raises FondsError or OSError if a file cannot be uploaded; it and the remaining files stay
+        for the next attempt.
         """
         with self._move_lock:
             for warc in dict.fromkeys(_get_warc_path(path) for path in self.list_waiting()):
@@ -130,9 +135,10 @@ class WarcUploader:
                         self._move(warc)
 
     def move(self, name: str) -> bool:
-        """Move one finished file if it is here. Returns False if another process is moving it.
+        """Upload one finished local WARC and remove the local copy. Return False if another process
+        is uploading it.
 
-        Raises as `move_all` does.
+        Raises FondsError or OSError if the upload fails.
         """
         warc = self._folder / name
         with self._move_lock:
@@ -158,7 +164,11 @@ class WarcUploader:
             sync_folder(self._folder)
 
     def upload(self, path: Path, name: str) -> None:
-        """Upload a file under a name and read it back. Raises FondsError and OSError."""
+        """Upload a file under `name`, and check the upload by downloading it and comparing SHA-256.
+
+        Raises StoreUnavailableError if the bytes differ, other FondsErrors if the bucket fails, and
+        OSError if the file cannot be read.
+        """
         key, size_bytes = build_key(name), _get_size_bytes(path)
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()

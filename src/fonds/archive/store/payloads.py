@@ -147,7 +147,12 @@ class PlaceReader:
         self._list_paths = list_paths
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """See `Archive.read`. Error messages name the place, without a URL's user."""
+        """Return the decoded body at a place. Error messages name the place, without user names in
+        URLs.
+
+        Raises PermanentError if the place cannot be read, DamagedInputError if the body does not
+        have the SHA-1 `sha1hex`, and TransientError if a retry may help.
+        """
         try:
             return self._read_checked(place, sha1hex)
         except PermanentError as error:

@@ -44,15 +44,20 @@ VERSION_BYTES = 8
 _FONDS_SOFTWARE = b"software: Fonds/"
 
 Tick = Callable[[int], None]
-"""Function that receives the number of bytes processed.
-
-Its last call precedes the replacement of the file.
+"""Function that receives the number of bytes processed so far. It is called for the last time
+before the file is replaced.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeableRecord:
-    """A record to replace: its offset, size on disk, type, and the WARC version in its header."""
+    """WARC record to replace by a tombstone.
+
+    `offset`: bytes from the start of the file to the record.
+    `size_bytes`: length of the record on disk.
+    `type`: WARC record type.
+    `version`: WARC version in the header, such as `WARC/1.1`.
+    """
 
     offset: int
     size_bytes: int
@@ -234,7 +239,9 @@ def _is_line_of(reader: IndexReader, line: bytes, digest: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UploadedWarcPurge:
-    """Purges WARCs in a bucket through a local folder, which needs room for one WARC."""
+    """Replaces removed records in WARC files in a bucket. A file is downloaded to a local folder,
+    which needs room for one WARC.
+    """
 
     folder: Path
     bucket: WarcBucket

@@ -76,11 +76,16 @@ class S3Archive:
         )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """See `Archive.read`. Moved files are read with range requests."""
+        """Return the decoded body at `place`. Records of uploaded WARC files are read with range
+        requests.
+        """
         return self._local_archive.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """See `Archive.write`. Raises StoreUnavailableError if too many bytes wait to be moved."""
+        """Write entries durably to local WARC files; return the place and record id of each.
+
+        Raises StoreUnavailableError if more than `options.waiting_max_bytes` wait for the upload.
+        """
         waiting_bytes = self._mover.count_waiting_bytes()
         if waiting_bytes > self._options.waiting_max_bytes:
             self._mover.wake()
@@ -93,15 +98,16 @@ class S3Archive:
         return self._local_archive.write(entries)
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """See `Archive.recover`. Also moves files that a killed process left behind."""
+        """Finish local WARC files that killed processes left open, and start to upload finished
+        files.
+        """
         self._local_archive.recover(find_known_end)
         if self._mover.list_waiting():
             self._mover.wake()
 
     def finish(self) -> None:
-        """See `Archive.finish`.
-
-        Also moves all files. Files that cannot be moved wait for the next start.
+        """Finish all WARC files and upload them. Files that cannot be uploaded stay until the next
+        start.
         """
         self._local_archive.finish()
         try:
@@ -115,9 +121,10 @@ class S3Archive:
             )
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """See `WarcFiles.inspect`. For a moved file, size and index come from the bucket.
+        """Return size and indexed records of a WARC file, local or in the bucket; None if it does
+        not exist.
 
-        With `repair`, a moved file is downloaded and moved again with its rebuilt index.
+        With `repair`, an uploaded file is downloaded, and uploaded again with a rebuilt index.
         """
         local_state = self._local_archive.inspect(path, repair=repair)
         if local_state is not None or "/" in path:
@@ -171,7 +178,9 @@ class S3Archive:
         part.replace(target)
 
     def iter_names(self) -> Iterator[str]:
-        """See `WarcFiles.iter_names`. Local names come first, then those of the bucket."""
+        """Yield the names of the archive's WARC files: local files first, then those in the
+        bucket.
+        """
         local_names = set(self._local_archive.iter_names())
         yield from sorted(local_names)
         for key in self._bucket.iter_keys():
@@ -180,7 +189,9 @@ class S3Archive:
                 yield name
 
     def open(self, path: str) -> BinaryIO:
-        """See `WarcFiles.open`. A moved file is read with range requests."""
+        """Open a WARC file for reading, by name or path. An uploaded file is read with range
+        requests.
+        """
         try:
             return self._local_archive.open(path)
         except PermanentError as error:
@@ -189,13 +200,19 @@ class S3Archive:
         return open_ranges(self._bucket, build_key(path), 0, PIECE_BYTES, max_bytes=FILE_MAX_BYTES)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return the finished files that are still here."""
+        """Return the size in bytes of each finished local WARC with its index, by the name of the
+        WARC.
+        """
         return self._mover.get_waiting_sizes()
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """See `WarcFiles.purge`. A local file is moved first. Raises StoreUnavailableError."""
+        """Replace the records of a removed file in the WARC `name` by tombstones. A local WARC is
+        uploaded first.
+
+        Raises StoreUnavailableError if the bucket does not answer.
+        """
         if not is_own_warc_name(name):
             return PurgeResult()
         folder = self._options.waiting_folder
@@ -209,7 +226,7 @@ class S3Archive:
         self._mover.close()
 
     def _read_moved(self, place: Place, body_max_bytes: int) -> Payload:
-        """Read a record of a file that is not on this machine."""
+        """Read a record of an uploaded WARC file with range requests."""
         bytes_max = body_max_bytes + RANGE_SLACK_BYTES
         offset = place.offset
         size_bytes = None if place.size_bytes is None else place.size_bytes + READ_AHEAD_BYTES

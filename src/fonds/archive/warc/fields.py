@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 HEADER_MAX_BYTES = 1024 * 1024
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Time of a record whose date cannot be parsed: clearly wrong, and never newer than a valid date.
+"""Time of a record whose date cannot be parsed: 1970-01-01, which is never newer than a valid
+date.
 """
 
 _WINDOW_BYTES = 4096
@@ -55,7 +56,9 @@ _FOREIGN_SIGNATURES = {
 
 
 class NotARecordError(Exception):
-    """The bytes at an offset begin no record. `detail` is a sentence about them."""
+    """Raised if the bytes at an offset do not begin a WARC or ARC record. `detail` is a sentence
+    that says why.
+    """
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -65,10 +68,12 @@ class NotARecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RecordFields:
-    """A record's header with names in canonical spelling and the first of repeated values.
-
-    `length_bytes` is the length of the block. An ARC line is converted to the equivalent WARC
+    """Header of a WARC record. The header of an ARC record is converted to the equivalent WARC
     header.
+
+    `fields`: values by name in the spelling of the standard; of repeated names, the first value.
+    `length_bytes`: declared length of the block after the header.
+    `is_arc`: whether the record is an ARC record.
     """
 
     fields: Mapping[str, str]
@@ -77,23 +82,23 @@ class RecordFields:
 
     @property
     def type(self) -> str:
-        """Record type in lower case, or ""."""
+        """WARC record type in lower case; "" if missing."""
         return self.fields.get("WARC-Type", "").lower()
 
     @property
     def url(self) -> str:
-        """Target URI without the angle brackets that some writers add, or ""."""
+        """Target URI without the angle brackets that some writers add; "" if missing."""
         url = self.fields.get("WARC-Target-URI", "")
         return url[1:-1] if url.startswith("<") and url.endswith(">") else url
 
     @property
     def captured_at(self) -> datetime:
-        """Date of the record, or UNDATED if it cannot be parsed."""
+        """Date of the record (aware UTC); UNDATED if it cannot be parsed."""
         return parse_date(self.fields.get("WARC-Date", "")) or UNDATED
 
     @property
     def digest(self) -> str | None:
-        """Declared SHA-1 of the payload in base32, or None if there is none in that hash."""
+        """Declared SHA-1 of the payload in base32; None if missing or another hash."""
         declared = self.fields.get("WARC-Payload-Digest")
         if declared is None and self.type in ("resource", "conversion"):
             # Without an HTTP head, the block is the payload.

@@ -29,7 +29,9 @@ FIELDS = {
         *("parsed_date", "canonical_url"),
     ),
 }
-"""Sub-objects and their fields. Media Cloud's readers fail on any others."""
+"""Names of the parts of Media Cloud's story metadata, and the fields of each. Media Cloud's readers
+fail on other fields.
+"""
 
 
 class MediaCloudWriter:
@@ -46,11 +48,13 @@ class MediaCloudWriter:
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None
     ) -> None:
-        """See `RecordWriter.write_warcinfo`."""
+        """Write the record at the start of a WARC: who wrote the file, when, and in which
+        format.
+        """
         self._writer.write_warcinfo(filename, created_at, hostname)
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """See `RecordWriter.write_entry`."""
+        """Write the WARC records of an entry; return the first, which has the body or revisit."""
         return self._writer.write_entry(convert_to_media_cloud(entry))
 
 

@@ -48,9 +48,12 @@ _URL_SAFE_CHARS = "%/:?&=+$,;@!*'()~[]|#"
 
 @dataclass(frozen=True, slots=True)
 class MessageStory:
-    """The story a message is about.
+    """Story that a queue message is about.
 
-    `found_at` is the time it was fetched or found (aware UTC).
+    `url`: URL of the story.
+    `page`: body of the page.
+    `found_at`: time at which the page was fetched or found (aware UTC); None if unknown.
+    `story`: data extracted from the page.
     """
 
     url: str

@@ -67,10 +67,12 @@ class RecordHead:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A place of the file that cannot be read as a record.
+    """Part of a WARC or ARC file that cannot be read as a record.
 
-    `detail` is a sentence for people. `record` is the head of the damaged record, or None if its
-    header could not be read.
+    `offset`: offset in the file at which the part begins.
+    `detail`: a sentence that describes the damage.
+    `reason`: reason code of the damage.
+    `record`: head of the damaged record; None if its header cannot be read.
     """
 
     offset: int
@@ -80,7 +82,7 @@ class Damage:
 
 
 class LengthError(Exception):
-    """A record's declared length is wrong. The stream is already at the next record."""
+    """Raised if the declared length of a record is wrong. The stream is then at the next record."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)

@@ -46,12 +46,16 @@ A revisit declares the digest of another record's payload.
 
 @dataclass(frozen=True, slots=True)
 class CheckedRecord:
-    """A record whose bytes were all read.
+    """WARC record whose bytes were all read and checked.
 
-    `offset` and `size_bytes` are as in RecordHead.
-    `matching_digests` is the number of correct digests.
-    `unknown` lists digests in a hash that is not supported.
-    `wrong_digests` has a sentence for each incorrect digest.
+    `offset`: file offset by which the record can be found again.
+    `size_bytes`: length on disk; None if the record shares its compressed member with other
+        records.
+    `fields`: header of the record.
+    `http`: head of the HTTP response; None without one.
+    `matching_digests`: number of declared digests that match the bytes.
+    `unknown`: declared digests whose hash is not supported.
+    `wrong_digests`: a sentence for each declared digest that does not match the bytes.
     """
 
     offset: int

@@ -56,9 +56,10 @@ class AppendableFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """The record of a body or its revisit.
+    """WARC record that was written for a body or revisit.
 
-    `record_id` is as in `ArchivedRecord`, `size_bytes` is the compressed size.
+    `record_id`: WARC record id without angle brackets.
+    `size_bytes`: compressed size of the record.
     """
 
     record_id: str

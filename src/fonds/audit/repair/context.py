@@ -41,14 +41,15 @@ PLACES_MAX = 1_000
 
 @dataclass(slots=True)
 class RepairContext:
-    """Context of a repair.
+    """What all repair actions share: the stores, readers of inputs, and the log of actions.
 
-    - `open_source` opens a path with a collection, as the intake does.
-    - `describe` determines type and hashes of bytes, given the declared type.
-    - `clock` gives aware UTC.
-    - `changes` gives access to the collections, or is None if there are none.
-    - `done` counts actions.
-    - `lost` maps subjects that could not be restored to the reason.
+    `open_source`: opens an input path with a collection, as ingestion does.
+    `describe`: returns type and hashes of bytes, given the declared media type.
+    `clock`: returns the current time, aware UTC.
+    `report`: receives a sentence about each action.
+    `changes`: access to the collections; None if there are none.
+    `done`: number of actions taken.
+    `lost`: the reason for each subject that cannot be restored.
     """
 
     stores: Stores
@@ -62,7 +63,7 @@ class RepairContext:
     lost: dict[str, str] = field(default_factory=dict)
 
     def record_act(self, act: RepairAct, entry_id: str, about: str | None, message: str) -> None:
-        """Report an action and record it in the ledger with the entry it was done for."""
+        """Report a repair action, and record it as a message of the entry that it repaired."""
         self.done += 1
         self.report(message)
         entries = self.stores.records.find(EntryRow, {"entry_id": entry_id}, count_max=1)
@@ -89,12 +90,14 @@ class RepairContext:
         self.stores.ledger.write([row])
 
     def record_file_act(self, act: RepairAct, sha1hex: str, message: str) -> None:
-        """Record an action for a file, with the file's primary capture."""
+        """Report a repair action on a file, and record it as a message of the file's primary
+        capture.
+        """
         file = next(iter(self.stores.records.get(FileMetaRow, [sha1hex])), None)
         self.record_act(act, file.capture_id if file else "", sha1hex, message)
 
     def give_up(self, subject: str, reason: str) -> None:
-        """Record that a subject cannot be restored."""
+        """Report and remember that a subject cannot be restored."""
         if subject not in self.lost:
             self.report(f"lost: {reason}")
             # The final audit reports it in any case.
@@ -102,9 +105,10 @@ class RepairContext:
                 self.lost[subject] = reason
 
     def read_if_intact(self, place: Place, sha1hex: str | None) -> Payload | None:
-        """Return the bytes at a place, or None if they cannot be read.
+        """Return the body at a place, or None if it cannot be read or does not have the SHA-1
+        `sha1hex`. If `sha1hex` is None, any body is accepted.
 
-        With `sha1hex` None, any content is accepted.
+        Raises StoreUnavailableError if a store does not answer.
         """
         try:
             return self.stores.archive.read(place, sha1hex)
@@ -114,13 +118,17 @@ class RepairContext:
             return None
 
     def find_record_id(self, row: CdxRow) -> str | None:
-        """Return the id of a `cdx` row's record, as in `ArchivedRecord`, or None if unreadable."""
+        """Return the WARC record id of a capture's record; None if the record cannot be read or has
+        no valid id.
+        """
         sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
         payload = self.read_if_intact(build_place(row), sha1hex)
         return parse_record_id(payload.warc_headers.get("WARC-Record-ID", "")) if payload else None
 
     def find_body(self, sha1hex: str, excluded: CdxRow | None = None) -> Payload | None:
-        """Return the bytes of a file from any place: a WARC, else its original input."""
+        """Return the body of a file from any place that still has it: a WARC record other than
+        `excluded`, a place in the table, or the original input. Return None if no place has it.
+        """
         rows = self.stores.records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
         for row in rows:
             if row.mimetype != REVISIT_MIME and row != excluded:
@@ -155,7 +163,7 @@ class RepairContext:
         return None
 
     def list_entry_ids(self, sha1hex: str) -> list[str]:
-        """List the entries that had a message about a file, or a capture of it."""
+        """List the ids of entries that captured a file or had a message about it."""
         records = self.stores.records
         rows = records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX)
         primary_ids = [row.capture_id for row in records.get(FileMetaRow, [sha1hex])]
@@ -165,7 +173,9 @@ class RepairContext:
         )
 
     def reread_entries(self, entry_ids: Collection[str]) -> Iterator[Entry]:
-        """Read these entries from their inputs again. Entries of missing inputs are left out."""
+        """Read entries from their inputs again, by entry id. Entries whose input is missing are
+        left out.
+        """
         ids_by_input: dict[str, set[str]] = {}
         for key in entry_ids:
             ids_by_input.setdefault(key.partition("-")[0], set()).add(key)

@@ -1,4 +1,6 @@
-"""Repair plan: the faults grouped by action, spooled to disk because there may be any number."""
+"""Repair plan: faults grouped by repair action. The plan is kept in temporary files, because there
+can be any number of faults.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ _PREFIX = "repair-"
 
 
 class RepairItem(msgspec.Struct, frozen=True):
-    """One subject that an action has to repair."""
+    """One subject to repair.
+
+    `subject`: what is wrong, as in `AuditFault`.
+    `pipeline`, `step`: pipeline and step of the subject; "" if it belongs to none.
+    `message`: a sentence that describes the fault.
+    """
 
     subject: str
     pipeline: str
@@ -29,10 +36,13 @@ class RepairItem(msgspec.Struct, frozen=True):
 
 
 class RepairPlan:
-    """Repair plan, used as a context manager. Its files are deleted on exit.
+    """Faults to repair, grouped by repair action. A context manager; its files are deleted on exit.
 
-    `folder` is the home's folder for temporary files. If `alone` is set, no other process uses the
-    home, and plans left by killed processes are removed.
+    `folder`: the folder for temporary files in the library folder (home).
+    `is_exclusive`: no other process uses the library folder, so plans left by killed processes are
+        deleted.
+    `counts`: number of faults by action.
+    `samples`: messages of the first three faults by action.
     """
 
     def __init__(self, folder: Path, *, is_exclusive: bool = False) -> None:
@@ -55,7 +65,7 @@ class RepairPlan:
         self._folder.cleanup()
 
     def add(self, fault: AuditFault) -> None:
-        """Add a fault."""
+        """Add a fault found by the audit. A fault without a repair action is only counted."""
         act = fault.check.act
         self.counts[act] += 1
         samples = self.samples.setdefault(act, [])
@@ -67,13 +77,15 @@ class RepairPlan:
     def add_item(
         self, act: RepairAct, subject: str, pipeline: str = "", step: str = "", message: str = ""
     ) -> None:
-        """Add work for a later action, for what an action cannot repair itself."""
+        """Add a subject that a later action has to repair. An action uses this for what it cannot
+        repair itself.
+        """
         line = msgspec.json.encode(RepairItem(subject, pipeline, step, message))
         with self._build_path(act).open("ab") as stream:
             stream.write(line + b"\n")
 
     def iter_items(self, act: RepairAct) -> Iterator[list[RepairItem]]:
-        """Iterate over an action's items in batches. Subjects are unique within a batch."""
+        """Yield the subjects of a repair action in batches. No subject occurs twice in a batch."""
         path = self._build_path(act)
         if not path.exists():
             return

@@ -1,6 +1,6 @@
-"""Entries by day: tallies from the ledger's counts, and lists of the entries of some days.
+"""Count and list entries by the day they entered. Uses stored counts (tallies) where possible.
 
-Also counts the records that sources tallied without an entry for each.
+Some inputs count records without creating an entry for each; this module counts such records too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from fonds.model.tallies import ENTRIES_BY_DAY, INPUTS_BY_DAY
 from fonds.ports import Records
 
 LATEST_FIRST = ("-entered_at", "-entry_id", "-pipeline")
-"""Order of the entries of some days: latest first."""
+"""Sort order of listed entries: the latest time of entering first."""
 DAYS_MAX = 400
-"""Ranges of more days read the counts of all days; shorter ranges read only their own days."""
+"""Maximum days that a query names one by one. For a longer range, the counts of all days are read
+and filtered.
+"""
 _COUNTERS = (ENTRIES_BY_DAY, INPUTS_BY_DAY)
 _TALLIED_COLUMNS = {"outcome": "second", "reason": "third", "pipeline": "pipeline"}
 
@@ -43,7 +45,9 @@ class DayRange:
         return TimeRange(first, datetime.combine(self.last or date.max, time.max, UTC))
 
     def list_days(self) -> list[str] | None:
-        """Return each day as YYYY-MM-DD; None if the range is unlimited or longer than `DAYS_MAX`."""
+        """Return each day of the range as YYYY-MM-DD. Return None if the range has no limit or is
+        longer than 400 days.
+        """
         if self.first is None or self.last is None or (self.last - self.first).days >= DAYS_MAX:
             return None
         count = max(0, (self.last - self.first).days + 1)
@@ -57,7 +61,9 @@ def iter_daily_tallies(
     pipelines: Sequence[str],
     **where: object,
 ) -> Iterator[TallyRow]:
-    """Iterate over the counts of some days (`ENTRIES_BY_DAY`, `INPUTS_BY_DAY`) in these pipelines."""
+    """Yield the stored counts for a range of days and some pipelines. `counters` are names of
+    counters, such as `ENTRIES_BY_DAY` and `INPUTS_BY_DAY`.
+    """
     day_names = days.list_days()
     where_tally = {"counted": list(counters), "pipeline": list(pipelines), **where}
     for row in records.find(
@@ -76,10 +82,11 @@ def list_pipelines(records: Records) -> list[str]:
 def build_daily_tallies(
     records: Records, days: DayRange, pipelines: Sequence[str]
 ) -> dict[date, OutcomeTally]:
-    """Return the tally of each day on which something entered these pipelines.
+    """Return the counts by outcome for each day on which entries or records entered these
+    pipelines.
 
-    Entries count for the day they entered. Records that inputs tallied without an entry count as
-    `dropped` on the day the input was last read.
+    An entry counts for the day it entered. Records that an input counted without creating entries
+    count as `dropped`, on the day the input was last read.
     """
     ended: dict[str, Counter[tuple[str, str]]] = {}
     without_entries: dict[str, Counter[str]] = {}
@@ -98,9 +105,8 @@ def build_daily_tallies(
 
 
 def count_after(records: Records, last: date, pipelines: Sequence[str]) -> int:
-    """Return the number of entries and tallied records after a day.
-
-    There are some if a clock was wrong.
+    """Return the number of entries and records without entries dated after `last`. The number is
+    above 0 only if a clock was wrong.
     """
     filters = [
         {"counted": counter, "pipeline": pipeline}
@@ -144,9 +150,10 @@ def list_entered(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """Return one page of the entries of these days that match `where`, latest first.
+    """Return one page of the entries that entered on these days and match `where`, latest first.
 
-    `after` is the last row of the previous page: the columns of `LATEST_FIRST` and the key.
+    `after` has the sort and key columns of the last row of the previous page; None for the first
+    page.
     """
     if "failure_group" in where or "step" in where:
         groups: Sequence[Mapping[str, object]] = [where]
@@ -185,12 +192,13 @@ INPUTS_SEARCHED_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class UncapturedCounts:
-    """Records that sources tallied without an entry for each.
+    """Counts of records that inputs counted without creating an entry for each.
 
-    `inputs` are the inputs with the most, at most 50.
-    `inputs_count` is the number of inputs that have any.
-    `complete` is False if more inputs may have some: only the 1,000 inputs with the largest tallies
-    are examined.
+    `total`: number of such records in all inputs.
+    `inputs_count`: number of examined inputs that have any.
+    `inputs`: up to 50 inputs with the most such records, each with its count.
+    `complete`: False if further inputs may have some; only the 1,000 inputs with the largest counts
+        are examined.
     """
 
     total: int = 0
@@ -205,9 +213,11 @@ def count_uncaptured(
     pipeline: str | None = None,
     days: DayRange | None = None,
 ) -> UncapturedCounts:
-    """Count the tallied records of all inputs, or of inputs last read on some days.
+    """Count the records that inputs counted without creating an entry for each.
 
-    `reasons` selects some reasons; None means all.
+    `reasons`: reasons to count; None for all.
+    `pipeline`: pipeline of the inputs; None for all.
+    `days`: days on which the inputs were last read; None for all.
     """
     if reasons is not None and not reasons:
         return UncapturedCounts()

@@ -24,7 +24,9 @@ VALUES_MAX = 1000
 OTHER_LABEL = "(others)"
 UNREADABLE = "(unreadable)"
 CAPTURE_STEPS = (1, 2, 5, 10, 100, 1000)
-"""Buckets of captures per file: up to each of these, and above the last."""
+"""Upper bounds of the buckets for captures per file. One more bucket is for files with more than
+the last bound.
+"""
 
 ROWS, FILES, CAPTURES = "rows", "files", "captures"
 MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captures per file"
@@ -32,9 +34,12 @@ MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captur
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
-    """Reader of the counting job. A part is the first byte of the row keys.
+    """Reads one part of a wide-row table and counts its rows. A part is a first byte of the row
+    keys, 0 to 255.
 
-    `columns` are the columns to read.
+    `open_table`: opens the table store.
+    `table`: table name.
+    `columns`: columns to read.
     """
 
     open_table: Callable[[], Table]
@@ -42,7 +47,9 @@ class RowCounter:
     columns: tuple[str, ...]
 
     def __call__(self, part: int) -> Iterator[bytes]:
-        """Yield one record for each count of this part."""
+        """Yield the counts of one part: for each counted value, JSON `[counter, value]`, a blank
+        and the count.
+        """
         table = self.open_table()
         counts: Counter[tuple[str, str]] = Counter()
         try:

@@ -1,4 +1,6 @@
-"""Outcomes of all entries, read from the ledger's counts instead of counting rows."""
+"""Count entries by outcome, reason and step. Uses stored counts (tallies) instead of counting
+rows.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,10 @@ _COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipe
 
 
 class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
-    """Counts of everything that entered, by outcome. `received` is always the sum of the rest.
+    """Counts of entries by outcome. `received` is always the sum of done, dropped, quarantined and
+    pending.
 
-    `dropped`, `quarantined` and `without_text` map a reason's value to a count.
+    `dropped`, `quarantined`, `without_text`: counts by reason.
     """
 
     received: Annotated[int, Meta(description="entries received: the sum of the next four")] = 0
@@ -59,19 +62,25 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every record that entered has exactly one outcome."""
+        """Whether every received entry has exactly one outcome."""
         ended = self.done + sum(self.dropped.values()) + sum(self.quarantined.values())
         return self.received == ended + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
-        """Return the reasons of one weight with their counts, largest first."""
+        """Return the counts of the reasons of one weight (skipped, rejected or failed), largest
+        count first.
+        """
         counts = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
         return {name: n for name, n in counts.most_common() if Reason(name).weight is weight}
 
 
 @dataclass(frozen=True, slots=True)
 class StepFailures:
-    """Entries of a pipeline quarantined at one step for one reason. `sample` is the newest."""
+    """Quarantined entries of one pipeline, step and reason.
+
+    `count`: number of entries.
+    `sample`: the entry that ended last; None if none was found.
+    """
 
     pipeline: str
     step: str
@@ -83,9 +92,10 @@ class StepFailures:
 def count_entries(
     records: Records, input_ids: Sequence[str] | None = None, pipeline: str | None = None
 ) -> OutcomeTally:
-    """Return the tally of all entries, or of some inputs, in one pipeline (None: all).
+    """Return the counts by outcome of all entries, or of the entries of `input_ids`, in one
+    pipeline (None for all pipelines).
 
-    Records that sources counted without an entry for each are `dropped`.
+    Records that inputs counted without creating entries count as `dropped`.
     """
     pipeline_filter = _build_pipeline_filter(pipeline)
     return build_tally(
@@ -98,7 +108,7 @@ def count_entries(
 
 
 def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> OutcomeTally:
-    """Return the tally of these entries only, given by id and pipeline."""
+    """Return the counts by outcome of the entries with these keys (entry id and pipeline)."""
     ended: Counter[tuple[str, str]] = Counter()
     for start in range(0, len(keys), INPUTS_A_QUERY):
         for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
@@ -107,7 +117,7 @@ def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> Ou
 
 
 def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
-    """Return the tally of two disjoint sets of entries."""
+    """Add the counts of two sets of entries that have no entry in common."""
     return OutcomeTally(
         tally.received + other.received,
         tally.done + other.done,
@@ -119,7 +129,9 @@ def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
 
 
 def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) -> OutcomeTally:
-    """Build a tally from entries by outcome and reason, and from counts of sources by reason."""
+    """Build the counts by outcome from two inputs: `outcome_counts`, entries by outcome and reason,
+    and `counts`, records without entries by reason.
+    """
     dropped = counts + Counter(
         {
             reason: n
@@ -232,7 +244,9 @@ def _build_pipeline_filter(pipeline: str | None) -> dict[str, object]:
 
 
 _TALLIED_COLUMNS = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
-"""Columns that entries are counted by, and the columns of a tally that hold their values."""
+"""Columns by which entries are counted, each mapped to the column of the tally row that holds its
+value.
+"""
 _GROUPED_COLUMNS = frozenset({"failure_group", "step", "reason", "pipeline"})
 
 
@@ -263,9 +277,10 @@ def list_outcomes(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """Return one page of the entries that match `where`, newest first.
+    """Return one page of the entries that match `where`, the entry that ended last first.
 
-    `after` is the last row of the previous page: the columns of `NEWEST_FIRST` and the key.
+    `after` has the sort and key columns of the last row of the previous page; None for the first
+    page.
     """
     groups = _list_groups(records, where) if where.keys() <= _TALLIED_COLUMNS.keys() else [where]
     return list_outcomes_of_any(records, groups, after=after, count_max=count_max)
@@ -278,9 +293,11 @@ def list_outcomes_of_any(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """Return one page of the entries that match any of these filters, as `list_outcomes` does.
+    """Return one page of the entries that match any of `filters`, the entry that ended last first.
+    No entry may match two filters.
 
-    The filters must be disjoint: no entry may match two of them.
+    `after` has the sort and key columns of the last row of the previous page; None for the first
+    page.
     """
     # Within one group the index returns the rows in order; across several, everything would be
     # sorted.
@@ -305,7 +322,7 @@ def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[
 
 
 NEWEST_FIRST = ("-settled_at", "entry_id")
-"""Order of listed entries: last settled first."""
+"""Sort order of listed entries: the entry that ended last first."""
 
 
 def _newest_key(row: EntryRow) -> tuple[float, str, str]:
@@ -330,7 +347,9 @@ def count_broken_inputs(records: Records, pipeline: str | None = None) -> int:
 
 
 def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
-    """Return the number of messages by verdict for each step of a pipeline, open ones included."""
+    """Return the number of messages of a pipeline by step, then by verdict. Open messages are
+    included.
+    """
     table: dict[str, dict[str, int]] = {}
     for row in _iter_tallies(records, DispositionRow, pipeline=pipeline):
         if row.count:
@@ -339,7 +358,7 @@ def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
 
 
 def list_used_steps(records: Records) -> list[str]:
-    """Return the names of the steps that have messages, ended or open."""
+    """Return the sorted names of the steps that have messages, open or ended."""
     return sorted({row.first for row in _iter_tallies(records, DispositionRow) if row.first})
 
 
@@ -349,22 +368,27 @@ def list_used_pipelines(records: Records) -> list[str]:
 
 
 def find_oldest_input(records: Records) -> datetime | None:
-    """Return when the least recently read input was read; None if no input was ever read."""
+    """Return the time at which the least recently read input was read; None if no input was ever
+    read.
+    """
     row = next(records.find(InputRow, order=("updated",), count_max=1), None)
     return row.updated if row else None
 
 
 def find_newest_input(records: Records) -> datetime | None:
-    """Return when the most recently read input was read; None if no input was ever read."""
+    """Return the time at which the most recently read input was read; None if no input was ever
+    read.
+    """
     row = next(records.find(InputRow, order=("-updated",), count_max=1), None)
     return row.updated if row else None
 
 
 def count_failures(records: Records, where: Mapping[str, object]) -> int:
-    """Count the failures of these groups.
+    """Count the quarantined entries that match `where`, which may have `failure_group`, `step`,
+    `reason` and `pipeline`.
 
-    Without a `failure_group` in `where`, use the tallies of entries: their number does not grow
-    with the number of groups.
+    Without a `failure_group`, the counts of entries are used, whose number does not grow with the
+    number of failure groups.
     """
     if "failure_group" not in where:
         entry_filter = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
@@ -376,5 +400,7 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
 
 
 def build_tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
-    """Return the conditions on tallies that select these groups of failures."""
+    """Return the conditions that select the stored counts of the failure groups matching
+    `where`.
+    """
     return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

@@ -24,12 +24,13 @@ _OPEN_VERDICTS = (PENDING, *map(str, RETURNING_VERDICTS))
 
 @dataclass(frozen=True, slots=True)
 class StepBacklog:
-    """Backlog of one step.
+    """Backlog of one step of a pipeline.
 
-    `depth`: what the queue holds for it.
-    `open_count`: messages in the ledger that were promised and have not ended.
-    `oldest_at`: when the oldest open message was promised; None if there is none.
-    `ended`: messages that have ended, by verdict.
+    `topic`: name of the topic from which the step reads.
+    `depth`: number of messages that the queue holds for the step.
+    `open_count`: number of messages sent to the step that have no outcome yet.
+    `oldest_at`: time at which the oldest of the open messages was sent; None without open messages.
+    `ended`: number of ended messages by verdict.
     """
 
     step: str
@@ -44,8 +45,9 @@ class StepBacklog:
 class EndedCount:
     """Number of entries of a pipeline that ended within the last hour.
 
-    `is_lower_bound`: counting stopped at the limit, so there may be more.
-    `last_at`: when the last entry ended; None if none ever did.
+    `count`: number of entries.
+    `is_lower_bound`: whether counting stopped at the limit, so that there may be more.
+    `last_at`: time at which the last entry ended; None if no entry has ended.
     """
 
     count: int
@@ -56,7 +58,9 @@ class EndedCount:
 def list_backlogs(
     records: Records, queue: Queue, pipeline: str, readers: Sequence[Subscription]
 ) -> list[StepBacklog]:
-    """Return the backlog of each step in pipeline order, from the queue and the ledger's counts."""
+    """Return the backlog of each step in pipeline order, from the queue and the stored message
+    counts.
+    """
     counts = count_by_step(records, pipeline)
     open_counts = {
         step: sum(counts.get(step, {}).get(verdict, 0) for verdict in _OPEN_VERDICTS)
@@ -85,9 +89,8 @@ def list_backlogs(
 
 
 def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[str, datetime]:
-    """Return when the oldest open message of each step was promised.
-
-    An index holds the open messages in that order.
+    """Return the time at which the oldest open message of each step was sent. An index is sorted by
+    that time.
     """
     filters = [{"pipeline": pipeline, "step": step, "is_open": True} for step in steps]
     rows = records.first_of_each(DispositionRow, filters, ("promised_at",))

@@ -1,4 +1,5 @@
-"""The journal-extract table: its schema, keys and cells, and its dump formats.
+"""The journal-extract table, a wide table with one row per file: schema, row keys, cells and dump
+formats.
 
 Source: seed 000, "PDF Table".
 """

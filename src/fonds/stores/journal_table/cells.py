@@ -1,4 +1,5 @@
-"""Encode and decode cells of the journal-extract table, without any store.
+"""Encode and decode the cells of the journal-extract table (one row per file), independent of the
+database.
 
 Source: seed 000, "PDF Table".
 """
@@ -40,7 +41,7 @@ MATCH_DOI = "match0:doi"
 MATCH_INFO = "match0:minfo"
 
 CELL_MAX_BYTES = 8 * 2**20
-"""HBase refuses cells of more than 10 MB."""
+"""Maximum bytes of a cell. HBase rejects cells over 10 MB."""
 
 _INTEGER = struct.Struct(">q")
 _UNKNOWN = "-"
@@ -50,9 +51,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Content of `file:cdx`: where and when a file was captured. `size_bytes` None means unknown.
+    """Content of the cell `file:cdx`: one capture of a file, and the location of its WARC record.
 
-    `datetime14` is YYYYMMDDhhmmss in UTC; `warc` is the WARC path as it was written.
+    `surt`: URL with the host reversed, for sorting.
+    `datetime14`: capture time in UTC as YYYYMMDDhhmmss.
+    `warc`: path of the WARC, unchanged from the cell.
+    `offset`: bytes from the start of the WARC to the record.
+    `size_bytes`: compressed size of the record; None if unknown.
     """
 
     surt: str
@@ -65,10 +70,14 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class FirstSeen:
-    """Content of `f:c`, the crawler's own note. `date` is ISO 8601; missing recommended fields are
-    None.
+    """Content of the cell `f:c`: the first capture of a file, as the crawler Heritrix recorded it.
 
-    `record_id` is written as the crawler does: the URI without the brackets of `WARC-Record-ID`.
+    `date`: capture time in ISO 8601.
+    `warc`: file name of the WARC; None if unknown.
+    `offset`: bytes from the start of the WARC to the record; None if unknown.
+    `count`: how many times the crawler saw the same bytes; None if unknown.
+    `record_id`: URI of the WARC record, without the angle brackets of `WARC-Record-ID`; None if
+        unknown.
     """
 
     url: str
@@ -80,7 +89,9 @@ class FirstSeen:
 
 
 def build_file_cells(file: FileMeta) -> dict[str, bytes]:
-    """Return `file:size`, `file:mime` and `file:meta` with all seven fields."""
+    """Return the cells `file:size`, `file:mime` and `file:meta` of a file, by column. `file:meta`
+    has the size, types and hashes.
+    """
     return {
         FILE_SIZE: encode_integer(file.size),
         FILE_MIME: _clean(file.mime).encode(),
@@ -89,9 +100,10 @@ def build_file_cells(file: FileMeta) -> dict[str, bytes]:
 
 
 def build_cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes]:
-    """Return `file:cdx` of a capture at a WARC location; every value is a string, `-` for unknown.
+    """Return the cell `file:cdx` of a capture in a WARC, by column. All its JSON values are
+    strings, with `-` for an unknown size.
 
-    Raises ValueError when the location is not in a WARC.
+    Raises ValueError if the place is not in a WARC.
     """
     if place.kind is not PlaceKind.WARC:
         raise ValueError(f"{place} is not in a WARC")
@@ -102,7 +114,9 @@ def build_cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes
 
 
 def encode_location(at: Location) -> bytes:
-    """Encode `file:cdx`: every value is a string, `-` for an unknown size."""
+    """Encode the cell `file:cdx` as JSON. All its values are strings, with `-` for an unknown
+    size.
+    """
     return encode_compact_json(
         {
             "surt": at.surt,
@@ -118,7 +132,9 @@ def encode_location(at: Location) -> bytes:
 def build_first_seen_cell(
     capture: Capture, place: Place, *, count: int = 1, record_id: str | None = None
 ) -> dict[str, bytes]:
-    """Return `f:c` as the crawler Heritrix writes it: numbers as numbers, unknown values left out."""
+    """Return the cell `f:c` of a capture, by column, in the format of the crawler Heritrix: numbers
+    as JSON numbers, unknown values left out.
+    """
     in_warc = place.kind is PlaceKind.WARC
     first_seen = FirstSeen(
         url=capture.url,
@@ -132,7 +148,7 @@ def build_first_seen_cell(
 
 
 def encode_first_seen(first_seen: FirstSeen) -> bytes:
-    """Encode `f:c`; None values are left out."""
+    """Encode the cell `f:c` as JSON; fields that are None are left out."""
     values = {
         "u": first_seen.url,
         "d": first_seen.date,
@@ -147,7 +163,9 @@ def encode_first_seen(first_seen: FirstSeen) -> bytes:
 def build_grobid_cells(
     status: Mapping[str, object], code: int, quality: str | None, full: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """Return the family `grobid0`: the outcome, and the available texts by column."""
+    """Return the cells of the family `grobid0` by column: status, status code, quality (unless
+    None), and the text cells in `full`.
+    """
     cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: encode_compact_json(status)}
     if quality is not None:
         cells[GROBID_QUALITY] = quality.encode()
@@ -157,8 +175,10 @@ def build_grobid_cells(
 def build_bibliography_cells(
     full_json: bytes, metadata: bytes, quality: str, status: Mapping[str, object]
 ) -> dict[str, bytes]:
-    """Return the family `bib0`: what Fonds itself read of a paper. Texts too long for a cell are
-    left out.
+    """Return the cells of the family `bib0` by column: the metadata that Fonds itself extracted
+    from a paper.
+
+    A text over 8 MiB is left out; instead of a `full_json` of that size, `metadata` is stored.
     """
     if len(full_json) > CELL_MAX_BYTES:
         full_json = metadata
@@ -170,10 +190,10 @@ def build_bibliography_cells(
 def build_paper_cells(
     full_json: bytes, metadata: bytes, tei: bytes = b""
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return the texts of a paper by column, and the columns whose text is incomplete.
+    """Return the text cells of a paper by column, and the sorted columns whose text was over 8 MiB.
 
-    A text too long for a cell is left out; of `full_json` only the full text is left out. The blobs
-    have all of it.
+    A text over 8 MiB is left out. Instead of a `full_json` of that size, `metadata` is stored. The
+    blob store has the complete texts.
     """
     texts = {GROBID_TEI_XML: tei, GROBID_TEI_JSON: full_json, GROBID_METADATA: metadata}
     too_long = sorted(name for name, text in texts.items() if len(text) > CELL_MAX_BYTES)
@@ -184,10 +204,10 @@ def build_paper_cells(
 
 
 def read_location(cells: Mapping[str, bytes]) -> Location | None:
-    """Decode `file:cdx`; None if the row has none.
+    """Decode the cell `file:cdx` of a row; return None if the row lacks the cell.
 
-    Numbers may also be JSON numbers, as older writers left them. Raises ValueError for an invalid
-    cell.
+    Numbers may be strings or, from older writers, JSON numbers. Raises ValueError if the cell is
+    not a JSON object or a field is missing or invalid.
     """
     values = _parse_object(cells, FILE_CDX)
     if values is None:
@@ -204,7 +224,10 @@ def read_location(cells: Mapping[str, bytes]) -> Location | None:
 
 
 def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
-    """Decode `f:c`; None if the row has none. Raises ValueError for a cell without URL or date."""
+    """Decode the cell `f:c` of a row; return None if the row lacks the cell.
+
+    Raises ValueError if the cell is not a JSON object, lacks URL or date, or has an invalid field.
+    """
     values = _parse_object(cells, F_C)
     if values is None:
         return None
@@ -219,10 +242,10 @@ def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
 
 
 def parse_first_archived(cells: Mapping[str, bytes]) -> OriginalCapture | None:
-    """Return the capture that `f:c` names as the first of a body, as a revisit record refers to it.
+    """Return the first capture of a file, as stated in the cell `f:c`, for use in a revisit record.
 
-    None when the cell is missing or unreadable. A time without zone is UTC. The id is given only if
-    it is a record id.
+    Return None if the cell is missing or invalid. A time without a zone is taken as UTC. The record
+    id is None unless the cell has a valid WARC record id.
     """
     try:
         first_seen = read_first_seen(cells)
@@ -242,8 +265,8 @@ def parse_first_archived(cells: Mapping[str, bytes]) -> OriginalCapture | None:
 
 
 def set_dupe_count(cell: bytes, count: int) -> bytes:
-    """Return `f:c` with another duplicate count and otherwise unchanged; the cell itself if
-    unreadable.
+    """Return the cell `f:c` with its duplicate count set to `count`. An invalid cell is returned
+    unchanged.
     """
     try:
         values = read_object(F_C, cell)
@@ -253,7 +276,10 @@ def set_dupe_count(cell: bytes, count: int) -> bytes:
 
 
 def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
-    """Decode `file:meta`; None if the row has none. Raises ValueError when a field is missing."""
+    """Decode the cell `file:meta` of a row; return None if the row lacks the cell.
+
+    Raises ValueError if the cell is not a JSON object or a field is missing or invalid.
+    """
     values = _parse_object(cells, FILE_META)
     if values is None:
         return None
@@ -265,12 +291,12 @@ def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
 
 
 def encode_integer(value: int) -> bytes:
-    """Encode as 8 bytes, big-endian."""
+    """Encode an integer as 8 bytes, signed and big-endian."""
     return _INTEGER.pack(value)
 
 
 def decode_integer(cell: bytes) -> int:
-    """Decode 8 big-endian bytes. Raises ValueError for any other length."""
+    """Decode a signed big-endian integer of 8 bytes. Raises ValueError for any other length."""
     if len(cell) != _INTEGER.size:
         raise ValueError(f"an integer has {_INTEGER.size} bytes, not {len(cell)}")
     (value,) = _INTEGER.unpack(cell)
@@ -278,7 +304,7 @@ def decode_integer(cell: bytes) -> int:
 
 
 def _format_iso8601(moment: datetime) -> str:
-    """Format to the second, in UTC, with four-digit years."""
+    """Format a time in UTC to the second, as `YYYY-MM-DDThh:mm:ssZ`."""
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -287,8 +313,8 @@ def _clean(text: str) -> str:
 
 
 def encode_compact_json(values: Mapping[str, object]) -> bytes:
-    """Encode a cell's JSON: no whitespace, UTF-8, without lone surrogates, which JSON parsers
-    refuse.
+    """Encode a JSON object as UTF-8 without whitespace. Lone surrogates are removed, because JSON
+    parsers reject them.
     """
     try:
         return msgspec.json.encode(values)
@@ -300,7 +326,10 @@ def encode_compact_json(values: Mapping[str, object]) -> bytes:
 
 
 def read_object(column: str, cell: bytes) -> dict[str, Any]:
-    """Decode the JSON object in a cell. Raises ValueError, naming the column, for anything else."""
+    """Decode a cell that contains a JSON object. `column` is used in error messages.
+
+    Raises ValueError if the cell is not a JSON object.
+    """
     try:
         values = json.loads(cell)
     except (ValueError, RecursionError) as error:

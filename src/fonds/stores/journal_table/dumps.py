@@ -39,7 +39,11 @@ INTEGER_MAX = 2**63
 
 
 def decode_cell(kind: CellType | None, cell: bytes) -> Any:
-    """Decode a cell to a JSON value; `kind` is None for an undeclared column."""
+    """Convert a cell to a JSON value: an integer, text, or `{"base64": ...}` for bytes that are not
+    UTF-8.
+
+    `kind` is the type of the column, or None for a column that the schema does not have.
+    """
     if kind is CellType.INTEGER and len(cell) == INTEGER_BYTES:
         return decode_integer(cell)
     try:
@@ -49,7 +53,10 @@ def decode_cell(kind: CellType | None, cell: bytes) -> Any:
 
 
 def encode_cell(value: Any) -> bytes:
-    """Encode a value of `decode_cell` as a cell again. Raises ValueError for any other value."""
+    """Convert a JSON value that `decode_cell` returned to the bytes of the cell.
+
+    Raises ValueError if the value is not text, an 8-byte integer or an object with valid base64.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "strict")
     if (
@@ -71,7 +78,9 @@ def encode_cell(value: Any) -> bytes:
 def build_row_line(
     key: bytes, cells: Mapping[str, bytes], schema: Schema, *, base32: bool = False
 ) -> dict[str, Any]:
-    """Return a row as a JSON object."""
+    """Return a table row as a JSON object with the fields `key` and `cells`. With `base32`, the
+    SHA-1 in the key is in base32 instead of hex.
+    """
     columns = schema.columns
     values = {
         name: decode_cell(columns[name].type if name in columns else None, cell)
@@ -81,8 +90,10 @@ def build_row_line(
 
 
 def parse_row_line(line: bytes, *, older: bool = False) -> tuple[bytes, dict[str, bytes]]:
-    """Parse a JSON line. With `older`, keys with `sha1:` are kept as keys of an older table. Raises
-    ValueError.
+    """Parse a table row from a JSON line; return its key and its cells by column.
+
+    With `older`, a key that starts with `sha1:` stays a key of the older table layout. Raises
+    ValueError if the line is not JSON, or lacks a valid key or valid cells.
     """
     try:
         row = msgspec.json.decode(line)
@@ -98,9 +109,9 @@ def parse_row_line(line: bytes, *, older: bool = False) -> tuple[bytes, dict[str
 
 
 def parse_cell(schema: Schema, name: str, text: bytes) -> bytes:
-    """Encode a cell value that a user typed.
+    """Convert a value that a user typed to the bytes of a cell in the column `name`.
 
-    Raises ConfigurationError for an unknown column or a value its type does not allow.
+    Raises ConfigurationError if the column is unknown or the value does not fit the column's type.
     """
     kind = schema.get_column(name).type
     try:
@@ -137,7 +148,12 @@ DIGITS_MAX = 19
 
 
 def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
-    """Parse one line of a dump. Raises ValueError for an invalid line."""
+    """Parse one tab-separated line of an HBase-era dump; return the row key and the cells by
+    column.
+
+    Raises ValueError if the line does not have four fields, the key is not a SHA-1, or a JSON cell
+    is invalid.
+    """
     parts = line.rstrip(b"\r\n").split(b"\t")
     if len(parts) != 1 + len(COLUMNS):
         raise ValueError(f"{len(parts)} fields separated by tabs instead of {1 + len(COLUMNS)}")
@@ -153,9 +169,10 @@ def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
 
 
 def dump_line(key: bytes, cells: Mapping[str, bytes]) -> bytes | None:
-    """Format one line of a dump, without line end.
+    """Format a table row as one tab-separated line of an HBase-era dump, without a line end.
 
-    None for a row that lacks one of the three columns, or has a tab or line end in one.
+    Return None if the row belongs to a later capture, lacks `f:c`, `file:mime` or `file:cdx`, or
+    has a tab or line end in a field.
     """
     sha1hex, capture_id = split_key(key)
     if capture_id is not None or any(name not in cells for name in COLUMNS):

@@ -1,4 +1,5 @@
-"""Table names and row keys (20 raw bytes) of the journal-extract table, and their text form.
+"""Names and row keys of the journal-extract table. A row key is the SHA-1 of a file as 20 raw
+bytes; people see its hex or base32.
 
 Source: seed 000, "PDF Table". Keys of older tables are `sha1:` and 32 characters of base32.
 """
@@ -19,8 +20,10 @@ _RAW = "hex:"
 
 
 def name_journal_table(group: str, version: int, env: str) -> str:
-    """Return `{group}-journal-extract-{version}-{env}`. Raises ConfigurationError for parts HBase
-    refuses.
+    """Return the table name `{group}-journal-extract-{version}-{env}`.
+
+    Raises ConfigurationError if `version` is negative, or `group` or `env` has other characters
+    than letters, digits, dots and underscores.
     """
     if version < 0 or not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
         raise ConfigurationError(
@@ -32,7 +35,9 @@ def name_journal_table(group: str, version: int, env: str) -> str:
 
 
 def build_row_key(sha1hex: str) -> bytes:
-    """Return the 20 raw bytes of a file's SHA-1. Raises ValueError for an invalid one."""
+    """Return the row key of a file: the 20 raw bytes of its SHA-1. Raises ValueError if `sha1hex`
+    is not a SHA-1.
+    """
     raw = parse_sha1(sha1hex)
     if raw is None:
         raise ValueError(f"not a SHA-1: {sha1hex!r}")
@@ -40,15 +45,18 @@ def build_row_key(sha1hex: str) -> bytes:
 
 
 def build_old_key(sha1hex: str) -> bytes:
-    """Return a file's key in tables of the HBase era: `sha1:` and its base32, in ASCII."""
+    """Return the row key of a file in tables of the HBase era: `sha1:` and the SHA-1 in base32, in
+    ASCII.
+    """
     return _OLDER + encode_sha1_base32(build_row_key(sha1hex)).encode()
 
 
 def build_alternate_key(sha1hex: str, capture_id: str) -> bytes:
-    """Return the key of a later capture of a file: the file's key, a zero byte, and the capture's
-    id.
+    """Return the row key of a later capture of a file: the row key of the file, a zero byte, and
+    the capture id.
 
-    One scan with the prefix `build_row_key` finds a file and all its captures.
+    A scan with the prefix `build_row_key(sha1hex)` finds the file and all its captures. Raises
+    ValueError if the capture id is empty or `sha1hex` is not a SHA-1.
     """
     if not capture_id:
         raise ValueError(f"a later capture of {sha1hex} needs an id")
@@ -56,9 +64,11 @@ def build_alternate_key(sha1hex: str, capture_id: str) -> bytes:
 
 
 def split_key(key: bytes) -> tuple[str, str | None]:
-    """Return the SHA-1 in hex and the id of the later capture, None in the row of the file itself.
+    """Return the SHA-1 in hex and the capture id of a row key. The capture id is None if the row
+    belongs to the file itself.
 
-    Accepts keys of older tables too. Raises ValueError.
+    Keys of older tables are accepted. Raises ValueError if the key does not belong to a
+    journal-extract table.
     """
     if len(key) == SHA1_BYTES:
         return key.hex(), None
@@ -72,9 +82,11 @@ def split_key(key: bytes) -> tuple[str, str | None]:
 
 
 def format_key(key: bytes, *, base32: bool = False) -> str:
-    """Format a key for people: SHA-1 in hex or base32, then a slash and the id of a later capture.
+    """Format a row key as text: the SHA-1 in hex or base32, then for a later capture a slash and
+    the capture id.
 
-    An older key is unchanged; a key that is not of this table becomes `hex:` and its hex.
+    A key of an older table is returned as it is. A key that does not belong to a journal-extract
+    table becomes `hex:` and its hex.
     """
     try:
         sha1hex, capture_id = split_key(key)
@@ -88,10 +100,10 @@ def format_key(key: bytes, *, base32: bool = False) -> str:
 
 
 def parse_key(text: str, *, older: bool = False) -> bytes:
-    """Parse a key as `format_key` writes it: hex or base32 in either case.
+    """Parse a row key that `format_key` wrote. Hex and base32 may be in upper or lower case.
 
-    A leading `sha1:` is ignored unless `older`; then it marks a key of an older table. Raises
-    ValueError.
+    A leading `sha1:` is ignored; with `older` it means a key of an older table. Raises ValueError
+    if the text is not a SHA-1.
     """
     if text.startswith(_RAW) and _HEX.fullmatch(text.removeprefix(_RAW)):
         return bytes.fromhex(text.removeprefix(_RAW))
@@ -105,10 +117,10 @@ def parse_key(text: str, *, older: bool = False) -> bytes:
 
 
 def split_keys(region_count: int) -> list[bytes]:
-    """Return the keys that split a table into `region_count` regions of equal size; SHA-1s are
-    uniform.
+    """Return the boundary keys that split a table into `region_count` regions of equal size. SHA-1s
+    are distributed uniformly.
 
-    Raises ValueError for fewer than 1 or more than 4,096.
+    Raises ValueError if `region_count` is not from 1 to 4,096.
     """
     if not 1 <= region_count <= REGIONS_MAX:
         raise ValueError(f"A table can have 1 to {REGIONS_MAX} regions, not {region_count}.")

@@ -1,6 +1,6 @@
-"""Schema of the journal-extract table: families, columns, types and compression.
+"""Schema of the journal-extract table: column families, columns, cell types and compression.
 
-Source: seed 000, "PDF Table". One version of each cell is kept.
+One version of each cell is kept. Source: seed 000, "PDF Table".
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class CellType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a family. `is_large`: cells may have megabytes and are read only on request."""
+    """Column of a column family.
+
+    `is_large`: the column's cells may have megabytes; they are read only on request.
+    """
 
     name: str
     type: CellType = CellType.TEXT
@@ -45,7 +48,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Family of columns; `compression` is HBase's name for it, "" for the one in the store's URL."""
+    """HBase column family.
+
+    `compression`: HBase's name of the compression, such as SNAPPY; "" for the compression that the
+        table's URL sets.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -54,18 +61,18 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Families of a table; created by `build_schema`."""
+    """Column families of a table. Created by `build_schema`, which checks that names are unique."""
 
     families: tuple[Family, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the families."""
+        """Names of the column families."""
         return tuple(family.name for family in self.families)
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """All columns by `family:name`."""
+        """All columns, by `family:name`."""
         return {
             f"{family.name}:{column.name}": column
             for family in self.families
@@ -74,12 +81,13 @@ class Schema:
 
     @property
     def compressions(self) -> Mapping[str, str]:
-        """Compression by family, for families that set one."""
+        """HBase compression by family name, for the families that set a compression."""
         return {family.name: family.compression for family in self.families if family.compression}
 
     def get_column(self, name: str) -> Column:
-        """Return a column by `family:name`. Raises ConfigurationError with the nearest name if
-        unknown.
+        """Return the column with the name `family:name`.
+
+        Raises ConfigurationError if the column is unknown; the message suggests the nearest name.
         """
         if name not in self.columns:
             raise ConfigurationError(format_unknown_name("column", name, self.columns))
@@ -87,10 +95,11 @@ class Schema:
 
 
 def build_schema(families: Sequence[Family]) -> Schema:
-    """Build a schema of these families.
+    """Build the schema of a table from column families.
 
-    Raises ConfigurationError when a column name is in two families: tools that flatten rows to
-    plain names would confuse the two.
+    Raises ConfigurationError if there are more than 16 families or 200 columns, a family is
+    declared twice, or a column name occurs twice, even in different families. Tools that flatten
+    rows to plain column names would confuse equal names.
     """
     schema = Schema(tuple(families))
     _check_unique(schema.names, "the family {!r} is declared twice")
@@ -156,16 +165,17 @@ JOURNAL = build_schema(
         Family("match0", (Column("mstatus"), Column("doi"), Column("minfo", _JSON))),
     )
 )
-"""The table of the seed document, plus `bib0` for what Fonds itself reads of a paper."""
+"""Schema of the journal-extract table: the families of seed 000, plus `bib0` for the metadata that
+Fonds itself extracts from papers.
+"""
 
 
 def build_journal_schema(extra_families: str = "") -> Schema:
-    """Build the journal's schema with further families, each
-    `NAME[+COMPRESSION]=COLUMN[:TYPE],...`.
+    """Build the schema of the journal-extract table with additional column families.
 
-    Families are separated by blanks: `pdf0=pdf_status,pdf_certainty:json
-    grobid1+SNAPPY=status1:json,tei1:xml` declares two. Raises ConfigurationError for invalid text
-    or a name that already exists.
+    `extra_families` has families separated by blanks, each `NAME[+COMPRESSION]=COLUMN[:TYPE],...`.
+    For example, `pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml` declares
+    two. Raises ConfigurationError for invalid text or a name that already exists.
     """
     return build_schema((*JOURNAL.families, *_iter_extra_families(extra_families)))
 
@@ -208,10 +218,12 @@ def build_create_statement(
     region_count: int,
     in_memory: Collection[str] = (),
 ) -> str:
-    """Return the HBase shell command `create 'TABLE', {family}..., SPLITS => [...]`.
+    """Return the HBase shell command `create 'TABLE', {family}..., SPLITS => [...]` that creates a
+    table.
 
-    `families` maps each name to its compression; `in_memory` names those that the block cache
-    prefers. Raises ConfigurationError for a name HBase refuses.
+    `families` maps each family name to its compression, None for no compression. `in_memory` has
+    the names of families that the block cache should prefer. Raises ConfigurationError if `table`
+    is not a valid HBase name.
     """
     if not _HBASE_NAME.fullmatch(table):
         raise ConfigurationError(f"{table!r} is not a valid HBase name")
@@ -229,9 +241,10 @@ def build_create_statement(
 
 
 def parse_table_options(url: str) -> tuple[frozenset[str], int]:
-    """Return the in-memory families and the number of regions that a table URL requests.
+    """Return two options of a table URL: the names in `in_memory=`, and the number of regions in
+    `regions=` (default 1).
 
-    Raises ConfigurationError for an invalid number of regions.
+    Raises ConfigurationError if the number of regions is not from 1 to 4,096.
     """
     options = dict(parse_qsl(urlsplit(url).query))
     families = frozenset(filter(None, options.get("in_memory", "").split(",")))

@@ -1,1 +1,1 @@
-"""Migrations of the records, oldest first. A released migration never changes."""
+"""Migrations of the SQL database, oldest first. A released migration never changes."""

@@ -1,4 +1,4 @@
-"""Create all tables of the records as of the first release."""
+"""First migration of the SQL database: create all tables as of the first release."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Create all tables and indexes."""
+    """Create all tables and indexes of the first release."""
     _create_files()
     _create_papers()
     _create_stories()
@@ -538,7 +538,9 @@ def _create_rights() -> None:
 
 
 def _create_access() -> None:
-    """Create tables of access keys, sessions, acts, takedowns and embargoes."""
+    """Create tables of access keys, browser sessions, administrative actions, takedowns and
+    embargoes.
+    """
     op.create_table(
         "access_keys",
         sa.Column("name", TEXT, primary_key=True),
@@ -633,7 +635,11 @@ def _create_work() -> None:
 
 
 def _bytes(column: str, bound: str) -> sa.CheckConstraint:
-    """Check the length of a text in bytes. SQLite has octet_length only since 3.43."""
+    """Return a CHECK constraint on the length of a text column in bytes; `bound` is a comparison
+    such as `= 40`.
+
+    SQLite has octet_length only since 3.43, so the text is cast there.
+    """
     if op.get_bind().dialect.name == "postgresql":
         return sa.CheckConstraint(f"octet_length({column}) {bound}")
     return sa.CheckConstraint(f"length(CAST({column} AS BLOB)) {bound}")

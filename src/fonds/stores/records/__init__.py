@@ -1,1 +1,3 @@
-"""SQL backend of the Records port: tables, queries, migrations, ledger and tallies."""
+"""SQL backend of the port Records: tables, queries, migrations, message accounting (ledger) and row
+counts (tallies).
+"""

@@ -1,4 +1,6 @@
-"""SQL column types for clean text, aware times and JSON, alike on SQLite and PostgreSQL."""
+"""SQL column types for clean text, UTC times and JSON, with the same behaviour on SQLite and
+PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +31,28 @@ _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
 
 def build_constant(text: str) -> sa.ColumnElement[str]:
-    """Return a text of the code as an SQL literal.
+    """Return a constant text as an SQL literal instead of a parameter. `text` must come from the
+    code, never from users.
 
-    A grouped expression must be identical in both places, and PostgreSQL never treats two
+    A grouped expression must be identical in SELECT and GROUP BY, and PostgreSQL never treats two
     parameters as equal.
     """
     return sa.literal_column(f"'{text}'", sa.Text)
 
 
 def clean_text(text: str) -> str:
-    """Remove NUL and lone surrogates, which PostgreSQL refuses."""
+    """Remove NUL characters and lone surrogates, which PostgreSQL rejects."""
     if text.isascii() and "\x00" not in text:
         return text
     return _FORBIDDEN.sub("", text)
 
 
 def clean_json(value: object, depth: int = 0) -> Any:
-    """Clean all texts in a value; mappings become dicts and sequences become lists.
+    """Copy a JSON value with NUL characters and lone surrogates removed from all texts. Mappings
+    become dicts and sequences become lists.
 
-    Numbers that JSON cannot express (NaN, infinities) become None. Raises LimitError beyond a depth
-    of 64.
+    Numbers that JSON cannot express (NaN, infinities) become None. Raises LimitError if the value
+    is nested deeper than 64 levels.
     """
     if depth > JSON_DEPTH_MAX:
         raise LimitError(Reason.TOO_LARGE, f"metadata is nested deeper than {JSON_DEPTH_MAX}")
@@ -64,24 +68,28 @@ def clean_json(value: object, depth: int = 0) -> Any:
 
 
 class CleanText(TypeDecorator[str]):
-    """Text that is cleaned when written and when compared."""
+    """Text column. NUL characters and lone surrogates are removed when a value is written or
+    compared.
+    """
 
     impl = TEXT
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Return clean text for the database."""
+        """Remove characters that the database rejects from a parameter."""
         return None if value is None else clean_text(value)
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """Aware UTC time. SQLite stores it without the zone, in a sortable format."""
+    """Column of times with zone UTC. SQLite stores a time without the zone, in a sortable
+    format.
+    """
 
     impl = TIME
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Convert to UTC for the database. Raises ValueError for a time without a zone."""
+        """Convert a time to UTC for the database. Raises ValueError if the time has no zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -90,16 +98,17 @@ class UtcTime(TypeDecorator[datetime]):
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return an aware UTC time."""
+        """Convert a time from the database to a time with zone UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class StoredJson(TypeDecorator[Any]):
-    """Typed value, stored as JSON that is cleaned when written.
+    """Column of typed values that are stored as JSON. NUL characters and lone surrogates are
+    removed when a value is written.
 
-    `kind` is the type of the values, such as `PdfMetadata` or `Mapping[str, int]`.
+    `kind` is the Python type of the values, such as `PdfMetadata` or `Mapping[str, int]`.
     """
 
     impl = JSON
@@ -111,7 +120,9 @@ class StoredJson(TypeDecorator[Any]):
         self.kind = kind
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Use PostgreSQL's JSONB, which is imported only there."""
+        """Use JSONB on PostgreSQL and JSON on SQLite. PostgreSQL's dialect is imported only when it
+        is in use.
+        """
         if dialect.name != "postgresql":
             return JSON
         from sqlalchemy.dialects.postgresql import JSONB
@@ -119,16 +130,18 @@ class StoredJson(TypeDecorator[Any]):
         return dialect.type_descriptor(JSONB(none_as_null=True))
 
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
-        """Return plain data for the database."""
+        """Convert a typed value to cleaned JSON data for the database."""
         return clean_json(encode_stored(value))
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Return the typed value. Raises ValueError if a required field is missing."""
+        """Convert JSON data from the database to the typed value. Raises ValueError if a required
+        field is missing.
+        """
         return None if value is None else decode_stored(self.kind, value)
 
 
 class ByteLength(FunctionElement[int]):
-    """Length of a text in bytes, for CHECK constraints."""
+    """SQL function that returns the length of a text in bytes, for CHECK constraints."""
 
     inherit_cache = True
     type = sa.Integer()

@@ -1,4 +1,6 @@
-"""SQL conditions from what callers pass: `where`, `order` and keys."""
+"""Build SQL conditions and sort orders from Python mappings: column filters, sort columns and
+keys.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,27 @@ from fonds.model.rows.row import Prefix, TimeRange
 from fonds.stores.records.column_types import CleanText, UtcTime, clean_text
 
 VALUES_MAX = 30_000
-"""Maximum values in one condition. SQLite allows 32,766 per statement, PostgreSQL 65,535."""
+"""Maximum values in one SQL condition. SQLite allows 32,766 parameters per statement, PostgreSQL
+65,535.
+"""
 
 _LAST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
 def build_conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
-    """Return one condition per column; a value may be a bind parameter for one or several values.
+    """Build one SQL condition per column of `where`, which maps column names to the values to
+    match.
 
-    Raises ValueError for an unknown column, too many values, a prefix of a column that is not text,
-    and a time range of a column that is not a time.
+    A value is a single value, several values, None (SQL null), a Prefix, a TimeRange or a bind
+    parameter. Raises ValueError for an unknown column, more than 30,000 values, a Prefix on a
+    column that is not text, and a TimeRange on a column that is not a time.
     """
     return [_build_match(get_column(table, name), value) for name, value in (where or {}).items()]
 
 
 def get_column(table: Table, name: str) -> Column[Any]:
-    """Return the column of this name. Raises ValueError if there is none."""
+    """Return a table's column by name. Raises ValueError if the table has no such column."""
     column = table.c.get(name)
     if column is None:
         names = ", ".join(table.c.keys())
@@ -43,9 +49,10 @@ def build_count(
     where: Mapping[str, object] | None,
     count_max: int | None,
 ) -> Select[Any]:
-    """Count rows grouped by these columns, considering at most `count_max` rows.
+    """Build a query that counts the rows matching `where`, grouped by `group_columns`.
 
-    Raises ValueError for an unknown column.
+    With `count_max`, at most that many rows are counted, over all groups. Raises ValueError for an
+    unknown column.
     """
     groups: list[ColumnElement[Any]] = [get_column(table, name) for name in group_columns]
     conditions = build_conditions(table, where)
@@ -62,7 +69,11 @@ def build_count(
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """Part of a query that an index returns in order: its conditions and its order."""
+    """Part of a query whose rows one database index returns in sorted order.
+
+    `conditions`: SQL conditions, all of which must hold.
+    `order`: SQL expressions to sort by.
+    """
 
     conditions: Sequence[ColumnElement[bool]]
     order: Sequence[ColumnElement[Any]]
@@ -74,11 +85,14 @@ def build_index_ranges(
     key: Sequence[Column[Any]],
     after: Mapping[str, object] | None = None,
 ) -> list[IndexRange]:
-    """Build queries for rows sorted by `order` (`name` ascending, `-name` descending), then by key,
-    after the values of `after`. Null sorts lowest on every database.
+    """Build the conditions and sort orders of queries for rows sorted by `order`, then by `key`.
 
-    If the first column is nullable there are two ranges, because no database has an index that
-    sorts both null and other values as needed. Raises ValueError for an unknown column, or one
+    `order` has column names: `name` ascending, `-name` descending. `after` maps the sort and key
+        columns to the values of the last row already read; only later rows match. Null sorts lowest
+        on every database.
+
+    If the first column is nullable there can be two ranges, because no database has an index that
+    sorts both null and other values as needed. Raises ValueError for an unknown column, or a column
     missing in `after`.
     """
     ordered = [(get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
@@ -111,7 +125,9 @@ def build_index_ranges(
 
 
 def _is_nullable(column: Column[Any]) -> bool:
-    """Return whether a column may be null; columns computed in a query always have a value."""
+    """Return whether a column may be null. A column that is computed in a query counts as not
+    nullable.
+    """
     return bool(getattr(column, "nullable", False))
 
 
@@ -127,10 +143,11 @@ def _get_value(after: Mapping[str, object], column: Column[Any]) -> object:
 def _build_bound(
     columns: Sequence[_Directed], values: Sequence[object] | None
 ) -> list[ColumnElement[bool]]:
-    """Return the conditions for rows after `values`.
+    """Build the SQL conditions for rows that sort after `values`.
 
-    Columns of one direction are compared as a tuple, which an index over the first of them serves
-    exactly. Otherwise the first column bounds the rows by itself.
+    If all columns have the same sort direction and none is nullable, they are compared as a tuple,
+    for which an index on the first columns is used. Otherwise one condition on the first column
+    limits the rows that the database reads.
     """
     if values is None:
         return []
@@ -147,7 +164,9 @@ def _build_bound(
 def _build_later(
     columns: Sequence[_Directed], values: Sequence[object]
 ) -> list[ColumnElement[bool]]:
-    """Return the condition for rows whose first difference from `values` sorts later."""
+    """Build the SQL condition for rows that sort after `values`: the first column that differs has
+    a later value.
+    """
     (column, descending), value = columns[0], values[0]
     later = _build_beyond(column, descending, value)
     if len(columns) == 1:
@@ -171,7 +190,9 @@ def _build_direction(column: Column[Any], descending: bool) -> ColumnElement[Any
 
 
 def match_keys(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement[bool]:
-    """Match rows whose key is one of `values`: plain values, or tuples for a composite key."""
+    """Build the SQL condition for rows whose key is one of `values`. Values are tuples if the key
+    has several columns.
+    """
     if len(key) == 1:
         return key[0].in_(values)
     # Given only tuples, SQLite would scan the whole table; the first column leads it to the index.
@@ -180,19 +201,21 @@ def match_keys(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnEl
 
 
 def after_key(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[bool]:
-    """Match rows after the key `last` in key order."""
+    """Build the SQL condition for rows whose key sorts after the key `last`."""
     if len(key) == 1:
         return key[0] > last[0]
     return sa.tuple_(*key) > sa.tuple_(*_bind_values(key, last))
 
 
 def before_key(key: Sequence[Column[Any]], first: Sequence[object]) -> ColumnElement[bool]:
-    """Match rows before the key `first` in key order."""
+    """Build the SQL condition for rows whose key sorts before the key `first`."""
     return sa.tuple_(*key) < sa.tuple_(*_bind_values(key, first))
 
 
 def _bind_values(key: Sequence[Column[Any]], values: Sequence[object]) -> list[ColumnElement[Any]]:
-    """Bind values to the types of these columns; bind parameters stay as they are."""
+    """Convert each value to an SQL parameter with the type of its key column. Bind parameters are
+    returned as they are.
+    """
     return [
         value if isinstance(value, BindParameter) else sa.literal(value, column.type)
         for column, value in zip(key, values, strict=True)
@@ -200,8 +223,8 @@ def _bind_values(key: Sequence[Column[Any]], values: Sequence[object]) -> list[C
 
 
 def find_prefix_end(prefix: str) -> str | None:
-    """Return the smallest text greater than all that begin with `prefix`, by code points; None if
-    none.
+    """Return the smallest text that sorts after all texts beginning with `prefix`, by code points.
+    Return None if no such text exists.
     """
     for length in range(len(prefix), 0, -1):
         following = ord(prefix[length - 1]) + 1
@@ -251,7 +274,10 @@ def _build_single_match(column: Column[Any], value: object) -> ColumnElement[boo
 
 
 def _iter_prefix_match(column: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:
-    """A range instead of LIKE: no escaping, case-sensitive, and any index serves it."""
+    """Yield SQL conditions for values that begin with `prefix`, as a range.
+
+    Unlike LIKE, a range needs no escaping, is case-sensitive, and can use any index of the column.
+    """
     yield column >= prefix
     end = find_prefix_end(prefix)
     if end is not None:

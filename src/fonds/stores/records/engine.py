@@ -1,4 +1,6 @@
-"""Open the SQL database of a URL and translate its client's errors."""
+"""Connect to the SQL database at a URL, and translate errors of the database client to errors of
+Fonds.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,10 @@ _PRAGMAS = (
 )
 
 POOL_SIZE = 24
-"""Connections that pages may use at once: 16 for reading and 8 for writing.
+"""Database connections that web pages may use at once: 16 for reading and 8 for writing.
 
-Further connections are created for one query and closed. The most recently used connection is taken
-first, so that no more are opened than needed at once.
+Connections beyond this number are opened for one query and then closed. The most recently used
+connection is taken first, so that no more connections are opened than are in use at once.
 """
 _POOL: dict[str, Any] = {"pool_size": POOL_SIZE, "max_overflow": -1, "pool_use_lifo": True}
 
@@ -60,9 +62,11 @@ _MISCONFIGURED_CLASSES = frozenset({"28", "3D", "3F", "42"})
 
 
 def open_engine(url: str | URL) -> Engine:
-    """Return the engine of `sqlite:///PATH` or `postgresql://…`; it connects on first use.
+    """Return the SQLAlchemy engine for `sqlite:///PATH` or `postgresql://…`. The engine connects on
+    first use.
 
-    Raises ConfigurationError for any other URL, and when the driver is not installed.
+    Raises ConfigurationError if the URL is invalid, has another scheme, or names a SQLite file
+    whose folder cannot be created, and if the PostgreSQL driver is not installed.
     """
     try:
         parsed = sa.make_url(url)
@@ -118,13 +122,15 @@ def _open_postgresql(url: URL) -> Engine:
 
 
 def connect_to_write(engine: Engine) -> Connection:
-    """Return a connection whose transactions take the write lock when they begin, not later."""
+    """Return a connection for writing. On SQLite its transactions take the write lock when they
+    begin, not at the first write.
+    """
     return engine.connect().execution_options(fonds_writes=True)
 
 
 def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
-    """Return a connection whose statements share one snapshot and fetch `rows_at_once` rows at a
-    time.
+    """Return a connection for reading whose statements in one transaction share one snapshot.
+    Results are fetched `rows_at_once` rows at a time.
     """
     if engine.dialect.name == "sqlite":
         return engine.connect().execution_options(yield_per=rows_at_once)
@@ -134,7 +140,9 @@ def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
 
 
 def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
-    """Return a connection for reading; with `is_snapshot`, all its statements share one snapshot."""
+    """Return a connection for reading. With `is_snapshot`, all statements in one transaction share
+    one snapshot.
+    """
     if not is_snapshot or engine.dialect.name == "sqlite":
         return engine.connect()
     return engine.connect().execution_options(isolation_level="REPEATABLE READ")
@@ -156,7 +164,9 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _guard_forks(engine: Engine) -> None:
-    """Make a forked child open its own connections instead of sharing its parent's."""
+    """Make a forked process open its own database connections instead of using those of its parent
+    process.
+    """
     owner = os.getpid()
 
     def check(connection: object, record: object, proxy: object) -> None:
@@ -171,7 +181,12 @@ def _guard_forks(engine: Engine) -> None:
 
 @contextmanager
 def translate_errors(engine: Engine) -> Iterator[None]:
-    """Translate errors to StoreUnavailableError, StorageFullError or ConfigurationError."""
+    """Translate database errors inside the context.
+
+    Raises StoreUnavailableError if the database does not answer or is busy, StorageFullError if no
+    space is left, and ConfigurationError if the database cannot be used as configured. Other errors
+    are raised as they are.
+    """
     try:
         yield
     except sa.exc.DBAPIError as error:

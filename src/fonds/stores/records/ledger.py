@@ -1,8 +1,10 @@
-"""Ledger in the records' database: entries, the outcome of each message, and the resulting tallies.
+"""Account for entries and messages in the SQL database (the ledger), and keep outcomes and row
+counts up to date.
 
-Outcomes of entries and tallies change in the transaction that writes the dispositions, so they are
-exact while work goes on. Nothing here reads more rows than it was given, except when an outcome is
-revoked.
+A disposition is the row that says how one message ended at one step. Outcomes of entries and row
+counts (tallies) change in the transaction that writes the dispositions, so they are exact while
+work goes on. A write reads only the rows of the entries and messages it changes. If the outcome of
+a message is revoked, all dispositions of the entry are read.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ Rows = dict[Key, DispositionRow]
 
 
 class SqlLedger:
-    """Implements the port Ledger."""
+    """Record of entries and message outcomes in the SQL database; implements the port Ledger."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -42,7 +44,12 @@ class SqlLedger:
     def enter(
         self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
     ) -> set[str]:
-        """See the port; runs in one transaction."""
+        """Record inputs and new entries in one transaction, with an open disposition (promise) for
+        each step in `steps`.
+
+        Return the ids of the entries that are new, or whose first message is still open or missing
+        at a step.
+        """
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
@@ -66,7 +73,9 @@ class SqlLedger:
             )
 
     def write(self, rows: Sequence[DispositionRow]) -> None:
-        """See the port; runs in one transaction."""
+        """Record dispositions, and update outcomes of entries and row counts, in one
+        transaction.
+        """
         if not rows:
             return
         with (
@@ -78,7 +87,11 @@ class SqlLedger:
             _write(connection, rows)
 
     def recount(self, *, repair: bool = False) -> list[str]:
-        """See the port; reads every row."""
+        """Derive all outcomes and row counts again from all dispositions; return the differences as
+        sentences.
+
+        With `repair`, the differences are corrected.
+        """
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
@@ -90,14 +103,20 @@ class SqlLedger:
 
 @dataclass(slots=True)
 class _EntryChange:
-    """Effect of a batch of dispositions on one entry."""
+    """Effect of a batch of dispositions on one entry.
+
+    `opened`: change in the number of open messages; may be negative.
+    `ended`: the new dispositions, including open ones.
+    `is_revoked`: an earlier disposition was replaced by one that ranks lower, so the outcome must
+        be derived from all dispositions.
+    """
 
     opened: int = 0
     ended: list[DispositionRow] = field(default_factory=list)
     is_revoked: bool = False
 
     def add_change(self, old: DispositionRow | None, new: DispositionRow) -> None:
-        """Record that `new` replaces `old`."""
+        """Add the replacement of the disposition `old` (None if new) by `new`."""
         self.opened += new.is_open - (old is not None and old.is_open)
         self.is_revoked = self.is_revoked or (
             old is not None and weigh_ending(old) > 0 and rank_ending(old) > rank_ending(new)
@@ -129,7 +148,11 @@ def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> No
 
 
 def _merge_row(existing: DispositionRow | None, row: DispositionRow) -> DispositionRow | None:
-    """Return the row to write; None if unchanged. A promise never replaces an outcome."""
+    """Merge a new disposition with the stored one; return the row to write, or None if nothing
+    changes.
+
+    An open disposition (promise) never replaces an outcome.
+    """
     if existing is None:
         return row
     parent_source = existing if existing.parent_id is not None else row
@@ -170,7 +193,7 @@ def _change_entries(
 
 
 def _clear_about(connection: Connection, key: Key) -> None:
-    """Erase what earlier messages of a removed entry were about."""
+    """Erase the subject of all messages of an entry that was removed by a takedown."""
     row = get_table(DispositionRow)
     conditions = (row.c.entry_id == key[0], row.c.pipeline == key[1])
     connection.execute(sa.update(row).where(*conditions).values(about=None))
@@ -189,7 +212,9 @@ def _load_dispositions(connection: Connection, key: Key) -> list[DispositionRow]
 def _find_unsettled(
     connection: Connection, known_entries: Mapping[Key, Any], steps: Sequence[str]
 ) -> set[str]:
-    """Return those entries with a first message that is still open or was never recorded."""
+    """Return the ids of entries whose first message is still open, or missing, at one of
+    `steps`.
+    """
     keys = [(entry_id, pipeline, step) for entry_id, pipeline in known_entries for step in steps]
     rows = load(connection, DispositionRow, keys)
     settled = {key for key, row in rows.items() if not row.is_open}
@@ -199,7 +224,9 @@ def _find_unsettled(
 
 
 def _build_first(entry: EntryRow, step: str) -> DispositionRow:
-    """Build the promise of an entry's first message, at a step that reads new entries."""
+    """Build the open disposition (promise) of an entry's first message at `step`, a step that reads
+    new entries.
+    """
     return DispositionRow(
         message_id=entry.entry_id,
         pipeline=entry.pipeline,

@@ -1,4 +1,6 @@
-"""Migrate a database to the newest revision; imported only when there is something to do."""
+"""Migrate the SQL database to the newest schema revision. Imported only if migrations are missing,
+because the import is slow.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
     """Run the missing migrations up to `revision` in the caller's transaction; return the revisions
     that ran.
 
-    Raises ConfigurationError for a database made by a newer Fonds.
+    Raises ConfigurationError if the database was made by a newer Fonds.
     """
     scripts = ScriptDirectory(str(FOLDER), version_locations=[str(FOLDER)])
     ran: list[str] = []

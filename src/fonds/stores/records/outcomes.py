@@ -1,5 +1,7 @@
-"""Rules that derive an entry's outcome from its messages' dispositions, and the recount of the
-ledger.
+"""Derive the outcome of an entry from the dispositions of its messages, and check all recorded
+outcomes and row counts.
+
+A disposition is the row that says how one message ended at one step.
 """
 
 from __future__ import annotations
@@ -22,25 +24,29 @@ from fonds.stores.records.row_writes import upsert
 from fonds.stores.records.tables import get_table
 
 WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
-"""Precedence of verdicts for the outcome of an entry; open messages have none."""
+"""Precedence of message verdicts for the outcome of an entry; the highest decides. Open messages
+have no precedence.
+"""
 OUTCOMES = {weight: str(verdict) for verdict, weight in WEIGHTS.items()}
 
 
 def weigh_ending(row: DispositionRow) -> int:
-    """Return the precedence of a disposition."""
+    """Return the precedence of a disposition's verdict; 0 for an open message."""
     return WEIGHTS.get(row.verdict, 0)
 
 
 def choose_heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
-    """Return the disposition that decides: the latest of the highest precedence; None if all are
-    open.
+    """Return the disposition that decides the outcome of an entry: the one that `rank_ending` ranks
+    highest. Return None if all messages are open.
     """
     ended = [row for row in rows if weigh_ending(row)]
     return max(ended, key=rank_ending, default=None)
 
 
 def clear_about(row: DispositionRow) -> DispositionRow:
-    """Return a disposition without the details of removed content; the ledger does not describe it."""
+    """Return a disposition without subject and detail if its file was removed by a takedown;
+    otherwise return it unchanged. The ledger must not describe removed content.
+    """
     if row.reason != Reason.TAKEN_DOWN:
         return row
     return replace(row, about=None, detail=REDACTED)
@@ -50,15 +56,23 @@ Rank: TypeAlias = tuple[int, bool, datetime, str, str]
 
 
 def rank_ending(row: DispositionRow) -> Rank:
-    """Return the sort key of a disposition; the largest decides. One with a reason outranks one
-    without.
+    """Return the sort key of a disposition; the largest decides the outcome of the entry.
+
+    The key compares the precedence of the verdict, then whether there is a reason, then the time,
+    step and message id.
     """
     ranked_at = row.settled_at or row.promised_at
     return weigh_ending(row), row.reason is not None, ranked_at, row.step, row.message_id
 
 
 def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
-    """Return the entry with the outcome of `ending`, if that outranks the recorded one."""
+    """Return the entry with the outcome of the disposition `ending`, if that ranks at least as high
+    as the recorded outcome.
+
+    An entry is final if it is quarantined, or if no message is open and a message has ended.
+    Otherwise its outcome is pending. If the reason is a takedown, URL and other descriptions are
+    erased.
+    """
     row = entry
     if ending is not None and (row.settled_at is None or rank_ending(ending) >= _rank_entry(row)):
         row = replace(
@@ -81,7 +95,7 @@ def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
 
 
 def _compute_group(entry: EntryRow, ending: DispositionRow) -> str | None:
-    """Return the failure group; None for a disposition that is no failure."""
+    """Return the id of the failure group for a quarantined message; None for any other verdict."""
     if ending.verdict != Verdict.QUARANTINED:
         return None
     return compute_failure_group(ending.step, ending.reason or "", ending.detail, entry.url)
@@ -93,7 +107,7 @@ def _rank_entry(row: EntryRow) -> Rank:
 
 
 def reset_outcome(entry: EntryRow) -> EntryRow:
-    """Return the entry without any outcome."""
+    """Return the entry with all fields of its outcome set to None, and its weight to 0."""
     return replace(
         entry,
         weight=0,
@@ -112,10 +126,10 @@ PAGE_ROWS = 1_000
 
 
 def recount(connection: Connection, *, repair: bool) -> list[str]:
-    """Derive all outcomes and tallies from the dispositions; return up to 1,000 differences as
+    """Derive all outcomes and row counts from the dispositions; return up to 1,000 differences as
     sentences.
 
-    With `repair`, the differences are corrected.
+    With `repair`, the differences are corrected in the database.
     """
     differences = _check_entries(connection, repair)
     differences += _find_orphans(connection)
@@ -133,7 +147,9 @@ def recount(connection: Connection, *, repair: bool) -> list[str]:
 
 
 def _check_entries(connection: Connection, repair: bool) -> list[str]:
-    """Report entries whose outcome does not follow from their dispositions."""
+    """Return a sentence for each entry whose recorded outcome does not follow from its
+    dispositions. With `repair`, correct those entries.
+    """
     differences: list[str] = []
     for page in _iter_pages(connection):
         wrong = []
@@ -155,14 +171,16 @@ def _check_entries(connection: Connection, repair: bool) -> list[str]:
 
 
 def _find_about(rows: Sequence[DispositionRow]) -> str | None:
-    """Return what an entry's latest message with a subject was about."""
+    """Return the subject of an entry's latest message that has a subject; None if no message has a
+    subject.
+    """
     rows_with_subject = [row for row in rows if row.about]
     latest = max(rows_with_subject, key=lambda row: row.settled_at or row.promised_at, default=None)
     return latest.about if latest else None
 
 
 def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[DispositionRow]]]]:
-    """Yield every entry with its dispositions, in pages of entries."""
+    """Yield lists of up to 1,000 entries, each entry with all its dispositions."""
     entries, dispositions = get_table(EntryRow), get_table(DispositionRow)
     last_key: tuple[Any, ...] | None = None
     while True:
@@ -191,7 +209,7 @@ def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[Di
 
 
 def _find_orphans(connection: Connection) -> list[str]:
-    """Report dispositions of entries that are not in the ledger."""
+    """Return a sentence for each entry id that has dispositions but no entry row, up to 1,000."""
     entries, dispositions = get_table(EntryRow).alias("e"), get_table(DispositionRow)
     query = (
         sa.select(dispositions.c.entry_id, dispositions.c.pipeline, sa.func.count())

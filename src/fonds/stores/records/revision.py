@@ -1,4 +1,6 @@
-"""Schema revision of a database: current and newest. Does not import alembic."""
+"""Read the schema revision of a SQL database and find the newest one. Does not import alembic,
+which is slow to import.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,20 @@ from fonds.stores.records.tables import metadata
 
 VERSION_TABLE = "fonds_schema_revision"
 DEVELOPMENT_VERSION_TABLE = "fonds_revision"
-"""Version table of databases from before the first release; they cannot be migrated."""
+"""Name of the table with the schema version in databases from before the first release. Such
+databases cannot be migrated.
+"""
 NEWEST = "head"
 FOLDER = Path(__file__).parents[1] / "migrations"
 _LOCK_KEY = 0x466F6E6473
 
 
 def refuse_foreign(connection: Connection) -> None:
-    """Raise ConfigurationError for another program's database or one from before the first release.
+    """Check that a database is empty or belongs to a released Fonds.
 
-    On SQLite any table of another program counts. On a server, only tables with our names do.
+    Raises ConfigurationError if another program made the database, or a Fonds from before the first
+    release. On SQLite any table of another program is an error. On a server, only a table with the
+    name of a Fonds table is.
     """
     inspector = sa.inspect(connection)
     names_in_use = {*inspector.get_table_names(), *inspector.get_view_names()}
@@ -44,7 +50,8 @@ def refuse_foreign(connection: Connection) -> None:
 
 
 def wait_for_turn(connection: Connection) -> None:
-    """Let only one process inspect and migrate the database until the transaction ends.
+    """Wait until no other process inspects or migrates the database, and exclude others until the
+    transaction ends.
 
     Several workers may start at once. On SQLite the write lock has the same effect.
     """
@@ -53,12 +60,12 @@ def wait_for_turn(connection: Connection) -> None:
 
 
 def find_newest_revision() -> str:
-    """Return the newest revision; migrations are named `m0001_what.py` in order."""
+    """Return the newest schema revision, four digits from the migration files `m0001_what.py`."""
     return max(path.name[1:5] for path in FOLDER.glob("m[0-9]*.py"))
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Return the revision of a database; None if it has none."""
+    """Return the schema revision of a database; None if no migration has run."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     table = sa.table(VERSION_TABLE, sa.column("version_num"))

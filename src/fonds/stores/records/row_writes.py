@@ -20,9 +20,11 @@ T = TypeVar("T")
 
 
 def build_insert(dialect: str, table: Table) -> Any:
-    """Return an INSERT of the database's dialect that can handle existing rows.
+    """Return an INSERT statement of the dialect `sqlite` or `postgresql`, to which a rule for
+    existing rows can be added.
 
-    The other dialect is not imported, which would take as long as all other imports.
+    Only the dialect in use is imported: importing the second would take as long as all other
+    imports.
     """
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
@@ -35,7 +37,9 @@ def build_insert(dialect: str, table: Table) -> Any:
 
 @cache
 def build_upsert(dialect: str, kind: type[Row]) -> Insert:
-    """Return a statement that inserts or replaces a row by key. Cached per row type."""
+    """Return a statement that inserts a row, or replaces the row with the same key. Statements are
+    cached per dialect and row type.
+    """
     statement = build_insert(dialect, get_table(kind))
     if all(column.name in kind.KEY for column in get_table(kind).columns):
         return build_insert_new(dialect, kind)
@@ -48,14 +52,16 @@ def build_upsert(dialect: str, kind: type[Row]) -> Insert:
 
 @cache
 def build_insert_new(dialect: str, kind: type[Row]) -> Insert:
-    """Return a statement that inserts a row unless its key exists. Cached per row type."""
+    """Return a statement that inserts a row unless a row with the same key exists. Statements are
+    cached per dialect and row type.
+    """
     statement = build_insert(dialect, get_table(kind))
     insert_statement: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
     return insert_statement
 
 
 def iter_chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split keys into chunks for one statement each."""
+    """Split keys into chunks of up to 500, for one SQL statement each."""
     for start in range(0, len(keys), KEYS_PER_STATEMENT):
         yield keys[start : start + KEYS_PER_STATEMENT]
 
@@ -66,7 +72,7 @@ def get_key(row: Row) -> Key:
 
 
 def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[Key, Any]:
-    """Load the existing rows by key."""
+    """Load the rows with these primary keys; return those that exist, by key."""
     unique_keys, rows = list(dict.fromkeys(keys)), {}
     for chunk in iter_chunks(unique_keys):
         query = sa.select(*get_table(kind).c).where(match_keys(list_key_columns(kind), chunk))
@@ -77,7 +83,7 @@ def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[K
 
 
 def insert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
-    """Insert rows whose keys do not exist yet."""
+    """Insert rows whose keys must not exist yet."""
     values = build_values(kind, rows)
     if values:
         connection.execute(sa.insert(get_table(kind)), values)
@@ -91,6 +97,8 @@ def upsert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None
 
 
 def build_values(kind: type[Any], rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the values of rows sorted by key, so that two writers never deadlock."""
+    """Return the values of rows by column name, sorted by key, so that two writers never
+    deadlock.
+    """
     names = [field.name for field in fields(kind)]
     return [{name: getattr(row, name) for name in names} for row in sorted(rows, key=get_key)]

@@ -1,4 +1,6 @@
-"""Records in SQLite or PostgreSQL, implemented with SQLAlchemy Core."""
+"""SQL backend of the port Records: read and write typed rows in SQLite or PostgreSQL with
+SQLAlchemy Core.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +58,14 @@ from fonds.stores.records.visible_rows import visible_now
 R = TypeVar("R", bound=Row)
 
 CONDITIONS_PER_STATEMENT = 100
-"""SQLite allows 500 parts per statement, and a condition has two where a column is nullable."""
+"""Maximum conditions in one statement. SQLite allows 500 parts per UNION, and a condition has two
+parts if the sort column is nullable.
+"""
 SIZES = (1, 2, 4, 8, 16, 25, 32, 64, CONDITIONS_PER_STATEMENT)
 STATEMENT_CACHE_SIZE = 64
 LITERAL_ONE: ColumnElement[int] = sa.literal_column("1", sa.Integer)
-"""A literal instead of a parameter: two hundred more parameters take as long as the query itself.
+"""SQL literal for LIMIT 1. As parameters, two hundred of these would take as long as the query
+itself.
 """
 
 
@@ -71,9 +76,10 @@ def load_first_rows(
     filters: Sequence[Mapping[str, object]],
     order: Sequence[str],
 ) -> list[R | None]:
-    """Return the first row of each condition in the given order, None where nothing matches.
+    """Return for each filter the first matching row in the sort order `order`, or None if no row
+    matches.
 
-    Raises ValueError for an unknown column.
+    A filter maps column names to the values to match. Raises ValueError for an unknown column.
     """
     first_rows: list[R | None] = []
     for start in range(0, len(filters), CONDITIONS_PER_STATEMENT):
@@ -91,8 +97,8 @@ def load_first_rows(
 
 
 def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
-    """Return whether all filters compare the same columns with single texts, so that one statement
-    serves all.
+    """Return whether all filters compare the same columns with single texts, so that one cached
+    statement can be used for all.
     """
     return all(where.keys() == filters[0].keys() for where in filters) and all(
         isinstance(value, str) for where in filters for value in where.values()
@@ -102,7 +108,9 @@ def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
 def _prepare_statement(
     source: Any, kind: type[R], filters: Sequence[Mapping[str, object]], order: tuple[str, ...]
 ) -> tuple[Any, dict[str, object]]:
-    """Return a cached statement and its values; unused parameters repeat the last filter."""
+    """Return a cached statement for these filters, and its parameter values. Unused parameters
+    repeat the last filter.
+    """
     size = next(candidate for candidate in SIZES if candidate >= len(filters))
     names = tuple(filters[0])
     padded = [*filters, *[filters[-1]] * (size - len(filters))]
@@ -116,7 +124,9 @@ def _prepare_statement(
 def _build_cached_statement(
     source: Any, kind: type[R], names: tuple[str, ...], size: int, order: tuple[str, ...]
 ) -> Any:
-    """Cached per size; building a statement takes several times as long as running it."""
+    """Return the statement for `size` filters on the columns `names`. Cached, because building a
+    statement takes several times as long as running it.
+    """
     columns = [get_column(source, name) for name in names]
     conditions = [
         [
@@ -138,8 +148,10 @@ def _build_statement(
     conditions: Sequence[Sequence[ColumnElement[bool]]],
     order: Sequence[str],
 ) -> Any:
-    """Build two parts per condition: the second is for rows in which the sort column is null, or is
-    not.
+    """Build a UNION of queries that each find the first row of one condition.
+
+    If the sort column is nullable, each condition has two queries: for rows in which the column is
+    null, and for the others.
     """
     parts = build_index_ranges(source, order, [source.c[name] for name in kind.KEY])
     selects = []
@@ -157,13 +169,18 @@ logger = logging.getLogger(__name__)
 
 
 class SqlRecords:
-    """Implements the port Records on `sqlite:///PATH` or `postgresql://…`.
+    """Typed rows in the database `sqlite:///PATH` or `postgresql://…`; implements the port Records.
 
-    Opening migrates the database to the newest revision; `migrated` lists the revisions that ran.
+    Opening migrates the database to the newest schema revision; `migrated` lists the revisions that
+    ran.
     """
 
     def __init__(self, url: str | URL) -> None:
-        """Raises ConfigurationError for a database that is not ours or was made by a newer Fonds."""
+        """Connect to the database and run missing migrations.
+
+        Raises ConfigurationError if another program or a newer Fonds made the database, or the URL
+        cannot be used.
+        """
         self._engine = open_engine(url)
         self._for_readers = False
         try:
@@ -173,7 +190,9 @@ class SqlRecords:
             raise
 
     def migrate(self, revision: str = NEWEST) -> list[str]:
-        """Run the missing migrations, all or none; return the revisions that ran."""
+        """Run the missing migrations up to `revision`, all or none; return the revisions that
+        ran.
+        """
         with translate_errors(self._engine):
             with self._engine.connect() as connection:
                 if revision == NEWEST and read_revision(connection) == find_newest_revision():
@@ -193,25 +212,33 @@ class SqlRecords:
         return ran
 
     def for_readers(self) -> SqlRecords:
-        """Return the same database without embargoed content; it is closed with this one."""
+        """Return a view of the same database that hides rows about embargoed files. Closing the
+        original closes the view.
+        """
         reader = copy(self)
         reader._for_readers = True
         return reader
 
     @property
     def ledger(self) -> SqlLedger:
-        """Ledger in the same database."""
+        """Accounting of entries and messages, in the same database."""
         return SqlLedger(self._engine)
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Write rows in the order of tables and keys, so that two writers never deadlock."""
+        """Write rows in one transaction. With `replace`, existing rows with the same key are
+        replaced, otherwise kept.
+
+        Rows are written in the order of tables and keys, so that two writers never deadlock.
+        """
         rows_by_key = {
             (type(row), get_key(row)): row for row in (rows if replace else reversed(rows))
         }
         self._write(list(rows_by_key.values()), build_upsert if replace else build_insert_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the rows with these keys; keys may repeat."""
+        """Return the existing rows with these keys, in no particular order. Repeated keys are read
+        once.
+        """
         unique_keys = list(dict.fromkeys(keys))
         rows: list[R] = []
         with translate_errors(self._engine), self._connect_to_read() as connection:
@@ -228,12 +255,12 @@ class SqlRecords:
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Yield matching rows. Raises ValueError for an unknown column, before the first row is
-        read.
+        """Yield the rows that match `where`, sorted by `order` or else by key, after the row in
+        `after`. Yield at most `count_max` rows.
 
-        In key order, rows are read in pages with separate transactions. A long iteration then holds
-        no transaction open and sees later writes that are still ahead of it. In any other order all
-        rows are from one snapshot.
+        Without `order`, rows are read in pages with separate transactions: a long iteration holds
+        no transaction open, and sees later writes to rows not yet read. With `order`, all rows are
+        from one snapshot. Raises ValueError for an unknown column, before the first row is read.
         """
         request = FindRequest(kind, where, order, after)
         statements = request.build_statements(get_table(kind))
@@ -243,7 +270,11 @@ class SqlRecords:
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """See the port. Raises ValueError for an unknown column."""
+        """Return for each filter the first matching row in the sort order `order`, or None if no
+        row matches.
+
+        Raises ValueError for an unknown column.
+        """
         if not filters:
             return []
         with translate_errors(self._engine), self._connect_to_read() as connection:
@@ -259,7 +290,12 @@ class SqlRecords:
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """See the port. Raises ValueError for an unknown column."""
+        """Count the rows that match `where`, grouped by `columns`; return counts by the tuple of
+        column values.
+
+        With `count_max`, at most that many rows are counted. Raises ValueError for an unknown
+        column.
+        """
         with translate_errors(self._engine), self._connect_to_read() as connection:
             statement = build_counts(self._get_source(connection, kind), columns, where, count_max)
             return {tuple(row[:-1]): row[-1] for row in statement.run(connection)}
@@ -271,10 +307,11 @@ class SqlRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Change rows that still match `where`; return how many.
+        """Set `values` in the rows with these keys that still match `where`; return how many rows
+        changed.
 
-        A row that another writer is changing is waited for and then checked again. Raises
-        ValueError for an unknown column, and for no values to set.
+        If another writer is changing a row, the method waits and then checks the row again. Raises
+        ValueError for an unknown column, and if `values` is empty.
         """
         table = get_table(kind)
         new_values = {get_column(table, name).name: value for name, value in values.items()}
@@ -298,8 +335,11 @@ class SqlRecords:
         return changed_count
 
     def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
-        """Rows are taken in the order of their keys, so that two who change the same ones never block each
-        other."""
+        """Apply each change to its row, if the row still matches the change's condition; return one
+        boolean per change. A change without values deletes the row.
+
+        Rows are changed in key order, so that two writers never deadlock.
+        """
         if not changes:
             return []
         table, key_columns = get_table(kind), list_key_columns(kind)
@@ -327,7 +367,7 @@ class SqlRecords:
         return applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """Delete rows in one transaction."""
+        """Delete the rows with these keys in one transaction."""
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
@@ -382,7 +422,7 @@ class SqlRecords:
     def _iter_snapshot(
         self, request: FindRequest[R], statements: Sequence[BoundStatement], count_max: int | None
     ) -> Iterator[R]:
-        """Yield the rows of all statements from one snapshot."""
+        """Yield the rows of all statements, read from one snapshot of the database."""
         remaining, kind = count_max, request.kind
         with (
             translate_errors(self._engine),
@@ -417,8 +457,8 @@ class SqlRecords:
         return connection.execute(_select_by_key(source, kind.KEY[0]), {"keys": list(keys)})
 
     def _use_wal(self) -> None:
-        """Switch to WAL, so that readers never wait for a writer. SQLite allows this only outside a
-        transaction.
+        """Switch SQLite to a write-ahead log, so that readers never wait for a writer. SQLite
+        allows this only outside a transaction.
         """
         connection = self._engine.raw_connection()
         try:
@@ -428,17 +468,21 @@ class SqlRecords:
 
 
 def open_sqlite(path: Path) -> SqlRecords:
-    """Open the records in one SQLite file."""
+    """Open the SQL database in one SQLite file, creating or migrating it."""
     return SqlRecords(URL.create("sqlite", database=str(path)))
 
 
 def list_keys(rows: Sequence[Row]) -> list[object]:
-    """Return the keys in the form that `get` accepts."""
+    """Return the primary keys of rows in the format that `SqlRecords.get` accepts: single values,
+    or tuples for a key of several columns.
+    """
     return [get_key(row)[0] if len(row.KEY) == 1 else get_key(row) for row in rows]
 
 
 @cache
 def _select_by_key(source: FromClause, name: str) -> Select[Any]:
-    """Cached per table; building the statement takes longer than running it."""
+    """Return a query for rows by a key of one column. Cached per table, because building the query
+    takes longer than running it.
+    """
     key = source.c[name]
     return sa.select(*source.c).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))

@@ -1,8 +1,9 @@
-"""Cached statements for `find` and `count`. Building a statement takes longer than SQLite takes to
-run it.
+"""Cached SQL statements for finding and counting rows. Building a statement takes longer than
+SQLite takes to run it.
 
-Statements are cached by shape: which columns are compared with one value, several values, or null.
-Values are passed as parameters. Conditions of other shapes are built each time.
+Statements are cached by shape: which columns are compared with one value, with several values, or
+with null. The values are passed as parameters. Statements with prefix or time range conditions are
+built each time.
 """
 
 from __future__ import annotations
@@ -33,25 +34,33 @@ _LIMIT = "rows_max"
 _NO_VALUE, _ONE_VALUE, _SEVERAL_VALUES = "none", "one", "several"
 
 Shape = tuple[tuple[str, str], ...]
-"""Columns, and what each is compared with."""
+"""Pairs of a column name and what the column is compared with: `none` (null), `one` value or
+`several` values.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundStatement:
-    """Statement with its parameter values."""
+    """SQL query with its parameter values by name."""
 
     query: Select[Any]
     values: Mapping[str, object]
 
     def run(self, connection: Connection, rows_max: int | None = None) -> Any:
-        """Run the statement; return at most `rows_max` rows, or all for None."""
+        """Run the query; return at most `rows_max` rows, or all if `rows_max` is None."""
         limit = ROWS_MAX if rows_max is None else rows_max
         return connection.execute(self.query, {**self.values, _LIMIT: limit})
 
 
 @dataclass(frozen=True, slots=True)
 class FindRequest(Generic[R]):
-    """Arguments of `find`."""
+    """Arguments of `SqlRecords.find`.
+
+    `kind`: row type, which determines the table.
+    `where`: values to match by column; None for all rows.
+    `order`: columns to sort by, `-name` for descending.
+    `after`: sort values of the last row already read; None to start at the first row.
+    """
 
     kind: type[R]
     where: Mapping[str, object] | None
@@ -59,8 +68,8 @@ class FindRequest(Generic[R]):
     after: Mapping[str, object] | None
 
     def build_statements(self, table: Any) -> list[BoundStatement]:
-        """Return the statements to run one after the other. Raises ValueError for an unknown
-        column.
+        """Return the statements to run in order; their rows together are the result. Raises
+        ValueError for an unknown column.
         """
         where, after = _build_shape(self.where), _build_shape(self.after)
         if where is None or after is None:
@@ -75,9 +84,9 @@ class FindRequest(Generic[R]):
 def build_counts(
     table: Any, columns: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
 ) -> BoundStatement:
-    """Count rows grouped by these columns, considering at most `count_max` rows.
+    """Build a statement that counts the rows matching `where`, grouped by `columns`.
 
-    Raises ValueError for an unknown column.
+    With `count_max`, at most that many rows are counted. Raises ValueError for an unknown column.
     """
     shape = _build_shape(where)
     if shape is None or count_max is not None:
@@ -88,7 +97,9 @@ def build_counts(
 
 
 def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
-    """Return the shape of conditions; None if it is not cached."""
+    """Return the shape of column conditions, the key of the statement cache; None if such
+    conditions are not cached.
+    """
     shape = []
     for name, value in (columns or {}).items():
         if isinstance(value, Prefix | TimeRange):
@@ -130,10 +141,10 @@ def _build_cached_count(table: Any, columns: tuple[str, ...], shape: Shape) -> S
 
 
 def _build_parameters(table: Any, place: str, shape: Shape) -> dict[str, object]:
-    """Return a bind parameter for each column, and None for null.
+    """Return a bind parameter for each column, and None for a column compared with null.
 
-    Raises ValueError for an unknown column. Columns of `after` are only the ones that are sorted
-    by, so unknown ones are ignored there.
+    `place` is `where` or `after`. Raises ValueError for an unknown column in `where`; unknown
+    columns in `after` are ignored.
     """
     return {
         name: None

@@ -1,9 +1,9 @@
-"""Current tables of the SQL store. `migrations/` creates them, and a test compares both.
+"""Current tables of the SQL database. The migrations create the tables, and a test compares both.
 
-A row of `fonds.model.rows` that is not described here gets a table derived from its fields by
-`derive`.
+A row type of `fonds.model.rows` without a table in this module gets a table derived from its
+fields.
 
-Source: seed 003 for `pdf_meta`; the rows of `fonds.model.rows` for the others.
+Source: seed 003 for `pdf_meta`; the row types of `fonds.model.rows` for the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from fonds.stores.records.column_types import ByteLength, CleanText, StoredJson,
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:
-    """Add `access_keys`, `sessions` and `acts` to `metadata`."""
+    """Add the tables `access_keys`, `sessions` and `acts` (administrative actions) to
+    `metadata`.
+    """
     Table(
         "access_keys",
         metadata,
@@ -77,11 +79,12 @@ _TYPES: Mapping[type, Any] = {
 
 
 def derive(kind: type[Row], metadata: sa.MetaData) -> Table:
-    """Add a table derived from a row's fields to `metadata`.
+    """Add a table derived from the fields of a row type to `metadata`, and return the table.
 
-    `str` is text, `int` a big integer, `float` a real, `bool` a boolean, `datetime` a time in UTC,
-    structs, dataclasses and `Mapping` JSON; `| None` makes a column nullable. A column `sha1hex`
-    has 40 characters. Raises TypeError for a field of another type.
+    The field type determines the column type: `str` is text, `int` a big integer, `float` a real,
+    `bool` a boolean and `datetime` a time in UTC. Structs, dataclasses and `Mapping` are JSON. `|
+    None` makes a column nullable. A column `sha1hex` must have 40 characters. Raises TypeError for
+    a field of another type.
     """
     hints = get_type_hints(kind)
     columns = [
@@ -111,8 +114,8 @@ def _build_column(kind: type[Row], name: str, hint: Any) -> Column[Any]:
 
 
 POSTGRESQL_WHERE = "postgresql_where"
-"""Key of an index's condition on PostgreSQL. As an option of the index it would import PostgreSQL's
-dialect.
+"""Name of the `info` entry with a partial index's condition on PostgreSQL. As an option of the
+index, the condition would import PostgreSQL's dialect.
 """
 
 metadata = sa.MetaData()
@@ -497,10 +500,10 @@ for _row in ROWS:
 
 
 def get_table(kind: type[Row]) -> Table:
-    """Return the table of a row type."""
+    """Return the SQL table of a row type."""
     return metadata.tables[kind.TABLE]
 
 
 def list_key_columns(kind: type[Row]) -> list[Column[Any]]:
-    """Return the columns of the primary key in order."""
+    """Return the primary key columns of a row type's table, in order."""
     return [get_table(kind).c[name] for name in kind.KEY]

@@ -1,10 +1,12 @@
-"""Tallies: row counts updated in the transaction that changes the rows, so that nobody counts
-millions.
+"""Tallies: stored row counts that change in the same transaction as the rows, so that no page
+counts millions of rows.
 
-A writer locks the tallies first. Two writers that each read before the other wrote would count one
-row twice. On SQLite the write lock has the same effect.
+A group is a counter name, a pipeline and three text values; each group has one count. A writer
+locks the tallies first: two writers that each read before the other wrote would count one row
+twice. On SQLite the write lock has the same effect.
 
-Tallies are defined twice, and both must agree: for one row in Python, and in SQL for all rows.
+The groups are defined twice, and both definitions must agree: in Python for one row, and in SQL for
+all rows.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ Counting = tuple[str, Sequence[ColumnElement[Any]], Sequence[ColumnElement[bool]
 
 
 def iter_entry_groups(row: EntryRow) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield the groups in which an entry is counted by source; none if no poll found it."""
+    """Yield the groups that count an entry by its source (a polled feed, sitemap or page). Yield
+    nothing if the entry does not come from a source.
+    """
     source = find_source_id(row.kind, row.input_id)
     if source is not None:
         step_and_reason = encode_step_reason(row.outcome, row.step, row.reason)
@@ -55,7 +59,9 @@ def iter_entry_groups(row: EntryRow) -> Iterator[tuple[str, str, str, str, str]]
 
 
 def build_entry_counting() -> Counting:
-    """Return the same for all entries in SQL: counter, pipeline and values, and conditions."""
+    """Return the SQL definition of the entry counts by source: counter name, columns to group by,
+    and row conditions.
+    """
     entry = get_table(EntryRow).c
     number = sa.literal_column
     source = sa.func.substr(entry.input_id, number("1"), number(str(SOURCE_CHARACTERS)))
@@ -81,7 +87,7 @@ DAY_CHARACTERS, HOUR_CHARACTERS = 10, 13
 
 
 class _TimePrefix(FunctionElement[str]):
-    """First characters of a time as text in UTC: its day or hour."""
+    """SQL expression for the first characters of a UTC time as text: its day or hour."""
 
     type = sa.Text()
     inherit_cache = True
@@ -100,12 +106,16 @@ def _in_postgresql(element: Any, compiler: Any, **options: Any) -> str:
 
 
 def build_day_column(column: ColumnElement[Any]) -> ColumnElement[str]:
-    """Return the SQL equivalent of `format_day` for a column."""
+    """Return SQL for the UTC day of a time column, `YYYY-MM-DD`, as `format_day` does in Python.
+    Null becomes "".
+    """
     return _build_cut(column, DAY_CHARACTERS)
 
 
 def build_hour_column(column: ColumnElement[Any]) -> ColumnElement[str]:
-    """Return the SQL equivalent of `format_hour` for a column."""
+    """Return SQL for the UTC hour of a time column, `YYYY-MM-DD HH`, as `format_hour` does in
+    Python. Null becomes "".
+    """
     return _build_cut(column, HOUR_CHARACTERS)
 
 
@@ -116,7 +126,9 @@ def _build_cut(column: ColumnElement[Any], count: int) -> ColumnElement[str]:
 
 
 def iter_entry_time_groups(row: EntryRow) -> Iterator[Group]:
-    """Yield the groups in which an entry is counted by day; pending ones without a reason."""
+    """Yield the groups that count an entry by day: by outcome and reason, and by failure group if
+    it failed. Pending entries count without a reason.
+    """
     reason = row.reason or "" if row.outcome != "pending" else ""
     yield ENTRIES_BY_DAY, row.pipeline, format_day(row.entered_at), row.outcome, reason
     if row.failure_group is not None:
@@ -124,19 +136,23 @@ def iter_entry_time_groups(row: EntryRow) -> Iterator[Group]:
 
 
 def iter_disposition_groups(row: DispositionRow) -> Iterator[Group]:
-    """Yield the groups in which a message is counted by hour."""
+    """Yield the groups that count a message by hour of arrival and, once it ended, by hour of its
+    end.
+    """
     yield MESSAGES_BY_HOUR, row.pipeline, row.step, format_hour(row.promised_at), ARRIVED
     if not row.is_open:
         yield MESSAGES_BY_HOUR, row.pipeline, row.step, format_hour(row.settled_at), ENDED
 
 
 def build_input_group(row: InputRow, reason: str) -> Group:
-    """Return the group of one reason in an input's tally."""
+    """Return the group that counts one reason in the tally of an input, by day."""
     return INPUTS_BY_DAY, row.pipeline, format_day(row.updated), reason, ""
 
 
 def list_entry_countings() -> list[Counting]:
-    """Return the groups of all entries in SQL: counter, pipeline and values, and conditions."""
+    """Return the SQL definitions of the entry counts by day. Each has a counter name, columns to
+    group by, and row conditions.
+    """
     entry = get_table(EntryRow).c
     is_final = entry.outcome != build_constant("pending")
     reason = sa.func.coalesce(sa.case((is_final, entry.reason), else_=None), build_constant(""))
@@ -149,7 +165,9 @@ def list_entry_countings() -> list[Counting]:
 
 
 def list_disposition_countings() -> list[Counting]:
-    """Return the same for all messages."""
+    """Return the SQL definitions of the message counts by hour. Each has a counter name, columns to
+    group by, and row conditions.
+    """
     disposition = get_table(DispositionRow).c
     # Not a bare constant: PostgreSQL does not group by one.
     arrived, finished = (
@@ -182,22 +200,26 @@ def list_disposition_countings() -> list[Counting]:
 _LOCK_KEY = 0x466F54616C
 _TALLIES = get_table(TallyRow)
 
-"""Counter, pipeline, and three values of its rows; '' for none."""
+"""SQL table of the row counts. A row has counter name, pipeline, three values ("" if unused) and
+count.
+"""
 
 COUNTED: Mapping[type[Row], tuple[str, ...]] = {
     row: row.COUNTED_BY for row in ROWS if hasattr(row, "COUNTED_BY")
 }
-"""Row types written one by one and counted by these columns. The ledger counts its own rows."""
+"""Columns by which rows are counted, by row type. Counts of entries, messages and inputs are not
+included: the ledger keeps those.
+"""
 
 
 def lock_tallies(connection: Connection) -> None:
-    """Lock the tallies until the transaction ends."""
+    """Lock the row counts against other writers until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
 
 
 def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
-    """Add to the tallies; the caller holds the lock."""
+    """Add differences to the stored row counts. The caller must hold the lock of `lock_tallies`."""
     rows = [
         dict(zip(TallyRow.KEY, group, strict=True), count=delta)
         for group, delta in sorted(deltas.items())
@@ -219,7 +241,9 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
 def keep_tallies(
     connection: Connection, changed: Mapping[type[Row], Sequence[object]]
 ) -> Iterator[None]:
-    """Update the tallies for rows with these keys, which are written inside the context."""
+    """Update the stored row counts for rows that the caller writes or deletes inside the context.
+    `changed` has their keys by row type.
+    """
     kinds = {kind: keys for kind, keys in changed.items() if kind in COUNTED and keys}
     if not kinds:
         yield
@@ -257,7 +281,9 @@ def _build_group(counter: str, pipeline: str, values: Sequence[Any]) -> Group:
 
 
 def build_entry_group(pipeline: str, outcome: str, reason: str | None, step: str | None) -> Group:
-    """Return the group of an entry by outcome, reason and step; pending entries are only counted."""
+    """Return the group that counts an entry by outcome, reason and step. Pending entries count
+    without reason and step.
+    """
     is_final = outcome != "pending"
     return _build_group(
         EntryRow.TABLE, pipeline, (outcome, reason if is_final else "", step if is_final else "")
@@ -265,12 +291,14 @@ def build_entry_group(pipeline: str, outcome: str, reason: str | None, step: str
 
 
 def build_failure_group(pipeline: str, group: str, step: str | None, reason: str | None) -> Group:
-    """Return the group of a quarantined entry by failure group, which has one step and one reason."""
+    """Return the group that counts a quarantined entry by failure group. All failures of a failure
+    group have the same step and reason.
+    """
     return _build_group(COUNTED_AS, pipeline, (group, step, reason))
 
 
 def list_entry_groups(row: EntryRow) -> list[Group]:
-    """List all groups in which an entry is counted."""
+    """List all groups that count an entry."""
     groups = [build_entry_group(row.pipeline, row.outcome, row.reason, row.step)]
     if row.failure_group is not None:
         groups.append(build_failure_group(row.pipeline, row.failure_group, row.step, row.reason))
@@ -278,17 +306,21 @@ def list_entry_groups(row: EntryRow) -> list[Group]:
 
 
 def list_disposition_groups(row: DispositionRow) -> list[Group]:
-    """List all groups in which a message is counted."""
+    """List all groups that count a message."""
     return [build_verdict_group(row.pipeline, row.step, row.verdict), *iter_disposition_groups(row)]
 
 
 def build_verdict_group(pipeline: str, step: str, verdict: str) -> Group:
-    """Return the group of a message by step and verdict, including promised ones."""
+    """Return the group that counts a message by step and verdict. Messages without an outcome count
+    as pending.
+    """
     return _build_group(DispositionRow.TABLE, pipeline, (step, verdict))
 
 
 def count_input_groups(row: InputRow) -> Counter[Group]:
-    """Count what a source tallied but did not emit, by reason and by day."""
+    """Return the counts of an input's entries that have no rows of their own, grouped by reason,
+    and by day and reason.
+    """
     counts: Counter[Group] = Counter()
     for reason, count in row.tally.items():
         counts[_build_group(InputRow.TABLE, row.pipeline, (reason,))] += count
@@ -297,7 +329,7 @@ def count_input_groups(row: InputRow) -> Counter[Group]:
 
 
 def recount(connection: Connection) -> Counter[Group]:
-    """Count every tally from the rows."""
+    """Count all rows again; return the count of every group."""
     counts: Counter[Group] = Counter()
     for kind, columns in COUNTED.items():
         counts.update(_count_grouped(connection, kind, columns))
@@ -331,7 +363,7 @@ def recount(connection: Connection) -> Counter[Group]:
 
 
 def load_tallies(connection: Connection) -> dict[Group, int]:
-    """Return all stored tallies except zeros."""
+    """Return all stored row counts except zeros, by group."""
     columns = [_TALLIES.c[name] for name in (*TallyRow.KEY, "count")]
     rows = connection.execute(sa.select(*columns).where(_TALLIES.c.count != 0))
     return {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in rows}

@@ -1,9 +1,8 @@
-"""What readers see: each table without rows about embargoed files, and tallies without their
-counts.
+"""Hide rows about embargoed files from readers, and subtract those rows from the row counts.
 
-This module alone decides it, by replacing each table with a query, so that rows, pages and counts
-look as if these rows did not exist. While nothing is under embargo the tables are used directly,
-which takes a third of the time.
+This module alone decides what readers see. It replaces each table with a query, so that rows, pages
+and counts look as if the hidden rows did not exist. While no file is under embargo the tables are
+used directly, which takes a third of the time.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from fonds.stores.records.tables import get_table
 from fonds.stores.records.tallies import COUNTED
 
 ALWAYS: Sequence[type[Row]] = (EmbargoRow, TakedownRow)
-"""Rows that say that a file is hidden are not hidden themselves."""
+"""Row types that are never hidden: embargoes and takedowns, which say that a file is hidden."""
 _BY_CAPTURE: Mapping[type[Row], str] = {
     EntryRow: "entry_id",
     DispositionRow: "entry_id",
@@ -50,8 +49,8 @@ _BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}
 
 
 def visible_now(connection: Connection, kind: type[Row]) -> FromClause:
-    """Return the table or its replacement for the transaction of `connection`, which sees one
-    snapshot.
+    """Return the table of a row type, or the query that replaces it if a file is under embargo.
+    `connection` must be in a transaction with one snapshot.
     """
     source, table = visible_rows(kind), get_table(kind)
     if source is table or connection.execute(_select_any_hidden()).first() is None:
@@ -66,7 +65,9 @@ def _select_any_hidden() -> Select[Any]:
 
 @cache
 def visible_rows(kind: type[Row]) -> FromClause:
-    """Return a query with the table's columns and no row about an embargoed file."""
+    """Return a query with the columns of a row type's table, without rows about embargoed files.
+    Return the table itself if it never has such rows.
+    """
     table = get_table(kind)
     if kind is TallyRow:
         return _select_tallies().subquery(table.name)
@@ -77,7 +78,9 @@ def visible_rows(kind: type[Row]) -> FromClause:
 
 
 def _build_hidden_condition(kind: type[Row]) -> ColumnElement[bool] | None:
-    """Return the condition for hidden rows, never NULL; None if all rows are visible."""
+    """Return the SQL condition for rows about embargoed files, which is never NULL. Return None if
+    all rows of the type are visible.
+    """
     columns = get_table(kind).c
     if kind in ALWAYS:
         return None
@@ -94,14 +97,14 @@ def _build_membership(column: ColumnElement[Any], subquery: Any) -> ColumnElemen
 
 
 def _select_files() -> Select[Any]:
-    """Select the SHA-1s of embargoed files."""
+    """Build a query for the SHA-1s of files under embargo."""
     rows = get_table(EmbargoRow).alias()
     return sa.select(rows.c.sha1hex).where(rows.c.lifting.is_(None))
 
 
 def _select_captures() -> Select[Any]:
-    """Select the capture ids of these files: captures in WARCs, primary captures, and those of
-    messages about the files.
+    """Build a query for the capture ids of embargoed files: captures in WARCs, primary captures,
+    and captures of messages about the files.
     """
     selects = [
         sa.select(table.c[id_]).where(table.c[file].in_(_select_files()))
@@ -116,7 +119,9 @@ def _select_captures() -> Select[Any]:
 
 
 def _select_inputs() -> Select[Any]:
-    """Select inputs that contain only such captures: the path of a single file would reveal it."""
+    """Build a query for the ids of inputs that contain only captures of embargoed files. The path
+    of such an input could reveal the file.
+    """
     entry, other_entry = get_table(EntryRow).alias(), get_table(EntryRow).alias()
     has_other_entry = sa.exists().where(
         other_entry.c.input_id == entry.c.input_id,
@@ -128,7 +133,9 @@ def _select_inputs() -> Select[Any]:
 
 
 def _select_tallies() -> Select[Any]:
-    """Select the tallies minus hidden rows. Tallies of inputs are unchanged; they count no files."""
+    """Build a query for the row counts without hidden rows. Counts per input are unchanged, because
+    they count no files.
+    """
     table = get_table(TallyRow)
     hidden = sa.union_all(*_list_hidden_counts()).subquery()
     is_same_tally = sa.and_(*(table.c[name] == hidden.c[name] for name in TallyRow.KEY))
@@ -140,7 +147,9 @@ def _select_tallies() -> Select[Any]:
 
 
 def _list_hidden_counts() -> list[Select[Any]]:
-    """Count the hidden rows in the same groups as the tallies (`tallies.py`)."""
+    """Build queries that count the hidden rows, in the same groups as the stored row counts
+    (tallies).
+    """
     entry, dispositions = get_table(EntryRow).c, get_table(DispositionRow).c
     is_final = entry.outcome != build_constant("pending")
     by_outcome = (

@@ -1,1 +1,1 @@
-"""S3: bucket addresses, error messages, and reading and writing of objects."""
+"""S3 storage: bucket addresses, error messages, and reading and writing of objects."""

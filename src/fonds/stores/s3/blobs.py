@@ -1,4 +1,4 @@
-"""Blobs as objects of an S3 bucket."""
+"""Store blobs (bytes by key) as objects of an S3 bucket."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ValueT = TypeVar("ValueT")
 
 RETRY_TIMEOUT_S = 30.0
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
-"""Delays between retries; the last one repeats."""
+"""Delays between retries in seconds; the last delay repeats."""
 
 THREADS_MAX = 16
 DELETE_BATCH_MAX = 1000
-"""Concurrent requests, and keys per delete request (the limit of S3)."""
+"""Maximum keys per delete request, the limit of S3."""
 
 PUBLIC_PREFIX = "thumbnail/"
 PUBLIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
@@ -42,18 +42,19 @@ _ENCODED = re.compile("[%\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class S3Blobs:
-    """Implements the port Blobs.
+    """Store of blobs in an S3 bucket; implements the port Blobs.
 
     A transient failure is retried for `give_up_s` seconds before it is raised; every request is
-    safe to repeat. Blobs over 5 MB are uploaded in parts and appear when the last part is there. A
-    process killed in between leaves parts that a lifecycle rule of the bucket should remove
-    (AbortIncompleteMultipartUpload). The bucket is not created here; its rules belong to its owner.
+    safe to repeat. Blobs over 5 MB are uploaded in parts and appear when the last part is complete.
+    A process killed in between leaves parts, which a lifecycle rule of the bucket should remove
+    (AbortIncompleteMultipartUpload). The bucket must exist; its lifecycle rules belong to its
+    owner.
     """
 
     def __init__(self, url: str, give_up_s: float = RETRY_TIMEOUT_S) -> None:
-        """Open an existing bucket; for the forms of `url` see `fonds.stores.s3.client`.
+        """Open an existing bucket. `fonds.stores.s3.client` describes the formats of `url`.
 
-        Raises ConfigurationError when it does not exist or the keys are refused.
+        Raises ConfigurationError if the bucket does not exist or rejects the access keys.
         """
         self._address = parse_address(url)
         self._give_up_s = give_up_s
@@ -65,8 +66,8 @@ class S3Blobs:
         return f"S3Blobs({self._address.display_url!r})"
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """Store blobs with their content types, several in parallel; as durable as the server
-        promises.
+        """Store blobs with their content types, several in parallel, replacing those with the same
+        keys. Blobs are as durable as the server promises.
         """
         list(self._threads.map(self._put, blobs))
 
@@ -81,7 +82,7 @@ class S3Blobs:
         self._retry(lambda: obstore.put(self._store, name, blob.data, attributes=attributes))
 
     def get(self, key: str) -> bytes | None:
-        """Return the blob, or None."""
+        """Return the bytes of a blob, or None if the key does not exist."""
         return self._fetch(self._build_name(key))
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
@@ -89,19 +90,21 @@ class S3Blobs:
         return set(self.get_sizes(keys))
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return sizes with one request per key, several in parallel."""
+        """Return the size in bytes of each blob that exists, by key, with one request per key,
+        several in parallel.
+        """
         names = {key: self._build_name(key) for key in keys}
         sizes = self._threads.map(self._get_size, names.values())
         return {key: size for key, size in zip(names, sizes, strict=True) if size is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete blobs, a thousand per request."""
+        """Delete blobs, a thousand per request; absent keys are ignored."""
         names = [self._build_name(key) for key in dict.fromkeys(keys)]
         for start in range(0, len(names), DELETE_BATCH_MAX):
             self._remove(names[start : start + DELETE_BATCH_MAX])
 
     def close(self) -> None:
-        """Stop the threads; running requests finish first."""
+        """Stop the threads after running requests have finished; waiting requests are cancelled."""
         self._threads.shutdown(cancel_futures=True)
 
     def _fetch(self, name: str) -> bytes | None:
@@ -117,7 +120,12 @@ class S3Blobs:
         self._retry(lambda: obstore.delete(self._store, names))
 
     def _retry(self, act: Callable[[], ValueT]) -> ValueT:
-        """Call `act`, retrying while that may help and there is time for another attempt."""
+        """Call `act`; repeat the call after a transient error while enough time is left for another
+        attempt.
+
+        Raises StoreUnavailableError when the time is over, and the translated error at once if a
+        retry cannot help.
+        """
         deadline = time.monotonic() + self._give_up_s - SILENCE_MAX_S
         pauses_s = chain(PAUSES_S, repeat(PAUSES_S[-1]))
         while True:
@@ -136,8 +144,10 @@ class S3Blobs:
         return self._quote_key(key)
 
     def _quote_key(self, key: str) -> str:
-        """Return the object's name; characters that obstore or XML do not support are
-        percent-encoded.
+        """Return the name of the object for a blob key: the prefix and the key. Characters that
+        obstore or XML do not support are percent-encoded.
+
+        Raises ConfigurationError if the name is over 1,024 bytes.
         """
         prefix = self._address.prefix
         full_key = f"{prefix}/{key}" if prefix else key

@@ -1,4 +1,4 @@
-"""Whole files in one bucket, uploaded from disk and read by ranges."""
+"""Upload files to one S3 bucket, and read byte ranges of its objects."""
 
 from __future__ import annotations
 
@@ -29,27 +29,30 @@ from fonds.stores.s3.client import (
 ValueT = TypeVar("ValueT")
 
 PIECE_BYTES = 16 * 1024**2
-"""Maximum bytes per request, so that on a slow line each has the full time of a request."""
+"""Maximum bytes per request. On a slow line, each request then has its full timeout for this many
+bytes.
+"""
 
 UPLOAD_PARTS_MAX = 4
 LIST_BATCH = 1_000
 PROBED = "is-the-bucket-there"
 PARTS_MAX = 9_000
-"""S3 allows 10,000 parts per object."""
+"""Maximum parts of one upload. S3 allows 10,000 parts per object."""
 
 
 class S3Bucket:
-    """Objects below a prefix of one bucket, by key. Thread-safe.
+    """Objects below a prefix of one S3 bucket, by key. Thread-safe.
 
-    Nothing is retried here. Every method may raise StoreUnavailableError, StorageFullError, and
-    ConfigurationError when the keys are refused or the bucket is missing.
+    Failed requests are not retried. Every method raises StoreUnavailableError if the server does
+    not answer, StorageFullError if it has no space, and ConfigurationError if it rejects the access
+    keys or the bucket is missing.
     """
 
     def __init__(self, url: str) -> None:
-        """For the forms of `url` see `fonds.stores.s3.client`.
+        """Open a bucket. `fonds.stores.s3.client` describes the formats of `url`.
 
-        Raises ConfigurationError for one that cannot be used. A server that does not answer is no
-        error yet.
+        Raises ConfigurationError if the bucket cannot be used as configured. A server that does not
+        answer is not an error yet.
         """
         self._address = parse_address(url)
         self._store = open_store(self._address)
@@ -64,11 +67,11 @@ class S3Bucket:
 
     @property
     def display_url(self) -> str:
-        """The URL without keys."""
+        """The URL of the bucket without access keys."""
         return self._address.display_url
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the keys of all objects, unordered, a thousand per request."""
+        """Yield the keys of all objects below the prefix, unordered, a thousand per request."""
         prefix = self._address.prefix
         pages = obstore.list(self._store, prefix or None, chunk_size=LIST_BATCH)
         while page := self._call(lambda: next(pages, None)):
@@ -82,7 +85,7 @@ class S3Bucket:
             return None
 
     def compute_sha256(self, key: str, size_bytes: int) -> str:
-        """Return the SHA-256 in hex of an object's first `size_bytes`, read back from the server."""
+        """Download the first `size_bytes` of an object and return their SHA-256 in hex."""
         digest = hashlib.sha256()
         for start in range(0, size_bytes, PIECE_BYTES):
             piece, _ = self.fetch(key, start, min(PIECE_BYTES, size_bytes - start))
@@ -90,8 +93,10 @@ class S3Bucket:
         return digest.hexdigest()
 
     def upload(self, key: str, path: Path, content_type: str) -> None:
-        """Upload a file, replacing any existing object. It appears when the last part is there.
-        Raises OSError.
+        """Upload a file in parts, replacing any object with this key. The object appears when the
+        last part is complete.
+
+        Raises OSError if the file cannot be read.
         """
         part_bytes = max(PIECE_BYTES, path.stat().st_size // PARTS_MAX)
         with path.open("rb") as stream:
@@ -108,10 +113,11 @@ class S3Bucket:
             )
 
     def fetch(self, key: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """Return up to `size_bytes` (at least 1) from `start`, and the length of the whole object.
+        """Return up to `size_bytes` (at least 1) of an object from the offset `start`, and the size
+        of the whole object, in bytes.
 
-        Raises PermanentError (MISSING_SOURCE) when the object does not exist, DamagedInputError
-        (DAMAGED_RECORD) when it ends before `start`.
+        Raises PermanentError (MISSING_SOURCE) if the object does not exist, and DamagedInputError
+        (DAMAGED_RECORD) if it ends before `start`.
         """
 
         def act(name: str) -> tuple[bytes, int]:
@@ -128,8 +134,8 @@ class S3Bucket:
             ) from None
 
     def _call_object(self, act: Callable[[str], ValueT], key: str) -> ValueT:
-        """Call `act` with an object's name. Raises FileNotFoundError when the object does not
-        exist.
+        """Call `act` with the full name of an object. Raises FileNotFoundError if the object does
+        not exist.
         """
         check_key(key)
         prefix = self._address.prefix

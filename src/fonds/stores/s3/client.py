@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 DEFAULT_REGION = "us-east-1"
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_MAX_S = 10.0
-"""Time limit for sending a request's body and receiving the start of the response; longer pauses
-end it.
+"""Maximum seconds without data from the server while a request is sent or a response is
+received.
 """
 
 TRANSFER_TIMEOUT_S = 300.0
@@ -49,10 +49,13 @@ _PLAIN = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class S3Address:
-    """A bucket, or the part of it below a prefix.
+    """An S3 bucket, or the part of a bucket below a prefix.
 
-    `endpoint` or `region` None: obstore takes it from the environment, with AWS as default. `key`
-    and `secret` None: the same.
+    `prefix`: start of all object names, without the last slash; "" for the whole bucket.
+    `endpoint`: scheme, host and port of the server; None to take it from the environment, by
+        default AWS.
+    `region`: S3 region; None to take it from the environment.
+    `key`, `secret`: access key and its secret; None to take both from the environment.
     """
 
     bucket: str
@@ -64,15 +67,16 @@ class S3Address:
 
     @property
     def display_url(self) -> str:
-        """The URL without keys."""
+        """The URL of the bucket without access keys."""
         host = [] if self.endpoint is None else [self.endpoint.partition("://")[2]]
         return "s3://" + "/".join([*host, self.bucket, *filter(None, [self.prefix])])
 
 
 def parse_address(url: str) -> S3Address:
-    """Parse a bucket URL.
+    """Parse the URL of a bucket.
 
-    Raises ConfigurationError that shows the right form, and nothing that might be part of a secret.
+    Raises ConfigurationError if the URL is invalid. The message shows a valid URL, and no part of
+    the given one, which may contain a secret.
     """
     try:
         parts = urlsplit(url)
@@ -96,10 +100,10 @@ def parse_address(url: str) -> S3Address:
 
 
 def open_store(address: S3Address) -> S3Store:
-    """Return a client that does not retry; the caller limits the time for retries.
+    """Return an obstore client for a bucket. The client does not retry; the caller decides how long
+    to retry.
 
-    Raises ConfigurationError when the environment contains settings that obstore does not
-    understand.
+    Raises ConfigurationError if the environment contains settings that obstore does not accept.
     """
     config: S3Config = {}
     if address.endpoint is not None:
@@ -131,7 +135,9 @@ def open_store(address: S3Address) -> S3Store:
 
 
 def _build_credentials(address: S3Address) -> S3CredentialProvider | None:
-    """Provide the keys of the URL, so that no session token of the environment is mixed in."""
+    """Return obstore's provider of the access keys in the address, or None if it has no keys. A
+    session token in the environment is not used with them.
+    """
     if address.key is None or address.secret is None:
         return None
     credential: S3Credential = {
@@ -159,7 +165,11 @@ def _build_endpoint(scheme: str, host: str, port: int | None) -> str:
 
 
 def _check(address: S3Address, *, is_whole_bucket: bool) -> None:
-    """Check the parts of an address. `is_whole_bucket`: the URL has no unknown parts."""
+    """Check bucket, region and prefix of an address. `is_whole_bucket` is false if the URL has
+    unknown parts.
+
+    Raises ConfigurationError if a part is invalid.
+    """
     is_region_plain = _PLAIN.fullmatch(address.region or DEFAULT_REGION)
     if (
         not (is_whole_bucket and is_region_plain and _BUCKET.fullmatch(address.bucket))
@@ -197,19 +207,23 @@ _ABSENT_CODES = frozenset({None, "NoSuchKey", "NotFound"})
 
 
 def is_absent(error: Exception) -> bool:
-    """Return whether the error says that an object does not exist; a missing bucket or user is
-    another error.
+    """Return whether an error says that an object does not exist. A missing bucket or user does not
+    count.
     """
     return isinstance(error, FileNotFoundError) and _parse_code(str(error)) in _ABSENT_CODES
 
 
 def find_error_code(error: Exception) -> str | None:
-    """Return the S3 error code in a server's response; None if it has none."""
+    """Return the S3 error code in an error of the client, such as `NoSuchKey`; None if it contains
+    no code.
+    """
     return _parse_code(str(error))
 
 
 def explain(error: Exception, address: S3Address) -> FondsError:
-    """Translate to a Fonds error. It contains the server's message, but not the request."""
+    """Translate an error of the S3 client to an error of Fonds. The message contains the server's
+    message, but not the request.
+    """
     text = str(error)
     code = _parse_code(text)
     status = _parse_status(text)
@@ -236,15 +250,17 @@ def explain(error: Exception, address: S3Address) -> FondsError:
 
 
 def strip_request(error: Exception) -> Exception:
-    """Return the error without the parts of the request that a server repeats: they may contain a
-    session token.
+    """Copy an error without the request that the server's response repeats: the request may contain
+    a session token.
     """
     text = str(error)
     return type(error)(_format_error(text, _parse_status(text), _parse_code(text)))
 
 
 def _is_lasting(text: str, status: int | None, code: str | None) -> bool:
-    """Return whether the same request would be refused again."""
+    """Return whether the server would reject the same request again, so that a retry cannot
+    help.
+    """
     if status is None:
         return code is None and bool(_NEVER.search(text))
     return status < 500 and status not in _PASSING_STATUSES and code not in _PASSING_CODES
@@ -269,7 +285,9 @@ def _parse_code(text: str) -> str | None:
 
 
 def _format_error(text: str, status: int | None, code: str | None) -> str:
-    """Return one line: the server's own message, or why there is none."""
+    """Format an S3 error as one line: the status, code and message of the server, or why no
+    response was received.
+    """
     if _NO_KEYS.search(text):
         return "no keys in AWS_ACCESS_KEY_ID or the machine's metadata service"
     message = _MESSAGE.search(text)

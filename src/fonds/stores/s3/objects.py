@@ -61,10 +61,12 @@ _EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 
 
 def list_versions(address: S3Address, key: str) -> list[tuple[str, datetime]]:
-    """List the version ids of an object and when each was written (aware UTC), without deletion
-    markers.
+    """List the versions of an S3 object as pairs of version id and time of writing (aware UTC).
+    Deletion markers are left out.
 
-    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), LimitError (TOO_LARGE) and TransientError.
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) if the bucket is missing, denies
+    access or sends an unknown format, LimitError (TOO_LARGE) if there are more than 1,000 versions,
+    and TransientError if the server does not answer.
     """
     query = {"max-keys": str(VERSIONS_MAX), "prefix": key, "versions": ""}
     body = _request_bucket(address, query)
@@ -101,7 +103,7 @@ def _parse_time(text: str) -> datetime:
 
 
 def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
-    """Return the body of the response to a GET of the bucket."""
+    """Send a GET request with this query to the bucket and return the body of the response."""
     origin, path = _build_bucket_url(address)
     query_string = "&".join(
         f"{name}={quote(value, safe='')}" for name, value in sorted(query.items())
@@ -128,7 +130,7 @@ def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
 
 
 def _build_bucket_url(address: S3Address) -> tuple[str, str]:
-    """Return origin and path of the bucket; on AWS the bucket is part of the host."""
+    """Return the origin and path of a bucket's URL. On AWS the bucket is part of the host."""
     if address.endpoint is not None:
         return address.endpoint, f"/{address.bucket}"
     region = address.region or DEFAULT_REGION
@@ -138,9 +140,10 @@ def _build_bucket_url(address: S3Address) -> tuple[str, str]:
 def _sign_headers(
     address: S3Address, host: str, path: str, query: str, moment: datetime
 ) -> dict[str, str]:
-    """Return the headers of a request without body, except `Host`, which is signed too.
+    """Return the headers that sign a GET request with AWS Signature Version 4. `Host` is signed but
+    not returned.
 
-    Without keys the request is unsigned, as for public buckets.
+    Return no headers if the address has no access keys, as for public buckets.
     """
     if address.key is None or address.secret is None:
         return {}
@@ -176,12 +179,15 @@ _ABSENT = frozenset({None, "NoSuchKey", "NoSuchBucket", "NotFound"})
 
 
 class S3Objects:
-    """Implements the archive's reads of remote files for URLs of one scheme. Thread-safe."""
+    """Reads objects at `s3://BUCKET/KEY` URLs; implements the archive's RemoteReader.
+    Thread-safe.
+    """
 
     def __init__(self, url: str) -> None:
-        """For the forms of `url` see the module. Nothing is requested before the first object.
+        """Configure server and keys from the setting `s3_url`, whose formats the module docstring
+        describes. No request is sent.
 
-        Raises ConfigurationError for an invalid URL.
+        Raises ConfigurationError if the URL is invalid.
         """
         self._server, self._any_bucket = _parse_server(url)
         self._client: Callable[[str], S3Store] = lru_cache(CLIENTS_MAX)(self._open_store)
@@ -190,10 +196,12 @@ class S3Objects:
         return f"S3Objects({self._server.endpoint or 'AWS'!r})"
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """Return up to `size_bytes` (at least 1) from `start`, and the object's length.
+        """Return up to `size_bytes` (at least 1) of an object from the offset `start`, and the size
+        of the whole object, in bytes.
 
-        Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError
-        (DAMAGED_RECORD) when the object ends before `start`, and TransientError.
+        Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) if the object does not exist or
+        access is denied, DamagedInputError (DAMAGED_RECORD) if it ends before `start`, and
+        TransientError if the server does not answer.
         """
 
         def act(store: S3Store, key: str) -> tuple[bytes, int]:
@@ -203,14 +211,19 @@ class S3Objects:
         return self._call(url, act)
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """Return the object. Raises LimitError (TOO_LARGE) above `max_bytes`, otherwise as `fetch`."""
+        """Return the bytes of a whole object. Raises LimitError (TOO_LARGE) if it has more than
+        `max_bytes`, and the errors of `fetch`.
+        """
         return self.read_dated(url, max_bytes)[0]
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """Return the object, or one version of it, and when it was written (aware). Raises as
-        `read_all`.
+        """Return the bytes of an object and its time of writing (aware). `version` selects a
+        version id; None is the current version.
+
+        Raises LimitError (TOO_LARGE) if the object has more than `max_bytes`, and the errors of
+        `fetch`.
         """
 
         def act(store: S3Store, key: str) -> tuple[bytes, datetime]:
@@ -226,15 +239,17 @@ class S3Objects:
         return self._call(url, act)
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
-        """List the version ids of an object and when each was written. Raises as `fetch`."""
+        """List the versions of an object as pairs of version id and time of writing (aware UTC).
+        Raises LimitError (TOO_LARGE) for more than 1,000 versions, and the errors of `fetch`.
+        """
         bucket, key = self._split_url(url)
         return list_versions(replace(self._server, bucket=bucket), key)
 
     def list_objects(self, url: str) -> list[tuple[str, int, str]]:
-        """List URL, size in bytes and modification time of objects whose URLs begin with `url`,
-        sorted by URL.
+        """List URL, size in bytes and ISO 8601 modification time of all objects whose URLs begin
+        with `url`, sorted by URL.
 
-        At most 100,000; raises LimitError (TOO_LARGE) for more, otherwise as `fetch`.
+        Raises LimitError (TOO_LARGE) for more than 100,000 objects, and the errors of `fetch`.
         """
         bucket, _, key_prefix = url.removeprefix("s3://").partition("/")
         folder = key_prefix.rpartition("/")[0]
@@ -271,8 +286,8 @@ class S3Objects:
             ) from error
 
     def _split_url(self, url: str) -> tuple[str, str]:
-        """Return bucket and key. Raises PermanentError for an invalid URL or one outside the
-        allowed prefix.
+        """Return bucket and key of an `s3://` URL. Raises PermanentError if the URL is invalid or
+        outside the bucket and prefix of `s3_url`.
         """
         match = _OBJECT.fullmatch(url)
         if match is None or url.endswith("/"):
@@ -294,7 +309,9 @@ class S3Objects:
 
 
 def _parse_server(url: str) -> tuple[S3Address, bool]:
-    """Return the server with the bucket and prefix that may be read, and whether any bucket may be."""
+    """Parse the setting `s3_url`. Return the server with the bucket and prefix that may be read,
+    and whether all buckets may be read.
+    """
     try:
         parts = urlsplit(url)
         if not parts.netloc:
@@ -312,7 +329,9 @@ def _parse_server(url: str) -> tuple[S3Address, bool]:
 
 
 def _translate_error(error: Exception, address: S3Address) -> PermanentError | TransientError:
-    """Translate an error about one object; a wrong key and a forbidden object give the same error."""
+    """Translate an error about one S3 object. A wrong access key and a forbidden object give the
+    same error.
+    """
     detail = str(strip_request(error))
     code = find_error_code(error)
     if isinstance(explain(error, address), StoreUnavailableError):

@@ -1,1 +1,1 @@
-"""Table backends: SQLite and HBase."""
+"""Backends of the wide-row table: SQLite and HBase."""

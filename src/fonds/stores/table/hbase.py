@@ -1,4 +1,4 @@
-"""Table on HBase, over its Thrift 1 server.
+"""Wide-row table on HBase, through HBase's Thrift 1 server.
 
 Source: HBase 2.6 `Hbase.thrift`, as the happybase library uses it.
 """
@@ -42,7 +42,7 @@ SCAN_ROWS = 100
 def create_table(
     connection: happybase.Connection, table: str, families: dict[str, dict[str, Any]]
 ) -> None:
-    """Create a table, unless another process was faster."""
+    """Create an HBase table. No error is raised if another process has just created it."""
     try:
         connection.create_table(table, families)
     except TException as error:
@@ -69,7 +69,7 @@ def write_if_equal(
     cells: Mapping[bytes, bytes],
     connection: happybase.Connection,
 ) -> None:
-    """Write cells of a row where each still has the value `where_equal`."""
+    """Write cells of a row, each only if its stored value equals `where_equal`."""
     for column, value in cells.items():
         mutation = Mutation(isDelete=False, column=column, value=value)
         connection.client.checkAndPut(table.encode(), key, column, where_equal, mutation, {})
@@ -78,13 +78,15 @@ def write_if_equal(
 def read_rows(
     table: str, keys: Sequence[bytes], columns: list[bytes] | None, connection: happybase.Connection
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """Return the existing rows with these keys, limited to the given columns or families, if any."""
+    """Return the existing rows with these keys. `columns` limits the cells to columns or families;
+    None means all cells.
+    """
     return list(connection.table(table).rows(keys, columns))
 
 
 def build_column_names(selection: ColumnSelection | None) -> list[bytes] | None:
-    """Return column names for the server. Families have no colon: `family:` would be a column
-    without a name.
+    """Return selected columns as names for the Thrift server; None means all columns. A family is
+    named without a colon: `family:` would be a column without a name.
     """
     return (
         None
@@ -100,7 +102,7 @@ def scan_rows(
     count_max: int,
     columns: list[bytes] | None,
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """Return up to `count_max` rows from `start` to before `end`."""
+    """Return up to `count_max` rows with keys from `start` to before `end` (None for no end)."""
     rows = table.scan(
         row_start=start or None,
         row_stop=end,
@@ -113,7 +115,7 @@ def scan_rows(
 
 
 def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes] | None) -> None:
-    """Delete whole rows, or these cells of them."""
+    """Delete whole rows, or only the cells in the columns `names`."""
     for key in keys:
         table.delete(key, columns=names)
 
@@ -121,7 +123,7 @@ def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes
 def iter_chunks(
     rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
 ) -> Iterator[list[tuple[bytes, Mapping[bytes, bytes]]]]:
-    """Group rows into calls of bounded size; a row is never split."""
+    """Group rows for write calls of at most 1,000 rows and about 8 MiB. A row is never split."""
     chunk: list[tuple[bytes, Mapping[bytes, bytes]]] = []
     size_bytes = 0
     for key, cells in rows:
@@ -151,7 +153,9 @@ T = TypeVar("T")
 
 PORT = 9090
 JOURNAL_NAME = "-journal-extract-"
-"""Part of the names of tables whose keys are SHA-1s, which can be split evenly."""
+"""Part of the name of every journal-extract table. Row keys of such tables are SHA-1s, so the
+tables can be split evenly.
+"""
 CONNECTIONS = 8
 ANSWER_MAX_S = 25.0
 READ_ROWS = 200
@@ -160,20 +164,23 @@ BROKEN = (TTransportException, OSError, EOFError)
 
 
 class HbaseTable:
-    """Implements the port Table over `hbase://host:port`, the address of a Thrift 1 server.
+    """Wide-row table on HBase; implements the port Table. The URL `hbase://host:port` is the
+    address of a Thrift 1 server.
 
-    Families keep one version of a cell. They are compressed as declared, otherwise with GZ;
-    `?compression=` sets one for all (GZ, NONE, SNAPPY, LZ4, ZSTD), if the cluster supports it.
-    Every family has a bloom filter of rows and uses the block cache; `?in_memory=f,file` names
-    those it prefers to keep.
+    Column families keep one version of a cell. A family is compressed as declared, otherwise with
+    GZ. `?compression=` sets one compression for all families (GZ, NONE, SNAPPY, LZ4, ZSTD), if the
+    cluster supports it. Every family has a bloom filter of rows and uses the block cache.
+    `?in_memory=f,file` names families that the block cache should prefer.
 
-    With `?regions=256` a new journal table is refused, since Thrift 1 has no split points; the
-    error contains the statement for the HBase shell. Cells carry the region server's time, so the
-    later of two writers wins whatever their own clocks say.
+    `?regions=256` makes a new journal table an error, because Thrift 1 cannot create split points;
+    the error contains the statement for the HBase shell. Cells get the region server's time, so the
+    later of two writers wins, whatever the clocks of the writers say.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError for an invalid URL. Connects on first use."""
+        """Read the settings in the URL. Connects on first use. Raises ConfigurationError if the URL
+        is invalid.
+        """
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         if not parts.hostname:
@@ -190,10 +197,12 @@ class HbaseTable:
     def declare(
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
-        """Create the table with one version per cell.
+        """Create the table with these column families, or check that the existing table has exactly
+        these.
 
-        Families are compressed as the URL says, else as `compressions` says, else with GZ. A Thrift
-        server cannot add families; that requires `alter` in the HBase shell.
+        A family is compressed as the URL says, else as `compressions` says, else with GZ. Raises
+        ConfigurationError if families differ: a Thrift server cannot add families, so a person must
+        run `alter` in the HBase shell.
         """
         declared = frozenset(families)
         existing = self._find_families(table)
@@ -227,7 +236,9 @@ class HbaseTable:
             )
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """Return the tables of the cluster, including those of others."""
+        """Return the column families of all tables in the cluster, by table name, including tables
+        of other programs.
+        """
         names = self._call(lambda connection: connection.tables())
         families_by_table = {
             name.decode("utf-8", "replace"): self._find_families(name.decode()) for name in names
@@ -252,8 +263,8 @@ class HbaseTable:
         }
 
     def _check_regions(self, table: str, families: Mapping[str, str | None]) -> None:
-        """Raise ConfigurationError for a new journal table with several regions: Thrift 1 cannot
-        create it.
+        """Raise ConfigurationError if a new journal table needs several regions, which Thrift 1
+        cannot create.
         """
         if self._regions > 1 and JOURNAL_NAME in table:
             statement = build_create_statement(table, families, self._regions, self._in_memory)
@@ -270,11 +281,12 @@ class HbaseTable:
         *,
         where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """Write rows in calls of bounded size; after an error some of them may be written.
+        """Write the cells of rows, in calls of at most 1,000 rows and about 8 MiB. After an error
+        some rows may be written.
 
-        With `where_equal` there is one call per cell, which the region server compares and writes
-        under the lock of its row. Raises ValueError for a key that is empty or too long for HBase,
-        LimitError for a cell larger than the server accepts.
+        `where_equal` maps row keys to expected values: a cell is then written only if its stored
+            value is equal, with one atomic call per cell. Raises ValueError for a key that is empty
+            or too long for HBase, and LimitError for a cell larger than the server accepts.
         """
         check_conditions(where_equal)
         families = self._get_families(table)
@@ -293,7 +305,9 @@ class HbaseTable:
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the existing rows; keys may repeat."""
+        """Return the cells of the existing rows with these keys, by key. `columns` limits the cells
+        to columns or families.
+        """
         selection = select_columns(table, self._get_families(table), columns)
         if selection is not None and not selection:
             return {}
@@ -314,7 +328,9 @@ class HbaseTable:
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Scan rows; each region server reads at most `count_max`."""
+        """Return up to `count_max` rows whose keys begin with `prefix` and sort after `after`, in
+        key order. `columns` limits the cells to columns or families.
+        """
         selection = select_columns(table, self._get_families(table), columns)
         if count_max < 1 or (selection is not None and not selection):
             return []
@@ -333,9 +349,9 @@ class HbaseTable:
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Delete whole rows or cells.
+        """Delete whole rows, or only the cells in `columns`.
 
-        Returns after the server's clock has advanced: a cell put in the same millisecond as the
+        Returns after the server's clock has advanced: a cell written in the same millisecond as the
         deletion of its row would be deleted too.
         """
         families = self._get_families(table)
@@ -364,7 +380,7 @@ class HbaseTable:
         return families
 
     def _find_families(self, table: str) -> frozenset[str] | None:
-        """Return the families of a table on the server; None if it does not exist."""
+        """Return the column families of a table on the server; None if the table does not exist."""
 
         def ask(connection: happybase.Connection) -> frozenset[str] | None:
             if table.encode() not in connection.tables():
@@ -378,7 +394,9 @@ class HbaseTable:
         return families
 
     def _call(self, act: Callable[[happybase.Connection], T]) -> T:
-        """Call `act` with a connection, twice if needed: an idle connection may have been closed."""
+        """Call `act` with a connection. If the connection is broken, try once more with a new one:
+        the server may have closed an idle connection.
+        """
         try:
             with suppress(*BROKEN), self._borrow_connection() as connection:
                 return act(connection)

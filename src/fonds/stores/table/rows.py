@@ -1,4 +1,4 @@
-"""Limits on keys and columns of wide rows, and key ranges."""
+"""Checks of row keys and column names of wide-row tables, and the ends of key ranges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ COLUMNS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class ColumnSelection:
-    """Columns to read: whole `families`, and single `names` of other families; unique and sorted."""
+    """Columns to read from a wide-row table; names are unique and sorted.
+
+    `families`: column families to read completely.
+    `names`: single columns (`family:name`) of other families.
+    """
 
     families: tuple[str, ...]
     names: tuple[str, ...]
@@ -25,9 +29,9 @@ class ColumnSelection:
 def select_columns(
     table: str, families: Collection[str], columns: Sequence[str] | None
 ) -> ColumnSelection | None:
-    """Resolve `columns` to a selection; None means the whole row.
+    """Split `columns` into whole families and single columns; None means all cells of a row.
 
-    Raises ConfigurationError for an unknown family, ValueError for more than 1,000 columns.
+    Raises ConfigurationError for an unknown family, and ValueError for more than 1,000 columns.
     """
     if columns is None:
         return None
@@ -42,9 +46,9 @@ def select_columns(
 
 
 def check_cells(table: str, families: Collection[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of cells to delete, without duplicates.
+    """Return the names of the columns whose cells are to be deleted, without duplicates.
 
-    Raises ConfigurationError for an unknown family, ValueError for a whole family or more than
+    Raises ConfigurationError for an unknown family, and ValueError for a whole family or more than
     1,000 columns.
     """
     selection = select_columns(table, families, columns)
@@ -54,13 +58,15 @@ def check_cells(table: str, families: Collection[str], columns: Sequence[str]) -
 
 
 def check_key(key: bytes) -> None:
-    """Raises ValueError for a key that is empty or too long for HBase."""
+    """Check a row key. Raises ValueError if it is empty or over 32,767 bytes, HBase's limit."""
     if not 0 < len(key) <= KEY_MAX_BYTES:
         raise ValueError(f"a row key must have 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
 
 
 def reject_extra_families(table: str, existing: Collection[str], expected: Collection[str]) -> None:
-    """Raises ConfigurationError when a table has families that are not expected."""
+    """Check the families of an existing table. Raises ConfigurationError if it has families that
+    are not in `expected`.
+    """
     if set(existing) - set(expected):
         raise ConfigurationError(
             f"Table {table!r} has the families {sorted(existing)}, not "
@@ -70,7 +76,9 @@ def reject_extra_families(table: str, existing: Collection[str], expected: Colle
 
 
 def check_families(table: str, families: Collection[str], columns: Iterable[str]) -> None:
-    """Raises ConfigurationError for a column of a family that the table does not have."""
+    """Check column names. Raises ConfigurationError for a column whose family the table does not
+    have.
+    """
     for column in columns:
         if column.partition(":")[0] not in families or ":" not in column:
             raise ConfigurationError(
@@ -80,12 +88,16 @@ def check_families(table: str, families: Collection[str], columns: Iterable[str]
 
 
 def check_conditions(where_equal: Mapping[bytes, bytes] | None) -> None:
-    """Raises ValueError for an empty value, which HBase treats as a missing cell."""
+    """Check the expected values of a conditional write. Raises ValueError for an empty value, which
+    HBase treats as a missing cell.
+    """
     if where_equal is not None and not all(where_equal.values()):
         raise ValueError("an empty cell is the same as a missing one and cannot be compared")
 
 
 def find_prefix_end(prefix: bytes) -> bytes | None:
-    """Return the smallest key greater than all that begin with `prefix`; None if there is none."""
+    """Return the smallest row key that sorts after all keys beginning with `prefix`; None if no
+    such key exists.
+    """
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -46,18 +46,23 @@ CREATE TABLE cells (
 
 
 class SqliteTable:
-    """Implements the port Table. SQLite compares blobs byte by byte, the same order as HBase."""
+    """Wide-row table in a SQLite file; implements the port Table. SQLite compares keys byte by
+    byte, in the same order as HBase.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigurationError when the file cannot be opened or is not a table store."""
+        """Open the file, creating it if missing. Raises ConfigurationError if it cannot be opened
+        or is not a table store.
+        """
         self._file = SqliteFile(path, _LAYOUT)
 
     def declare(
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
-        """Create the table, or add families to it.
+        """Create the table with these column families, or add missing families to it.
 
-        Raises ConfigurationError for no families, or fewer than the table has.
+        Raises ConfigurationError if `families` is empty, a name is invalid, or the table has other
+        families.
         """
         declared = sorted(set(families))
         if not declared or any(not family or ":" in family for family in declared):
@@ -82,7 +87,7 @@ class SqliteTable:
                 connection.execute("UPDATE tables SET families = ? WHERE number = ?", changed)
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """Return the tables in this file with their families."""
+        """Return the column families of all tables in the file, by table name."""
         with self._file.read_connection() as connection:
             rows = connection.execute("SELECT name, families FROM tables ORDER BY name").fetchall()
         return {name: frozenset(json.loads(families)) for name, families in rows}
@@ -94,7 +99,11 @@ class SqliteTable:
         *,
         where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """Write all rows or none. Raises ValueError for a key that is empty or too long for HBase."""
+        """Write the cells of all rows, or none. `where_equal` maps row keys to expected values: a
+        cell is then written only if its stored value is equal.
+
+        Raises ValueError for a key that is empty or too long for HBase.
+        """
         check_conditions(where_equal)
         if not rows:
             return
@@ -119,7 +128,9 @@ class SqliteTable:
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the existing rows; keys may repeat."""
+        """Return the cells of the existing rows with these keys, by key. `columns` limits the cells
+        to columns or families.
+        """
         with self._file.read_connection() as connection:
             number, families = _find_table(connection, table)
             condition, names = _build_columns_condition(select_columns(table, families, columns))
@@ -138,7 +149,9 @@ class SqliteTable:
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Read rows until `count_max` are complete; the rest of the table is not read."""
+        """Return up to `count_max` rows whose keys begin with `prefix` and sort after `after`, in
+        key order. The rest of the table is not read.
+        """
         end = find_prefix_end(prefix)
         # The next possible key is the key and a zero byte.
         start = prefix if after is None else max(prefix, after + b"\x00")
@@ -156,7 +169,7 @@ class SqliteTable:
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Delete whole rows or single cells, all or none."""
+        """Delete whole rows, or only the cells in `columns`; all or none."""
         with self._file.write_transaction() as connection:
             number, families = _find_table(connection, table)
             condition = "" if columns is None else " AND name = ?"
