@@ -367,7 +367,8 @@ def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | N
 
 
 def _copy_entry(row: EntryRow, pipeline: str, now: datetime) -> EntryRow:
-    """Copy the entry of a capture into this pipeline's part of the ledger. The copy has no input.
+    """Copy the entry of a capture to this pipeline. The copy belongs to no input unless it was
+    entered here.
     """
     facts = (row.kind, "" if row.pipeline != pipeline else row.input_id, row.url)
     return EntryRow(row.entry_id, pipeline, *facts, row.seen, row.place, row.collection, now)

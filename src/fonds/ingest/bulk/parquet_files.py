@@ -1,4 +1,5 @@
-"""Parquet files of a job: one per row type and range of records, written completely or not at all.
+"""Parquet files of a job: one per row type and range of records. Each is written completely or not
+at all.
 """
 
 from __future__ import annotations

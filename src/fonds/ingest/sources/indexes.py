@@ -204,9 +204,11 @@ def list_paths_in_folder(base: str, name: str) -> list[str]:
 
 
 def normalize_warc_name(filename: str) -> str | None:
-    """Return the normalized path of a WARC from an index or task.
+    """Return the normalized relative path of a WARC from an index or task. An absolute path is cut
+    to its last two segments.
 
-    Return None for a name without folders, because it may name a WARC that Fonds wrote.
+    Return None for a URL, and for a name without folders, because it may name a WARC that Fonds
+    wrote.
     """
     parts = _split_path(filename)
     if filename.startswith("/"):

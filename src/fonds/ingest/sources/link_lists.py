@@ -281,7 +281,7 @@ class NamedLinkSource:
     - `named_at`: time of the command (aware UTC). It is part of the input's id, so known URLs are
       fetched again.
     - `tls`: how strictly certificates are checked.
-    - `via`: where the URLs came from, in words.
+    - `via`: text that says where the URLs came from.
     """
 
     urls: Sequence[str]

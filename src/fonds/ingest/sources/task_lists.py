@@ -87,7 +87,8 @@ def _build_place(task: Task, folder: Path, base: str, follows_links: bool) -> Pl
     """Return the location of a task's bytes. Local names are searched below `base`, or below
     `folder` if `base` is ''.
 
-    Raises ValueError if the location is not allowed or incomplete.
+    Raises ValueError if the task contains no file name, and PermanentError if a symbolic link leads
+    out of the folder.
     """
     if task.kind is PlaceKind.WARC:
         path = _resolve_in_folder(task.path, folder, base, follows_links)
