@@ -331,7 +331,7 @@ def add_owner(connection: sqlite3.Connection, process: str) -> int:
 
 
 def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Return the number and process id text of each registered owner."""
+    """Return the number and the process identity of each registered owner."""
     return connection.execute("SELECT owner, process FROM owners").fetchall()
 
 

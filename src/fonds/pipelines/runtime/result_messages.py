@@ -182,8 +182,9 @@ def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage
 def compute_child_id(bound: BoundStage, parent: Message, topic: str, nth: int, run: str) -> str:
     """Return the id of the `nth` message that a stage makes from `parent` for `topic`.
 
-    Repeated work gives the same id. The id begins with the id of `parent`, unless it would be too
-    long for some store. `run` is the run number of `parent`.
+    Repeated work gives the same id. The id begins with the id of `parent`. If it would be too long
+    for some store, it begins with the id of the entry and ends with a hash. `run` is the run number
+    of `parent`, or '' for a first run.
     """
     parts = [bound.stage.name] if bound.is_shared else []
     parts += [topic] + ([str(nth)] if nth else []) + ([f"run{run}"] if run else [])
