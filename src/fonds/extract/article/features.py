@@ -45,7 +45,7 @@ class BlockColumns:
     - `width`: length in letters.
     - `links`: share of linked text, 0 to 1.
     - `prose`: whether the block is prose.
-    - `commas`, `ends`: number of commas and of sentence ends.
+    - `commas`, `ends`: how much of the text is commas and sentence ends.
     - `node`, `parent`, `grandparent`, `great_grandparent`: indexes of its element and of the
       element's ancestors.
     """
