@@ -45,7 +45,8 @@ class BlockColumns:
     - `width`: length in letters.
     - `links`: share of linked text, 0 to 1.
     - `prose`: whether the block is prose.
-    - `commas`, `ends`: how much of the text is commas and sentence ends.
+    - `commas`: number of commas.
+    - `ends`: 1 if the block ends like a sentence, else 0.
     - `node`, `parent`, `grandparent`, `great_grandparent`: indexes of its element and of the
       element's ancestors.
     """

@@ -111,9 +111,10 @@ class _TextLine:
     """A line of the page. Its text and exact type size are computed on demand.
 
     - `begin`, `end`: indexes of its characters.
-    - `first`: index of its first character that is not a blank.
-    - `box`: its area on the page.
-    - `size`: its type size in points.
+    - `first`: index of its first letter or digit.
+    - `box`: area of that character on the page.
+    - `size`: height of that area in points.
+    - `cached_text`: text of the line, once it was computed.
     """
 
     begin: int

@@ -62,8 +62,9 @@ def extract_word_boxes(
 
 
 def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
-    """Yield the character indexes of each word, and whether it continues the word before, such as
-    after a hyphen.
+    """Yield the character indexes of each word, and whether it continues the word before.
+
+    It does after a hyphen at a line end, and next to a character that is a word by itself.
     """
     begin, is_joined, goes_on, is_hyphenated = 0, False, False, False
     for number, unit in enumerate(f"{text} "):
