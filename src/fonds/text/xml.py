@@ -53,11 +53,10 @@ def refuse_entities(body: bytes) -> None:
 
 
 def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Element]:
-    """Yield each element of a document when it ends. Raises DamagedInputError if the document is
-    malformed.
+    """Yield each element of a document when it ends. With `repair`, malformed parts are skipped.
 
-    With `repair`, malformed parts are skipped instead. Callers release each element with
-    `free_element`.
+    Raises DamagedInputError if the document declares entities, or is malformed and `repair` is
+    False. Callers release each element with `free_element`.
     """
     refuse_entities(body)
     parser = etree.iterparse(
