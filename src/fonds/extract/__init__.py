@@ -1,3 +1,3 @@
-"""Extraction from bytes: file type, PDF text and thumbnail, article, language, date. Pure
-functions.
+"""Extract data from bytes: file type, text and thumbnails of PDFs, article, language and date of
+pages. All functions are pure.
 """

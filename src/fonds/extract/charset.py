@@ -1,4 +1,4 @@
-"""Decode the bytes of a page, with a declared charset or without one.
+"""Decode the bytes of a page to text, with or without a declared character encoding (charset).
 
 Source: WHATWG Encoding, section 4.2 (names and labels); WHATWG HTML, 13.2.3 (determining the
 character encoding, prescan); XML 1.0, appendix F. Each of some 20 charsets is tried on a sample.
@@ -53,7 +53,9 @@ _PYTHON_CODECS = {
     "hz-gb-2312": "hz",
 }
 CODECS = _SINGLE_BYTE | _PYTHON_CODECS
-"""Python codec of each charset; for two similar charsets, the codec of the larger one."""
+"""Python codec of each charset. If two charsets are similar, the codec of the one with more
+characters is used.
+"""
 
 _LABEL_OVERRIDES = {
     "iso-8859-8-i": "iso-8859-8",
@@ -86,27 +88,33 @@ _EXTRA_LABELS = {
     "uhc": "euc-kr",
     "hz": "hz-gb-2312",
 }
-"""Labels in no standard that are unambiguous."""
+"""Charset labels that are in no standard but unambiguous."""
 
 LABELS = {
     label: charset
     for label, charset in (WEB_LABELS | _LABEL_OVERRIDES | _EXTRA_LABELS).items()
     if charset in CODECS
 }
-"""Charset of each label, both in lower case."""
+"""Charset of each label, such as `gbk` for `gb2312`. Both are in lower case."""
 
 DOUBLE_BYTE = frozenset({"gbk", "gb18030", "big5", "euc-jp", "euc-kr", "shift_jis"})
 """Charsets whose non-ASCII characters take two or more bytes, without escapes."""
 
 
 PRESCAN_BYTES = 16384
-"""Bytes searched for a declaration; real pages often have it after the standard's 1,024 bytes."""
+"""Number of bytes that are searched for a declaration. Real pages often have it after the
+standard's 1,024 bytes.
+"""
 
 FOREIGN_MIN = 12
-"""Minimum non-ASCII characters for identifying a language. With fewer, a declaration is trusted."""
+"""Minimum number of non-ASCII characters for identifying the language of a text. With fewer, a
+declared charset is trusted.
+"""
 
 DECLARED_SCORE_MIN = 0.35
-"""Minimum score for trusting a declared charset. Only a sure reading replaces one below it."""
+"""Minimum plausibility (0 to 1) for trusting a declared charset. Below it, another charset is used
+only if its text is clearly in a language.
+"""
 
 SAMPLE_BYTES = 4096
 _GUESS_BYTES = 16384
@@ -132,9 +140,9 @@ _TAGS = re.compile(rb"<(?:script|style)\b[^<]*|<[^<>]{0,2000}>", re.IGNORECASE)
 
 
 def normalize_charset(label: str | None) -> str | None:
-    """Return the standard's name of a charset label, in lower case; None for an unknown label.
+    """Return the standard name of a charset label in lower case; None for an unknown label.
 
-    `latin1` is `windows-1252` and `gb2312` is `gbk`, as in browsers.
+    `latin1` becomes `windows-1252` and `gb2312` becomes `gbk`, as in browsers.
     """
     if label is None:
         return None
@@ -146,9 +154,11 @@ def normalize_charset(label: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DecodedPage:
-    """Text of a page, its charset, and a sentence on the evidence.
+    """Text of a decoded page.
 
-    The text has no byte order mark, NUL or lone surrogates.
+    - `text`: the text without byte order mark, NUL and lone surrogates.
+    - `charset`: the charset it was decoded with.
+    - `evidence`: a sentence that says how the charset was determined.
     """
 
     text: str
@@ -190,8 +200,10 @@ def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage
 
 
 def find_declared_charset(body: bytes) -> str | None:
-    """Return the charset in the page's XML declaration or `<meta>`. UTF-16 means UTF-8, as in the
-    standard.
+    """Return the charset that a page declares in its XML declaration or `<meta>`; None if it
+    declares none.
+
+    A declared UTF-16 is read as UTF-8, as the standard says.
     """
     head = body[:PRESCAN_BYTES]
     if xml := _XML_ENCODING.match(head):
@@ -220,10 +232,10 @@ def _replace_utf16(charset: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CharsetReading:
-    """Text decoded with one charset.
+    """A body decoded with one charset.
 
-    `foreign` is the approximate number of non-ASCII characters decoded well, `damaged` the number
-    of others.
+    - `foreign`: approximate number of non-ASCII characters that were decoded well.
+    - `damaged`: number of non-ASCII characters that were not decoded well.
     """
 
     text: str
@@ -233,7 +245,9 @@ class _CharsetReading:
 
     @property
     def is_plausible(self) -> bool:
-        """Whether damage is at most a tenth. Truncated pages and foreign snippets cause less."""
+        """Whether at most a tenth of the non-ASCII characters are damaged. Truncated pages and text
+        in other charsets cause less damage.
+        """
         return self.damaged * 10 <= self.foreign
 
 
@@ -258,8 +272,9 @@ def _decode(body: bytes, charset: str) -> str:
 
 
 def _decode_declared(body: bytes, declared: list[str]) -> _CharsetReading | None:
-    """Decode with the first declared charset that fits, or with UTF-8 if the declared one yields
-    mojibake.
+    """Decode with the first declared charset that fits the bytes; None if none fits.
+
+    If the result is mojibake (UTF-8 bytes decoded as another charset), decode as UTF-8.
     """
     if not declared:
         return None
@@ -274,9 +289,9 @@ def _decode_declared(body: bytes, declared: list[str]) -> _CharsetReading | None
 
 
 def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
-    """Return whether UTF-8 bytes were declared as another charset.
+    """Return whether bytes in UTF-8 were declared and decoded as another charset.
 
-    Bytes in a single-byte charset are almost never valid UTF-8; a few double-byte characters may
+    Bytes in a single-byte charset are almost never valid UTF-8. A few double-byte characters may
     be.
     """
     if CODECS[reading.charset].startswith("utf_16"):
@@ -289,10 +304,11 @@ def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
 def _decode_by_language(
     body: bytes, declared: _CharsetReading | None, host: str
 ) -> tuple[_CharsetReading, str]:
-    """Choose a reading by language, and describe the evidence.
+    """Return the candidate text that is most plausible in a language, and a sentence on the
+    evidence.
 
-    A declared charset stays unless its text is in no language and another's is. Without one, UTF-8
-    comes first, then the best candidate.
+    A declared charset is kept unless its text is in no language and the text of another charset is.
+    Without a declared charset, UTF-8 is tried first, then the best candidate is used.
     """
     if declared is None:
         if b"\x1b$B" in body or b"\x1b$@" in body:
@@ -333,7 +349,10 @@ def _find_page_language(body: bytes) -> str | None:
 
 
 def _detect_utf16(body: bytes) -> str | None:
-    """Detect UTF-16 without a mark by the zero bytes next to ASCII; other charsets have none."""
+    """Return the charset if a body is UTF-16 without a byte order mark, else None.
+
+    UTF-16 has zero bytes next to ASCII characters; other charsets have none.
+    """
     if b"\x00" not in body[:64]:
         return None
     zeros_even, zeros_odd = body[0:512:2].count(0), body[1:512:2].count(0)
@@ -346,7 +365,9 @@ def _detect_utf16(body: bytes) -> str | None:
 
 
 def _guess_charset(sample: bytes, body: bytes) -> _CharsetReading | None:
-    """Guess the charset with charset_normalizer; None if the guess does not fit."""
+    """Decode a body with the charset that the library charset_normalizer guesses; None if it does
+    not fit.
+    """
     matches = from_bytes(sample, cp_isolation=_GUESSABLE, enable_fallback=False)
     best = matches.best()
     if best is None:
@@ -374,7 +395,7 @@ _GUESSABLE = [
 
 
 def _sample_non_ascii(body: bytes) -> bytes:
-    """Return the lines of the page's text, without markup, that have non-ASCII characters."""
+    """Return the lines of a page's text that have non-ASCII characters, without markup."""
     text = _TAGS.sub(b"\n", body[: 64 * _GUESS_BYTES])
     sample = b"\n".join(line.strip() for line in text.split(b"\n") if not line.isascii())
     return sample[:_GUESS_BYTES]

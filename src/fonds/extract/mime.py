@@ -1,8 +1,9 @@
-"""File types: detect the MIME type of bytes by their beginning, with a short description.
+"""Detect the media type (MIME type) of a file by its first bytes, with a short description.
 
 Source: WHATWG MIME Sniffing, sections 5 (supplied type), 6 (pattern tables) and 7 (unknown type);
 ISO 32000-1, 7.5.2 and Annex H (junk before `%PDF-`); Adobe TN 5001 (PostScript).
-Limits: only the first 64 KiB are examined, by expressions that never backtrack over more than a tag.
+Limits: only the first 64 KiB are examined, by expressions that never backtrack over more than a
+tag.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"MZ", "application/x-dosexec", "DOS or Windows executable"),
     (0, b"filedesc:", "application/x-arc", "ARC archive"),
 )
-"""Offset, bytes, MIME type, description; the first match counts."""
+"""Signatures of formats: offset in the file, bytes, media type, description. The first match is
+used.
+"""
 
 ZIP_KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"mimetypeapplication/epub+zip", "application/epub+zip", "EPUB document"),
@@ -101,14 +104,14 @@ ZIP_KINDS: tuple[tuple[bytes, str, str], ...] = (
         "Microsoft PowerPoint 2007+ presentation",
     ),
 )
-"""Name near the beginning of a ZIP, MIME type, description."""
+"""Formats that are ZIP files: bytes near the beginning of the ZIP, media type, description."""
 
 
 HEAD_BYTES = 65536
-"""Maximum bytes examined."""
+"""Maximum number of bytes at the beginning of a file that are examined."""
 
 PDF_JUNK_BYTES = 1024
-"""Latest offset at which the `%PDF-` of a PDF may begin."""
+"""Maximum offset of `%PDF-` in a PDF. Bytes before it are junk."""
 
 HTML_MIMES = frozenset({"text/html", "application/xhtml+xml"})
 FEED_MIMES = frozenset(
@@ -119,16 +122,18 @@ FEED_MIMES = frozenset(
         "application/feed+json",
     }
 )
-"""Types of feeds and sitemaps. Sitemaps have no registered type; this one is Fonds's own."""
+"""Media types of feeds and sitemaps. Sitemaps have no registered type; Fonds uses its own."""
 
 OCTETS, PLAIN, XML = "application/octet-stream", "text/plain", "text/xml"
 
 
 @dataclass(frozen=True, slots=True)
 class SniffedType:
-    """Detected type.
+    """Detected type of a file.
 
-    `mime` considers bytes and declaration, `magic_mime` the bytes only. `magic` is a description.
+    - `mime`: media type, from bytes and declared type.
+    - `magic`: description of the format.
+    - `magic_mime`: media type, from the bytes only.
     """
 
     mime: str
@@ -171,10 +176,11 @@ _TYPE = re.compile(rf"{_NAME}/{_NAME}")
 
 
 def normalize_mime(declared: str | None) -> str | None:
-    """Return the type in lower case without parameters, with odd spellings fixed; None if it means
-    nothing.
+    """Return a declared media type in lower case, without parameters and with misspellings
+    fixed.
 
-    `('application/pdf'`, `.pdf`, `image/pdf` and `Application/PDF;x=y` are all `application/pdf`.
+    Return None if it is not a media type. `('application/pdf'`, `.pdf`, `image/pdf` and
+    `Application/PDF;x=y` all become `application/pdf`.
     """
     if declared is None:
         return None
@@ -229,10 +235,10 @@ _BINARY = bytes({*range(0x20)} - {*b"\t\n\f\r\x1b"})
 
 
 def sniff(head: bytes, declared: str | None) -> SniffedType:
-    """Detect the type of a body by its first bytes and its declared type. Never raises.
+    """Detect the type of a body by its first bytes and its declared media type. Never raises.
 
-    Definite bytes win. The declaration decides where bytes are ambiguous: text shown as a page,
-    formats without a signature, formats inside a ZIP.
+    A signature in the bytes decides. If the bytes are ambiguous (text, formats without a signature,
+    formats inside a ZIP), the declared type decides.
     """
     head = head[:HEAD_BYTES]
     magic_mime, magic = _detect_by_bytes(head)
@@ -263,7 +269,7 @@ def _choose_mime(head: bytes, magic_mime: str, declared: str | None) -> str:
 
 
 def looks_like_damaged_pdf(head: bytes) -> bool:
-    """Return whether bytes without a `%PDF` header contain PDF objects."""
+    """Return whether bytes without the header `%PDF` contain PDF objects."""
     return (
         bool(_PDF_OBJECT.search(head) and _PDF_TRACES.search(head))
         or len(_PDF_TRACES.findall(head[:HEAD_BYTES])) > 1
@@ -271,7 +277,7 @@ def looks_like_damaged_pdf(head: bytes) -> bool:
 
 
 def _detect_by_bytes(head: bytes) -> tuple[str, str]:
-    """Return MIME type and description by the bytes only."""
+    """Return media type and description from the first bytes only."""
     if not head:
         return OCTETS, "empty"
     text = _decode_text(head)
@@ -282,7 +288,10 @@ def _detect_by_bytes(head: bytes) -> tuple[str, str]:
 
 
 def _detect_pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
-    """Detect a PDF or PostScript by its header. Junk may precede it if PDF objects follow."""
+    """Return media type and description of a PDF or PostScript file; None for other files.
+
+    Other bytes may come before the header if PDF objects follow it.
+    """
     bare = head.removeprefix(b"\xef\xbb\xbf")
     if at_start := _PDF_AT_START.match(bare):
         return "application/pdf", _describe_pdf(at_start[1], 0)
@@ -313,8 +322,9 @@ def _describe_pdf(version: bytes | None, junk_bytes: int) -> str:
 
 
 def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
-    """Detect a format by its signature. Signatures made of letters count only if the bytes are no
-    text.
+    """Return media type and description by signature; None if no signature matches.
+
+    A signature made of letters is ignored if the file is text.
     """
     if head.startswith(b"PK\x03\x04"):
         fits = ((mime, words) for name, mime, words in ZIP_KINDS if name in head[:4096])
@@ -328,7 +338,7 @@ def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
 
 
 def _decode_text(head: bytes) -> bytes | None:
-    """Return the head in UTF-8 or another superset of ASCII, without byte order mark; None for
+    """Return text bytes as UTF-8 (or another superset of ASCII) without byte order mark; None for
     binary data.
     """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -344,8 +354,8 @@ def _decode_text(head: bytes) -> bytes | None:
 
 
 def _skip_prologue(text: bytes) -> bytes:
-    """Return the text from its first element on, without white space, comments, instructions and
-    foreign DTDs.
+    """Return markup from its first element on. White space, comments, instructions and DTDs that
+    are not HTML's are skipped.
     """
     position = 0
     while skipped := _PROLOGUE.match(text, position):
@@ -354,7 +364,9 @@ def _skip_prologue(text: bytes) -> bytes:
 
 
 def _detect_markup(text: bytes) -> tuple[str, str] | None:
-    """Detect HTML, a feed or other XML; None if the text does not begin with a tag."""
+    """Return media type and description of HTML, a feed or other XML; None if the text does not
+    begin with a tag.
+    """
     start = _skip_prologue(text)
     has_xml_declaration = text.lstrip().startswith(b"<?xml")
     root = _ROOT.match(start)
@@ -391,7 +403,9 @@ def _detect_xml(
 
 
 def _detect_plain_text(text: bytes) -> tuple[str, str]:
-    """Detect JSON, a page after other content, or plain text."""
+    """Return media type and description of text without markup at its beginning: JSON, HTML after
+    other text, or plain text.
+    """
     start = text.lstrip()
     if _JSON.match(start):
         if _JSON_FEED.search(start[:4096]):
@@ -403,8 +417,9 @@ def _detect_plain_text(text: bytes) -> tuple[str, str]:
 
 
 def describe(body: bytes, declared_mime: str | None) -> FileMeta:
-    """Return hashes, size and type of a whole body. `declared_mime` is from the server or the
-    index.
+    """Return hashes, size and type of a complete body.
+
+    `declared_mime` is the media type from the server or the index; None if there is none.
     """
     sniffed = sniff(body, declared_mime)
     return FileMeta(

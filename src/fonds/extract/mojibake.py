@@ -1,7 +1,8 @@
-"""Score candidate readings of the same bytes: text in a language, or mojibake.
+"""Score texts that result from decoding the same bytes with different charsets.
 
-A reading is plausible if its language is written in its charset, its words consist of letters, and
-their case is not mixed. The language hints of the page and its host have a small weight.
+Mojibake is text that was decoded with the wrong charset. A text is plausible if its language is
+usually written in its charset, its words consist of letters, and their case is not mixed. The
+declared language and the host of the page have a small weight.
 """
 
 from __future__ import annotations
@@ -46,14 +47,18 @@ _LANGUAGES = {
     "hz-gb-2312": "zh",
 }
 LANGUAGES = {charset: frozenset(codes.split()) for charset, codes in _LANGUAGES.items()}
-"""Languages of each regional charset. Unicode charsets serve all languages and are not listed."""
+"""Languages written in each regional charset. Unicode charsets serve all languages and are not
+listed.
+"""
 
 _UNTRIED_CHARSETS = """
     gbk iso-8859-15 macintosh iso-2022-jp iso-2022-kr hz-gb-2312 ibm866 iso-8859-5 iso-8859-6 iso-8859-8
     iso-8859-4
 """
 CANDIDATES = tuple(charset for charset in LANGUAGES if charset not in _UNTRIED_CHARSETS.split())
-"""Charsets to try if no declared one yields text; the more common of similar ones first."""
+"""Charsets to try if no declared charset yields text. Of similar charsets the more common comes
+first.
+"""
 
 _COUNTRY_LANGUAGES = """
     pl:pl cz:cs sk:sk hu:hu si:sl hr:hr ba:bs ro:ro md:ro rs:sr ru:ru su:ru by:be ua:uk bg:bg mk:mk
@@ -61,7 +66,7 @@ _COUNTRY_LANGUAGES = """
     ir:fa pk:ur lt:lt lv:lv ee:et vn:vi th:th cn:zh tw:zh hk:zh kr:ko jp:ja
 """
 _LANGUAGE_BY_COUNTRY = dict(pair.split(":") for pair in _COUNTRY_LANGUAGES.split())
-"""Likely language of a country's top-level domain, if not written in windows-1252."""
+"""Likely language of each country's top-level domain, if it is not written in windows-1252."""
 
 _COMMON_HAN = frozenset(
     "的一是不了在人有我他这這个個们們中来來上大为為和国國地到以说說时時要就出会會可也你对對生能而子那得于於着著下自之年过過发發后後"
@@ -91,12 +96,12 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 SAMPLE_CHARS = 4000
 TEXT_SCORE_MIN = 0.7
-"""Minimum score of a reading that counts as text."""
+"""Minimum plausibility (0 to 1) of a decoded text to be accepted as text in a language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plausibility:
-    """Plausibility of a reading, 0 to 1, and its language."""
+    """Plausibility of a decoded text (0 to 1), and its language; None if unknown."""
 
     score: float
     language: str | None
@@ -110,7 +115,10 @@ def guess_languages(declared: str | None, host: str) -> frozenset[str]:
 
 
 def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibility:
-    """Score a text sample decoded with `charset`; its lines should have non-ASCII characters."""
+    """Return the plausibility of a text sample that was decoded with `charset`.
+
+    The lines of the sample should have non-ASCII characters. `hints` are likely languages.
+    """
     foreign = len(_FOREIGN.findall(text))
     languages = LANGUAGES.get(charset)
     if languages is None or not foreign:
@@ -128,8 +136,8 @@ def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibilit
 
 
 def _score_script(text: str, charset: str) -> float:
-    """Score the share of common characters in East Asian and Thai text; other bytes yield hardly
-    any.
+    """Score East Asian or Thai text by its share of common characters. Wrongly decoded bytes yield
+    hardly any.
     """
     if charset in ("gbk", "gb18030", "big5"):
         han = _HAN.findall(text)

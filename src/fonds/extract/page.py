@@ -1,6 +1,7 @@
-"""Extract all that is known of one page from its bytes. Runs in a child process.
+"""Extract text, metadata and language of one page from its bytes. Runs in a child process.
 
-It also classifies the page: an article, or one of the kinds that only look like one.
+The page is also classified: as an article, or as another kind of page that may look like an
+article.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from fonds.urls.normalization import (
 )
 
 PAGE_NOTICE_MAX_CHARS = 1500
-"""Maximum length of error pages and consent requests; longer texts are neither, whatever the title.
+"""Maximum text length of error pages and consent requests. A page with more text is neither,
+whatever its title.
 """
 
 _ERROR = re.compile(
@@ -67,7 +69,7 @@ _PLACEHOLDER = re.compile(
 
 
 class PageKind(StrEnum):
-    """Kinds of pages; a closed set."""
+    """Kinds of pages."""
 
     ARTICLE = "article"
     FRONT = "front"
@@ -77,8 +79,8 @@ class PageKind(StrEnum):
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is a placeholder that servers send instead of the page, e.g. without
-    scripts.
+    """Return whether a text is a placeholder that a server sends instead of the page, for example
+    to browsers without scripts.
     """
     return len(text) <= PLACEHOLDER_MAX_CHARS and _PLACEHOLDER.search(text) is not None
 
@@ -86,10 +88,11 @@ def is_placeholder(text: str) -> bool:
 def classify_page(
     title: str | None, text: str, types: frozenset[str], *, is_front: bool, is_dated: bool
 ) -> PageKind:
-    """Classify a page by its title, its text if short, and the types in its JSON-LD.
+    """Return the kind of a page, from its title, its text if short, and its JSON-LD types.
 
-    `is_front` is the verdict of the URL. `is_dated` tells whether the page states its publication
-    date: articles contain lists, too.
+    - `is_front`: whether the URL is that of a front page.
+    - `is_dated`: whether the page states its publication date. A dated page with a list may be an
+      article.
     """
     is_short = len(text) <= PAGE_NOTICE_MAX_CHARS
     if is_short and title and _ERROR.search(title):
@@ -106,11 +109,15 @@ def classify_page(
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
 EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
-"""Program and versions that determine the result; a change requires a new extraction."""
+"""Name and versions of the programs that determine the result. If they change, pages must be
+extracted again.
+"""
 
 BODY_MAX_BYTES = 10_000_000
 TEXT_LETTERS_MIN = 25
-"""Minimum letters of a text; less is a notice, a form or a list of links."""
+"""Minimum number of letters in the text of a page. A shorter text is a notice, a form or a list of
+links.
+"""
 
 NOTICE_MAX_CHARS = 120
 _FILE_SCHEMES = ("file:", "s3:")
@@ -120,12 +127,16 @@ _FAR_FUTURE = date(2100, 1, 1)
 
 
 class PageStatus(StrEnum):
-    """How the extraction of a page ended; a closed set. `reason` is None if the page was accepted."""
+    """How the extraction of a page ended. `reason` is why the page was rejected; None if it was
+    accepted.
+    """
 
     reason: Reason | None
 
     def __new__(cls, value: str, reason: Reason | None) -> PageStatus:
-        """Attach the reason for which a message with this status ends."""
+        """Create a status with the reason with which the page is rejected; None for an accepted
+        page.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.reason = reason
@@ -141,11 +152,11 @@ class PageStatus(StrEnum):
 class PageExtraction:
     """Extraction result of one page, as plain values that can be sent between processes.
 
-    - `content` is complete except for `parsed_date`, which the caller sets. For a rejected page it
-      has what the
-      URL tells and what was extracted before.
-    - `charset` is the one used for decoding, or None.
-    - `error_msg` is a sentence on why a page was rejected.
+    - `content`: title, text and other metadata. The caller sets `parsed_date`. For a rejected page
+      it has only what the URL tells and what was extracted before the rejection.
+    - `charset`: charset used for decoding; None if the page was not decoded.
+    - `error_msg`: a sentence that says why the page was rejected; None if it was accepted.
+    - `metadata`: further metadata of the page.
     """
 
     status: PageStatus
@@ -163,13 +174,16 @@ def parse_page(
     fetched: bool,
     is_plain_text: bool = False,
 ) -> PageExtraction:
-    """Extract a page: text, title, date, language, URLs.
+    """Extract text, title, date, language and URLs of a page.
 
-    `charset` is from the Content-Type header, None if the server sent none. `fetched` says that the
-    page was fetched by HTTP at `captured_at`; otherwise that is a file's time and may be anything.
-    Dates later than the day after the capture are ignored. A page with a `file:` or `s3:` URL gets
-    the URL that it states itself. In plain text each run of lines is a paragraph, and a separate
-    first line is the title.
+    - `url`: URL of the page. If it is a `file:` or `s3:` URL, the URL that the page states itself
+      is used.
+    - `charset`: charset in the Content-Type header; None if the server sent none.
+    - `captured_at`: time of the capture. Dates later than the day after it are ignored.
+    - `fetched`: whether the page was fetched over HTTP. If not, `captured_at` is the time of a file
+      and may be wrong.
+    - `is_plain_text`: whether the body is plain text. Each run of lines is a paragraph, and a
+      separate first line is the title.
     """
     if len(body) > BODY_MAX_BYTES:
         message = f"{len(body)} bytes; the limit for a page is {BODY_MAX_BYTES}"
@@ -203,13 +217,15 @@ def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtr
 
 
 def warm_up() -> None:
-    """Load what every page needs, once before child processes are forked."""
+    """Load what every page needs. Called once, before child processes are forked."""
     load_model()
 
 
 def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
-    """Return the latest date a page may have. Archives without times set files to the beginning of
-    their epoch.
+    """Return the latest date that a page may have.
+
+    Archives without times set the time of files to the beginning of their epoch, so such times are
+    no limit.
     """
     captured_on = captured_at.date()
     if not fetched and captured_on < _WEB_BEGAN:
@@ -269,8 +285,8 @@ def _find_kind(article: Article, is_front: bool) -> PageKind:
 def _build_page_metadata(
     article: Article, content: ContentMetadata, language: IdentifiedLanguage, evidence: str
 ) -> PageMetadata:
-    """Build the metadata beyond the seed's fields. Front pages and listings have a modification
-    date only.
+    """Build the metadata that is not defined by the seeds. Front pages and listings have a
+    modification date only.
     """
     kind = _find_kind(article, bool(content.is_homepage))
     published = article.dates.published if content.publication_date else None
@@ -298,8 +314,8 @@ def _build_page_metadata(
 
 
 def _is_paywalled(article: Article) -> bool | None:
-    """Return what the page states in JSON-LD or in the meta tag for social networks; None if
-    nothing.
+    """Return whether a page states that it is behind a paywall, in JSON-LD or a meta tag; None if
+    it states nothing.
     """
     if article.linked.is_free is not None:
         return not article.linked.is_free

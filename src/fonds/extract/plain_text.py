@@ -1,4 +1,4 @@
-"""Plain text as HTML, so that it is extracted like any other page."""
+"""Convert plain text to HTML, so that it is extracted like any other page."""
 
 from __future__ import annotations
 

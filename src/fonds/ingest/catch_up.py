@@ -1,7 +1,8 @@
-"""Catch-up: select files to be extracted again, and send them to the step that extracts them.
+"""Catch-up: select stored files to be extracted again, and send them to the step that extracts
+them.
 
-Files are streamed from the records. After an interruption, start it again: files already done are
-no longer selected.
+Files are read from the records one batch at a time. An interrupted catch-up is started again: it no
+longer selects the files that are done.
 """
 
 from __future__ import annotations
@@ -42,15 +43,17 @@ from fonds.stores.journal_table.keys import build_row_key
 
 @dataclass(frozen=True, slots=True)
 class CatchUpSelection:
-    """Which files of a kind are to be extracted, by what is known of them.
+    """Condition for selecting the files whose derivatives of one kind are computed again.
 
-    - Without `rereads`: files without a row, unless their extraction was refused; files that failed
-      for a reason
-      that may have passed; and files extracted by another extractor than `extractor`.
-    - With `rereads`: files that match all of `statuses`, `made_by` (prefix of an extractor's name)
-      and
-      `before_time`.
-    - `only_files` limits the selection to some hundred files; empty means all.
+    - `kind`: the derivative kind, such as the text of PDFs.
+    - `extractor`: name of the current extractor version.
+    - `rereads`: False selects files without a row of this kind (unless their extraction was
+      refused), files that failed for a possibly temporary reason, and files made by another
+      extractor version. True selects the files that match all conditions below.
+    - `statuses`: accepted statuses; empty accepts all.
+    - `made_by`: prefix of the extractor's name; '' accepts all.
+    - `before_time`: selects results from before this time (aware UTC); None accepts all.
+    - `only_files`: SHA-1s of at most some hundred files to select from; empty means all files.
     """
 
     kind: DerivativeKind
@@ -63,9 +66,9 @@ class CatchUpSelection:
 
     @property
     def reading(self) -> RereadPlan:
-        """Return how the kind is extracted again.
+        """Return how derivatives of this kind are computed again.
 
-        Raises ConfigurationError for a kind produced with another.
+        Raises ConfigurationError if they are only computed together with another kind.
         """
         if self.kind.reading is None:
             raise ConfigurationError(
@@ -74,10 +77,10 @@ class CatchUpSelection:
         return self.kind.reading
 
     def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
-        """Return whether a file with this row is selected.
+        """Return whether a file is selected.
 
-        `row` is None for a file without one. `refused` marks a file whose extraction ended as
-        dropped.
+        - `row`: the derivative row of the file; None if it has none.
+        - `refused`: whether the last extraction of the file ended as dropped.
         """
         if row is None:
             has_criteria = bool(self.statuses or self.made_by or self.before_time)
@@ -91,7 +94,7 @@ class CatchUpSelection:
         return row.extractor != self.extractor or row.status in self.reading.retry_statuses
 
     def select(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
-        """Return the selected files among these, with their rows."""
+        """Return the selected files among `sha1hexes`, each with its derivative row or None."""
         sha1hexes = [key for key in sha1hexes if not self.only_files or key in self.only_files]
         rows = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
         bare = [key for key in sha1hexes if key not in rows]
@@ -100,14 +103,18 @@ class CatchUpSelection:
         return {key: rows.get(key) for key in sha1hexes if self(rows.get(key), key in refused)}
 
     def iter_files(self, records: Records) -> Iterator[FileMetaRow]:
-        """Yield all files of the kind's types, or those in `only_files`."""
+        """Yield the rows of all files that can have this kind of derivative, or those in
+        `only_files`.
+        """
         if self.only_files:
             named_files = records.get(FileMetaRow, sorted(self.only_files))
             return (row for row in named_files if row.mimetype in self.kind.mimetypes)
         return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
 
     def count_by_status(self, records: Records) -> dict[str, int]:
-        """Count the selected files by status; '' for those without a row."""
+        """Count the selected files by the status of their derivative row; '' counts files without a
+        row.
+        """
         counts: Counter[str] = Counter()
         files = self.iter_files(records)
         while batch := [row.sha1hex for row in islice(files, BATCH_MAX)]:
@@ -118,7 +125,7 @@ class CatchUpSelection:
 
 @dataclass(slots=True)
 class CatchUpCount:
-    """Numbers of files of a catch-up."""
+    """Number of files that a catch-up examined, sent, found in flight, and could not locate."""
 
     examined: Annotated[int, Meta(description="number of files examined")] = 0
     sent: Annotated[int, Meta(description="number of files sent to be read")] = 0
@@ -130,11 +137,13 @@ class CatchUpCount:
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Sends messages to `reader`, the step that extracts.
+    """Sends the selected files to the step that extracts them.
 
-    - `wait_for_room` returns when the queue has room; False means stop.
-    - `journal` is the name of the journal-extract table.
-    - `clock` returns aware UTC.
+    - `journal`: name of the table that has the files.
+    - `reader`: subscription of the step.
+    - `selection`: which files are sent.
+    - `clock`: returns the current time (aware UTC).
+    - `wait_for_room`: waits until the queue is short enough; returns False to stop the catch-up.
     """
 
     queue: Queue
@@ -148,8 +157,9 @@ class CatchUp:
     wait_for_room: Callable[[], bool]
 
     def run(self, tick: Callable[[CatchUpCount, Sequence[EntryRow]], None]) -> CatchUpCount:
-        """Send all selected files, unless `wait_for_room` says to stop. `tick` is called for each
-        batch.
+        """Send all selected files, until all are sent or `wait_for_room` returns False.
+
+        `tick` is called after each batch with the counts so far and the entries that were sent.
         """
         sent = CatchUpCount()
         is_read_again = self.selection.rereads or self.selection.reading.is_shared
@@ -168,10 +178,10 @@ class CatchUp:
         counts: CatchUpCount,
         tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     ) -> set[str]:
-        """Release selected messages from quarantine, so that none remains of a file that was
-        extracted.
+        """Release the messages of selected files from quarantine. Return the SHA-1s of these files.
 
-        Return the SHA-1s of their files.
+        Otherwise a message would stay in quarantine although its file was extracted in the
+        meantime.
         """
         unselected, freed = [], set[str]()
         if self.selection.only_files and not self._has_quarantined(self.selection.only_files):
@@ -200,9 +210,7 @@ class CatchUp:
         return freed
 
     def _has_quarantined(self, sha1hexes: Collection[str]) -> bool:
-        """Return whether quarantine has a message about any of these few files; otherwise it need
-        not be read.
-        """
+        """Return whether the quarantine may have a message about one of these files."""
         where = {"about": sorted(sha1hexes), "verdict": str(Verdict.QUARANTINED)}
         return any(True for _ in self.records.find(DispositionRow, where, count_max=1))
 
@@ -228,7 +236,7 @@ class CatchUp:
         return [entry for entry, _ in work]
 
     def _load_last_endings(self, sha1hexes: Sequence[str]) -> dict[str, DispositionRow]:
-        """Return how the last extraction of each file ended, in this pipeline."""
+        """Return the last disposition of the extraction of each file in this pipeline, by SHA-1."""
         pipeline, step = parse_subscription_name(self.reader)
         where = {"about": list(sha1hexes), "pipeline": pipeline, "step": step}
         rows = self.records.find(DispositionRow, where) if sha1hexes else iter(())
@@ -243,9 +251,10 @@ class CatchUp:
         return last_endings
 
     def _load_captures(self, files: Sequence[FileMetaRow]) -> dict[str, EntryRow]:
-        """Return the primary captures of these files, from any pipeline, by capture id.
+        """Return the entries of the primary captures of these files, from any pipeline, by capture
+        id.
 
-        A capture of a link has the final URL and the fetch time.
+        The entry of a fetched link has the final URL and the fetch time.
         """
         ids = [file.capture_id for file in files]
         entries = self.records.find(EntryRow, {"entry_id": ids}) if files else ()
@@ -262,9 +271,9 @@ class CatchUp:
         work: Sequence[tuple[EntryRow, Item]],
         last: Mapping[str, DispositionRow],
     ) -> None:
-        """Record the work in the ledger, then send it.
+        """Write the work to the ledger (the record of all entries), then send it.
 
-        What was extracted before is reopened; the rest is entered.
+        A message that ended before is reopened. All other work is entered as new.
         """
         now = self.clock()
         pipeline, _ = parse_subscription_name(self.reader)
@@ -281,8 +290,9 @@ class CatchUp:
         self.queue.put(self.reader.incoming, messages)
 
     def _build_message(self, row: EntryRow, work: Item, previous: DispositionRow | None) -> Message:
-        """Build a message with the id it had before, if any. What results from it this time has
-        ids of its own.
+        """Build the message for a file, with the id of its previous message if there is one.
+
+        Messages that result from it have new ids.
         """
         pipeline, step = parse_subscription_name(self.reader)
         entry = previous.entry_id if previous else row.entry_id
@@ -313,6 +323,8 @@ class CatchUp:
     ) -> dict[str, Place]:
         """Return the location of each file's bytes: in a WARC, else where its primary capture was
         found.
+
+        Files without a known location are omitted.
         """
         ids = sorted({row.input_id for row in captures.values()})
         inputs = {row.input_id: row for row in self.records.find(InputRow, {"input_id": ids})}
@@ -329,7 +341,7 @@ class CatchUp:
         return places
 
     def _set_start_time(self, message: Message, after: datetime | None) -> Message:
-        """Set the time from which results count, if the payload has one."""
+        """Set the time from which results count, if the payload of the message has such a field."""
         payload = self.selection.reading.payload
         if after is None or "after" not in {
             payload_field.name for payload_field in fields(payload)
@@ -345,7 +357,7 @@ class CatchUp:
 
 
 def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | None:
-    """Return where a loose file or a ZIP member was found; None for captures in other containers."""
+    """Return the location of a loose file or ZIP member; None for captures in other containers."""
     if source_input is None or source_input.kind not in ("file", "zip"):
         return None
     if source_input.kind == "file":
@@ -355,16 +367,18 @@ def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | N
 
 
 def _copy_entry(row: EntryRow, pipeline: str, now: datetime) -> EntryRow:
-    """Copy the entry of a capture into the ledger of this pipeline. It belongs to no input here."""
+    """Copy the entry of a capture to this pipeline. The copy belongs to no input unless it was
+    entered here.
+    """
     facts = (row.kind, "" if row.pipeline != pipeline else row.input_id, row.url)
     return EntryRow(row.entry_id, pipeline, *facts, row.seen, row.place, row.collection, now)
 
 
 def _is_over(row: DispositionRow | None) -> bool:
-    """Return whether the last extraction, if any, has ended. Quarantined messages were handled
-    before.
+    """Return whether the last extraction of a file, if there was one, has ended.
 
-    A message in RETRIED may never have reached the queue, so it is sent again under the same id.
+    A message with the verdict RETRIED may never have reached the queue. It counts as ended, and is
+    sent again with the same id.
     """
     return row is None or not row.is_open or row.verdict == Verdict.RETRIED
 

@@ -1,5 +1,5 @@
-"""Known captures: find captures that are recorded under another WARC name, and the rows a new one
-replaces.
+"""Detect captures that are already recorded under another name of their WARC, and select the rows
+to replace.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Key = tuple[str, int]
 
 @dataclass(slots=True)
 class CapturePlan:
-    """What to do with the rows of a batch of captures.
+    """Changes to the `cdx` rows of a batch of captures.
 
-    - `rows` are those to be stored, by capture id.
-    - `replaced` are the existing rows that each of them replaces.
-    - `repeats` are ids of captures already known under another id.
+    - `rows`: rows to store, by capture id.
+    - `replaced`: existing rows to remove, by the id of the capture that replaces them.
+    - `repeats`: ids of captures that are already recorded with another capture id.
     """
 
     rows: dict[str, CdxRow] = field(default_factory=dict)
@@ -32,10 +32,11 @@ class CapturePlan:
 def plan_captures(
     records: Records, rows: Sequence[CdxRow], owners: Mapping[str, str]
 ) -> CapturePlan:
-    """Compare new rows with the existing ones. `owners` maps each file to its primary capture.
+    """Compare new `cdx` rows with existing rows, and return the changes to make.
 
-    A capture has one row. A row from an index is replaced by any capture whose body was read. A row
-    of another entry is replaced by the file's primary capture only.
+    `owners` maps the SHA-1 of each file to the id of its primary capture. A capture has one row. A
+    row that came from an index is replaced by the row of any capture whose body was read. A row of
+    another entry is replaced only by the file's primary capture.
     """
     existing = _load_existing(records, rows)
     by_key: dict[CaptureKey, list[CdxRow]] = {}
@@ -71,7 +72,9 @@ def plan_captures(
 
 
 def write_captures(records: Records, plan: CapturePlan) -> None:
-    """Write the rows of a plan. A replacing row is written before the old one is removed."""
+    """Apply the changes of a plan. Each new row is written before the row that it replaces is
+    removed.
+    """
     if plan.rows:
         records.put(list(plan.rows.values()), replace=False)
     for capture_id, replaced in plan.replaced.items():
@@ -88,12 +91,12 @@ def write_captures(records: Records, plan: CapturePlan) -> None:
 
 
 def build_cdx_key(row: CdxRow) -> Key:
-    """Return the key of a row of `cdx`."""
+    """Return the key of a `cdx` row: WARC path and offset."""
     return row.warc_path, row.warc_offset
 
 
 def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRow | None:
-    """Return the final row of a capture; None where another entry's row stays."""
+    """Return the row to store for a capture; None if the existing row of another entry stays."""
     own_rows = [existing_row for existing_row in rows if existing_row.capture_id == row.capture_id]
     if own_rows:
         return own_rows[0]
@@ -112,7 +115,7 @@ def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRo
 
 
 def _load_existing(records: Records, rows: Sequence[CdxRow]) -> dict[Key, CdxRow]:
-    """Return the rows that may be of the same captures, by key."""
+    """Return existing rows that may describe the same captures, by row key."""
     if not rows:
         return {}
     candidates = list(records.get(CdxRow, [build_cdx_key(row) for row in rows]))

@@ -1,4 +1,4 @@
-"""Queued messages as stories, for tools that read only stories.
+"""Convert queued messages to stories, for tools that read only stories.
 
 Source: seed 004, "WARC file format" and Appendix B.
 """
@@ -30,15 +30,16 @@ PAYLOADS = (Link, Capture, IdentifiedCapture, UnparsedPage, ParsedPage, Unarchiv
 
 @dataclass(frozen=True, slots=True)
 class QueuedStories:
-    """The stories of a topic's messages; bodies are read from `archive`."""
+    """Converts messages of one topic to stories. Bodies are read from `archive`."""
 
     topic: Topic
     archive: Archive
 
     def __call__(self, message: Message) -> MessageStory | None:
-        """Return the story of a message, or None if it has none.
+        """Return the story that a message is about, or None if the message is about no story.
 
-        The page is empty if it was not fetched yet or is gone. Raises TransientError.
+        The page of the story is empty bytes if it is not fetched yet or no longer readable. Raises
+        TransientError if the archive is unavailable.
         """
         if self.topic.payload not in PAYLOADS:
             return None

@@ -1,4 +1,6 @@
-"""Revisits: which file a revisit repeats, and the capture whose record holds the bytes.
+"""Resolve revisit records: the file that a revisit repeats, and the capture that has its bytes.
+
+A revisit is a WARC record that says that the body has not changed since an earlier capture.
 
 Source: WARC 1.1, sections 6.7 (revisit), 5.12 to 5.14 (WARC-Refers-To and related fields).
 """
@@ -29,16 +31,20 @@ from fonds.urls.surt import build_lookup_key, build_surt
 ENTRIES_MAX = 1_000
 CAPTURES_MAX = 100
 ScanWarc = Callable[[str], Iterator[RecordHead | Damage]]
-"""Lists the records of a WARC by its path or name. Raises PermanentError if it cannot be opened."""
+"""Function that lists the record heads of a WARC, given its path or name.
+
+Raises PermanentError if the WARC cannot be opened.
+"""
 _DIGESTS = {"sha256": ("sha256hex", 32), "sha-256": ("sha256hex", 32), "md5": ("md5hex", 16)}
 _HEX = re.compile(r"[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class RevisitedFile:
-    """What a revisit repeats.
+    """The file that a revisit repeats.
 
-    `sha1hex` is None if the file is not known here; `is_open` says that it may still arrive.
+    - `sha1hex`: SHA-1 of the file; None if the library does not have the file.
+    - `is_open`: whether a capture in progress may still add the file.
     """
 
     sha1hex: str | None
@@ -48,10 +54,10 @@ class RevisitedFile:
 def find_revisited(
     records: Records, capture: Capture, reference: RevisitReference
 ) -> RevisitedFile:
-    """Return the file a revisit repeats.
+    """Return the file that a revisit repeats, from the records of the library.
 
-    The capture its record refers to comes first, then the file with its SHA-256 or MD5. Without any
-    of these it repeats the previous capture of its URL.
+    The capture that the revisit refers to is tried first, then the file with the declared SHA-256
+    or MD5. If the revisit declares neither, the previous capture of its URL is used.
     """
     if reference.url and reference.captured_at:
         moment = format_datetime14(reference.captured_at)
@@ -71,7 +77,12 @@ def find_revisited(
 
 @dataclass(frozen=True, slots=True)
 class OriginalCapture:
-    """The response whose bytes a revisit repeats: location of its record, URL and 14-digit time."""
+    """The response whose bytes a revisit repeats.
+
+    - `place`: location of its WARC record.
+    - `url`: its URL.
+    - `datetime14`: its capture time, as 14 digits (UTC).
+    """
 
     place: Place
     url: str
@@ -81,9 +92,10 @@ class OriginalCapture:
 def find_original(
     records: Records, revisit: IdentifiedCapture, scan: ScanWarc
 ) -> OriginalCapture | None:
-    """Return the response a revisit repeats, from `cdx`, else from the records of the same WARC.
+    """Return the response that a revisit repeats, or None if it is not found.
 
-    The WARC is scanned up to that response.
+    The rows of `cdx` are searched first. Then the WARC of the revisit is scanned until the response
+    is found.
     """
     reference = revisit.refers_to or RevisitReference()
     raw = parse_sha1(revisit.capture.digest or "")
@@ -138,7 +150,9 @@ def _scan_same_warc(
 
 
 def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference) -> bool:
-    """Return whether a record is the one referred to, by its id, its URL and time, or its SHA-1."""
+    """Return whether a record is the response that a revisit refers to: by record id, by SHA-1, or
+    by URL and time.
+    """
     if head.type == REVISIT or head.payload_bytes == 0:
         return False
     if reference.record_id and head.record_id == reference.record_id:
@@ -154,7 +168,7 @@ def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference
 
 
 def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
-    """Return the last capture of the same URL before this one."""
+    """Return the last capture of the same URL before `capture`; None if there is none."""
     rows = records.find(
         CdxRow,
         {"surt_key": build_lookup_key(build_surt(capture.url))},
@@ -166,7 +180,7 @@ def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
 
 
 def _has_open_original(records: Records, capture: Capture, reference: RevisitReference) -> bool:
-    """Return whether a capture that this one may repeat is still in progress."""
+    """Return whether an earlier capture that `capture` may repeat is still in progress."""
     entries = records.find(EntryRow, {"url": reference.url or capture.url}, count_max=ENTRIES_MAX)
     return any(
         row.open_count > 0
@@ -178,7 +192,11 @@ def _has_open_original(records: Records, capture: Capture, reference: RevisitRef
 
 
 def _parse_file_digest(text: str) -> tuple[str, str] | None:
-    """Return the column of `file_meta` for a digest and its hex value; None for other algorithms."""
+    """Return the column of `file_meta` for the algorithm of a digest, and the digest in
+    hexadecimal.
+
+    None for other algorithms and for invalid digests.
+    """
     name, _, value = text.partition(":")
     column, size_bytes = _DIGESTS.get(name.strip().lower(), ("", 0))
     if not column:
@@ -188,7 +206,9 @@ def _parse_file_digest(text: str) -> tuple[str, str] | None:
 
 
 def _iter_hex_digests(value: str, size_bytes: int) -> Iterator[str]:
-    """Yield the digest in hex; it may be written in hex or base32."""
+    """Yield a digest in hexadecimal, from a value in hexadecimal or base32. Yield nothing if it is
+    neither.
+    """
     if len(value) == 2 * size_bytes and _HEX.fullmatch(value.lower()):
         yield value.lower()
     try:

@@ -1,7 +1,8 @@
-"""Disposable child processes with limits, in which native parsers read untrusted files.
+"""Run parsers of untrusted files in disposable child processes with limits.
 
-A pool keeps a few children. They are forked by a fork server, a small process that has loaded the
-parsers but runs none of them. So a new child is ready in milliseconds, and the multi-threaded
-parent never forks. Calls and replies are MessagePack, decoded by the types that the function
-declares. Even a child taken over by its input can only reply with plain data.
+A pool keeps a few child processes. A fork server, a small process that has loaded the parsers but
+runs none of them, forks the children. So a new child is ready in milliseconds, and the parent,
+which has many threads, never forks. Calls and replies are MessagePack, decoded by the types that
+the called function declares. Even if a hostile file takes over a child, the child can only reply
+with plain data.
 """

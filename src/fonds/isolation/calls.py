@@ -1,8 +1,8 @@
-"""Messages between parent and child: calls and replies as MessagePack frames over a socket.
+"""Messages between parent and child process: calls and replies, as MessagePack over a socket.
 
-Arguments and results are decoded by the types that the function declares. Nothing is pickled: a
-child can return only plain data of the declared type, or an error. A frame is a byte string with
-its length before it. `ChildLimits` are the limits of one call.
+Arguments and results are decoded by the types that the called function declares. Nothing is
+pickled: a child can only return plain data of the declared type, or an error. A message is sent as
+a frame: its length, then its bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ DESCRIPTORS_MAX = 4
 
 
 class FrameTooLargeError(Exception):
-    """The peer announced more bytes than allowed. The stream is unusable afterwards."""
+    """The other process announced more bytes than allowed. The socket is unusable afterwards."""
 
 
 def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = None) -> None:
-    """Send `payload`. `ends_at` is a time of the monotonic clock, or None to wait without limit.
+    """Send `payload` with its length in front.
 
-    Raises TimeoutError after `ends_at`, and OSError if the peer is gone.
+    `ends_at` is the latest time of the monotonic clock in seconds; None waits without limit. Raises
+    TimeoutError after `ends_at`, and OSError if the other process has ended.
     """
     stream.settimeout(_remaining_s(ends_at))
     stream.sendall(_LENGTH.pack(len(payload)))
@@ -50,13 +51,18 @@ def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = No
 def send_descriptors(
     stream: socket.socket, descriptors: Sequence[int], ends_at: float | None = None
 ) -> None:
-    """Send open files, or none, before a frame. Raises as `send_frame` does."""
+    """Send open files (possibly none) before a frame. Raises TimeoutError and OSError as
+    `send_frame` does.
+    """
     stream.settimeout(_remaining_s(ends_at))
     socket.send_fds(stream, [_MARK], list(descriptors))
 
 
 def receive_descriptors(stream: socket.socket) -> list[int]:
-    """Receive the files of `send_descriptors` as descriptors of this process. Raises EOFError."""
+    """Receive the open files that `send_descriptors` sent, as file descriptors of this process.
+
+    Raises EOFError if the other process has ended.
+    """
     stream.settimeout(None)
     try:
         mark, descriptors, _, _ = socket.recv_fds(stream, len(_MARK), DESCRIPTORS_MAX)
@@ -70,10 +76,11 @@ def receive_descriptors(stream: socket.socket) -> list[int]:
 def receive_frame(
     stream: socket.socket, size_max_bytes: int | None = None, ends_at: float | None = None
 ) -> bytearray:
-    """Receive the next payload.
+    """Receive the payload of the next frame.
 
-    Raises EOFError if the peer is gone, TimeoutError after `ends_at`, and FrameTooLargeError for
-    more than `size_max_bytes`.
+    `ends_at` is the latest time of the monotonic clock in seconds; None waits without limit. Raises
+    EOFError if the other process has ended, TimeoutError after `ends_at`, and FrameTooLargeError if
+    the payload is larger than `size_max_bytes`.
     """
     (size,) = _LENGTH.unpack(receive_exactly(stream, _LENGTH.size, ends_at))
     if size_max_bytes is not None and size > size_max_bytes:
@@ -86,7 +93,9 @@ def receive_frame(
 def receive_exactly(
     stream: socket.socket, size_bytes: int, ends_at: float | None = None
 ) -> bytearray:
-    """Receive exactly `size_bytes` bytes. Raises EOFError and TimeoutError as `receive_frame` does."""
+    """Receive `size_bytes` bytes. Raises EOFError if the other process has ended, and TimeoutError
+    after `ends_at`.
+    """
     data = bytearray(size_bytes)
     view = memoryview(data)
     filled = 0
@@ -113,13 +122,13 @@ def _remaining_s(ends_at: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """Limits of one call.
+    """Limits of a call in a child process.
 
-    - `wall_s` is the time limit.
-    - `cpu_s` is the limit of processor time, or None for `wall_s`.
-    - `memory_bytes` is address space (RLIMIT_AS), including everything loaded.
-    - `output_max_bytes` is the size of the encoded reply.
-    - `tasks_max` is the number of calls after which a child is replaced.
+    - `wall_s`: maximum duration in seconds.
+    - `cpu_s`: maximum processor time in seconds; None for `wall_s`.
+    - `memory_bytes`: maximum address space (RLIMIT_AS), including everything that is loaded.
+    - `output_max_bytes`: maximum size of the encoded reply.
+    - `tasks_max`: number of calls after which a child is replaced.
     """
 
     wall_s: float = 60.0
@@ -130,7 +139,7 @@ class ChildLimits:
 
     @property
     def cpu_max_s(self) -> float:
-        """Limit of processor time in seconds."""
+        """Maximum processor time in seconds."""
         return self.wall_s if self.cpu_s is None else self.cpu_s
 
 
@@ -145,7 +154,12 @@ _REASONS: dict[str, Reason] = {reason.value: reason for reason in Reason}
 
 
 class Call(msgspec.Struct, array_like=True):
-    """A function by name, its encoded arguments, and the limits enforced inside the child."""
+    """A call of a function in a child.
+
+    - `module`, `qualname`: name of the function.
+    - `arguments`: encoded arguments.
+    - `cpu_max_s`, `memory_bytes`, `output_max_bytes`: limits that the child enforces.
+    """
 
     module: str
     qualname: str
@@ -156,7 +170,7 @@ class Call(msgspec.Struct, array_like=True):
 
 
 class CallOutcome(StrEnum):
-    """Outcome of a call inside the child."""
+    """How a call in a child ended."""
 
     VALUE = "value"
     OUT_OF_MEMORY = "out-of-memory"
@@ -166,9 +180,13 @@ class CallOutcome(StrEnum):
 
 
 class Reply(msgspec.Struct, array_like=True):
-    """Result of a call. `value` is set for VALUE. For ERROR, `error` names the class.
+    """Reply of a child to a call.
 
-    `text` describes what happened.
+    - `outcome`: how the call ended.
+    - `value`: encoded result, if the outcome is VALUE.
+    - `error`: name of the exception's class, if the outcome is ERROR.
+    - `reason`: reason of a Fonds error, or ''.
+    - `text`: what happened.
     """
 
     outcome: CallOutcome
@@ -188,7 +206,7 @@ class CallSignature:
 
 @lru_cache(maxsize=256)
 def inspect_signature(function: Callable[..., Any]) -> CallSignature:
-    """Return the declared types of `function`. Raises TypeError if one is missing."""
+    """Return the declared types of a function. Raises TypeError if a type is not declared."""
     hints = get_type_hints(function)
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [
@@ -234,12 +252,14 @@ def encode_call(
 
 
 def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
-    """Return the descriptors of open files among the arguments, in order."""
+    """Return the file descriptors of the open files among the arguments, in order."""
     return tuple(argument.descriptor for argument in arguments if isinstance(argument, OpenBody))
 
 
 def check_open(descriptors: Iterable[int]) -> None:
-    """Raise OSError if a descriptor is not open here. A child must not be blamed for that."""
+    """Raise OSError if a file descriptor is not open in this process, so that no child is blamed
+    for it.
+    """
     for descriptor in descriptors:
         os.fstat(descriptor)
 
@@ -247,11 +267,10 @@ def check_open(descriptors: Iterable[int]) -> None:
 def decode_arguments(
     function: Callable[..., Any], raw: msgspec.Raw, descriptors: Sequence[int]
 ) -> tuple[Any, ...]:
-    """Decode the arguments with their declared types.
+    """Decode the arguments of a call by the types that the function declares.
 
-    `descriptors` are the open files received with them.
-
-    Raises msgspec.MsgspecError for other types, and ValueError if the number of open files differs.
+    `descriptors` are the open files received with the call. Raises msgspec.MsgspecError if an
+    argument has another type, and ValueError if the number of open files differs.
     """
     count = len(msgspec.msgpack.decode(raw, type=list[msgspec.Raw]))
     if count == 0:
@@ -268,7 +287,9 @@ def decode_arguments(
 
 
 def encode_error(error: BaseException) -> Reply:
-    """Encode an exception: the model's errors completely, any other as a traceback."""
+    """Return the reply for an exception. Errors of Fonds are encoded with all data, others as a
+    traceback.
+    """
     if isinstance(error, MemoryError):
         return Reply(CallOutcome.OUT_OF_MEMORY)
     if isinstance(error, PermanentError):
@@ -287,7 +308,9 @@ def encode_error(error: BaseException) -> Reply:
 
 
 def decode_error(reply: Reply) -> Exception:
-    """Return the exception of an ERROR or FAULT reply. Raises LookupError if its names are unknown."""
+    """Return the exception in a reply with the outcome ERROR or FAULT. Raises LookupError if its
+    class or reason is unknown.
+    """
     if reply.outcome is CallOutcome.FAULT:
         return FaultError(f"in the child process:\n{reply.text}")
     kind = _ERRORS[reply.error]

@@ -30,7 +30,9 @@ STARTED = b"s"
 
 
 def serve(work: socket.socket, layers: Layers) -> None:
-    """Report the confinement of this process, then answer calls from `work` until it is closed."""
+    """Report the confinement of this process to the parent, then answer its calls until it closes
+    the socket `work`.
+    """
     send_frame(work, msgspec.msgpack.encode(layers))
     while True:
         try:
@@ -48,7 +50,8 @@ def serve(work: socket.socket, layers: Layers) -> None:
 
 
 def import_quietly(module: str) -> None:
-    """Import a module before its first call. Errors are ignored here: the call will raise them.
+    """Import a module before its first call. Errors are ignored, because the call will
+    raise them.
 
     If the module has a function `warm_up`, it is called to load what every child needs.
     """
@@ -60,7 +63,7 @@ def import_quietly(module: str) -> None:
 
 
 def _skip_warm_up() -> None:
-    """Do nothing, for a module without `warm_up`."""
+    """Do nothing. Used for a module without a function `warm_up`."""
 
 
 def _handle_call(call: Call, descriptors: Sequence[int]) -> bytes:
@@ -95,9 +98,13 @@ def _find_function(module: str, qualname: str) -> Callable[..., Any]:
 def run_child(
     work: socket.socket, memory_bytes: int, parent_pid: int, prepared: PreparedConfinement
 ) -> None:
-    """Run a newly forked child until it ends. Never returns.
+    """Confine a newly forked child, and serve calls until the parent closes the socket. Never
+    returns.
 
-    `memory_bytes` is the most that any call may request.
+    - `work`: socket to the parent.
+    - `memory_bytes`: maximum memory that any call may request.
+    - `parent_pid`: process id of the parent; the child ends with it.
+    - `prepared`: data for the confinement.
     """
     exit_code = 1
     try:
@@ -113,7 +120,9 @@ def run_child(
 
 
 def _close_all_but(*kept_descriptor: int | None) -> None:
-    """Close all descriptors inherited from the fork server, except the given and the standard ones."""
+    """Close all file descriptors inherited from the fork server, except the given and the standard
+    ones.
+    """
     first = 3
     for descriptor in sorted(number for number in kept_descriptor if number is not None):
         os.closerange(first, descriptor)

@@ -1,8 +1,10 @@
-"""Confinement of child processes: what a child gives up before it reads any input, layer by layer.
+"""Confinement of child processes: the privileges that a child gives up before it reads any
+input.
 
-Afterwards a child can read the files it was given, compute and reply. The kernel refuses everything
-else. Each layer works independently: if the kernel lacks one, the others remain. `confine` and
-`fonds doctor` report which layers are active.
+After that, a child can only read the files it was given, compute and reply. The kernel refuses
+everything else. The confinement has several layers, each enforced by another kernel mechanism. If
+the kernel lacks one, the others still apply. `confine` and `fonds doctor` report which layers are
+active.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from fonds.isolation.privileges import ChildUser, forbid_inspection
 
 
 class Layer(StrEnum):
-    """One aspect of confinement. Each is enforced by a different part of the kernel."""
+    """A layer of the confinement. Each is enforced by a different kernel mechanism."""
 
     SYSTEM_CALLS = "system calls"
     FILES = "files"
@@ -33,7 +35,7 @@ class Layer(StrEnum):
 
 
 Layers = Mapping[Layer, str]
-"""Reason why each layer is inactive; empty for an active layer."""
+"""Why each layer is inactive; '' for an active layer."""
 
 ACTIVE_MESSAGES: Mapping[Layer, str] = {
     Layer.SYSTEM_CALLS: "readers may only make the listed system calls",
@@ -59,10 +61,12 @@ _OPEN_FILES_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class PreparedConfinement:
-    """Confinement data shared by all children.
+    """Data for the confinement that all children share.
 
-    `ruleset` is a descriptor, or None if `no_ruleset` says why there is none. `user` is the user
-    that a child becomes, or the reason why it does not change.
+    - `libraries`: folders and files of Python modules, which a child may read.
+    - `ruleset`: file descriptor of the Landlock rules; None if there are none.
+    - `no_ruleset`: why there are no rules, or ''.
+    - `user`: user that a child becomes, or the reason why it does not change its user.
     """
 
     libraries: frozenset[Path]
@@ -72,9 +76,9 @@ class PreparedConfinement:
 
 
 def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
-    """Prepare the confinement of children forked from now on.
+    """Prepare the confinement of children that are forked from now on.
 
-    Returns `previous` if it is still valid.
+    Return `previous` if it is still valid.
     """
     libraries = landlock.find_library_paths()
     if previous is not None and previous.libraries == libraries:
@@ -90,13 +94,12 @@ def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
 
 
 def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
-    """Permanently give up all that reading a file does not need.
+    """Permanently give up all privileges that reading a file does not need. Return why layers are
+    inactive.
 
-    Returns the reasons of inactive layers.
-
-    A child writes no core dump and no file, and has few files open. It has at most `memory_bytes`
-    of address space. It is killed first when the machine runs out of memory, and when its parent
-    dies.
+    The process cannot write files or core dumps, and can open few files. It has at most
+    `memory_bytes` of address space. It is killed when its parent ends, and first if the machine
+    runs out of memory.
     """
     layers = dict.fromkeys(Layer, "")
     layers[Layer.LIMITS] = _set_limits(memory_bytes)
@@ -118,7 +121,9 @@ def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
 
 
 def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
-    """Limit the next call. `used_cpu_s` is the processor time of the calls before it."""
+    """Limit processor time and memory of the next call. `used_cpu_s` is the processor time of all
+    earlier calls in seconds.
+    """
     _, cpu_hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (max(1, math.ceil(used_cpu_s + cpu_s)), cpu_hard))
     _, memory_hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -168,7 +173,11 @@ def _switch_user(user: ChildUser | str) -> str:
 
 
 def _isolate_network() -> str:
-    """Move this process to an empty network namespace, for machines without a system call filter."""
+    """Move this process to an empty network namespace. Used on machines without a system call
+    filter.
+
+    Return '' on success, else why it failed.
+    """
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
     with suppress(OSError):
         call_unshare(flags)
@@ -177,7 +186,7 @@ def _isolate_network() -> str:
 
 
 def _try_step(action: Callable[[], None]) -> str:
-    """Run `action`. Returns "" on success, else the reason of the failure."""
+    """Run `action`. Return '' on success, else why it failed."""
     try:
         action()
     except (OSError, ValueError) as error:

@@ -1,9 +1,11 @@
-"""The fork server: loads the parsers, runs none, and forks children for its parent process.
+"""Fork server: a process that has loaded the parsers, runs none of them, and forks children for its
+parent.
 
-Each child has a sentinel, a socket to the parent. If data arrives on it, or it is closed, the child
-and all it started are killed. When a child has ended, its exit status and peak memory are written
-to it. When the parent is gone, the fork server and its children end. Only an administrator can
-inspect this process. Children inherit nothing from it except loaded modules.
+Each child has a sentinel, a socket between fork server and parent. If the parent sends data on it
+or closes it, the fork server kills the child and all processes the child started. When a child has
+ended, the fork server writes the child's exit status and peak memory to its sentinel. When the
+parent has ended, the fork server and the children end. Only an administrator can inspect the fork
+server. Children inherit only loaded modules from it.
 """
 
 from __future__ import annotations
@@ -26,14 +28,17 @@ from fonds.isolation.privileges import forbid_inspection
 from fonds.model.encoding import prepare_type
 
 ENDED = struct.Struct("!iq")
-"""Wait status of a child, and its peak resident memory in KiB."""
+"""Format of the report on an ended child: its wait status, and its peak resident memory in KiB."""
 ORDER_SIZE = struct.Struct("!I")
 
 
 class ForkOrder(msgspec.Struct, array_like=True):
     """Order to load modules and then fork a child.
 
-    It comes with two descriptors: work socket and sentinel.
+    - `modules`: names of the modules.
+    - `memory_bytes`: maximum memory that any call in the child may request.
+
+    Two file descriptors are sent with it: the child's work socket and its sentinel.
     """
 
     modules: list[str]
@@ -42,7 +47,14 @@ class ForkOrder(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True)
 class ForkServer:
-    """State of the fork server. `sentinels` has the living children by process id."""
+    """State of the fork server.
+
+    - `control`: socket on which the parent sends orders.
+    - `wakeup`: socket that receives a byte when a child ends.
+    - `selector`: waits for all sockets.
+    - `sentinels`: sentinel of each living child, by process id.
+    - `prepared`: data for confining children; None before the first.
+    """
 
     control: socket.socket
     wakeup: socket.socket
@@ -51,7 +63,7 @@ class ForkServer:
     prepared: PreparedConfinement | None = None
 
     def run_next_order(self) -> bool:
-        """Execute the parent's next order. Returns False if the parent is gone."""
+        """Execute the next order of the parent. Return False if the parent has ended."""
         head, descriptors, _, _ = socket.recv_fds(self.control, ORDER_SIZE.size, 2)
         if len(head) < ORDER_SIZE.size:
             return False
@@ -84,12 +96,12 @@ class ForkServer:
         self.selector.register(sentinel, selectors.EVENT_READ, pid)
 
     def kill_child(self, pid: int) -> None:
-        """Kill a child and its process group. `reap` handles its end later."""
+        """Kill a child and its process group. `reap` reports its end later."""
         self.selector.unregister(self.sentinels[pid])
         _kill(pid)
 
     def reap(self) -> None:
-        """Report all ended children to the parent."""
+        """Report all children that have ended to the parent."""
         _drain(self.wakeup)
         while self.sentinels:
             # Kill the process group before its leader's id is returned to the kernel.
@@ -110,7 +122,7 @@ class ForkServer:
         sentinel.close()
 
     def run(self) -> None:
-        """Serve orders until the parent is gone."""
+        """Execute orders until the parent has ended."""
         while True:
             for key, _ in self.selector.select():
                 if key.data == "control":
@@ -125,7 +137,10 @@ class ForkServer:
 
 
 def main(control_fd: int, parent_pid: int) -> None:
-    """Run the fork server. Must be called in its own process with one thread."""
+    """Run the fork server in this process, which must have one thread.
+
+    `control_fd` is the file descriptor of the parent's socket, `parent_pid` its process id.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Terminals and service managers signal all processes. The parent decides for its children.
         signal.signal(number, signal.SIG_IGN)
@@ -152,14 +167,18 @@ def main(control_fd: int, parent_pid: int) -> None:
 
 
 def _wait_for_all() -> None:
-    """Wait for all children, so that none is left and their time counts for this process's parent."""
+    """Wait for all children, so that none remains and their processor time counts for the
+    parent.
+    """
     with suppress(ChildProcessError):
         while True:
             os.wait()
 
 
 def _watch_parent(selector: selectors.BaseSelector, parent_pid: int) -> None:
-    """Notice the parent's end even if another process holds a copy of the socket."""
+    """Add the end of the parent to `selector`, so that it is noticed even if another process has a
+    copy of the socket.
+    """
     try:
         parent = os.pidfd_open(parent_pid)
     except (AttributeError, OSError):
@@ -168,7 +187,9 @@ def _watch_parent(selector: selectors.BaseSelector, parent_pid: int) -> None:
 
 
 def _silence() -> None:
-    """Redirect the standard streams to nowhere. Until here, errors are written to standard error."""
+    """Redirect the standard streams to nowhere. Before this call, errors are written to standard
+    error.
+    """
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (sys.stdin, sys.stdout, sys.stderr):
         os.dup2(nothing, standard.fileno())

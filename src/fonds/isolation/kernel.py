@@ -1,4 +1,4 @@
-"""Kernel calls that Python does not offer. Their errors are raised as OSError.
+"""System calls that Python does not offer. Their errors are raised as OSError.
 
 Source: prctl(2), capget(2), landlock(7); numbers from the kernel's `linux/prctl.h` and
 `asm/unistd.h`.
@@ -17,7 +17,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call_prctl(option: int, value: int = 0, pointer: object = None) -> int:
-    """Call prctl on this process. Raises OSError, with ENOSYS if the call does not exist."""
+    """Call prctl for this process. Raises OSError if it fails (ENOSYS if it does not exist)."""
     if not hasattr(_LIBC, "prctl"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     second = ctypes.c_ulong(0) if pointer is None else pointer
@@ -28,14 +28,16 @@ def call_prctl(option: int, value: int = 0, pointer: object = None) -> int:
 
 
 def call_kernel(number: int, *arguments: object) -> int:
-    """Make a system call by number. Raises OSError, with ENOSYS if the kernel lacks it."""
+    """Make a system call by its number. Raises OSError if it fails (ENOSYS if the kernel
+    lacks it).
+    """
     if not hasattr(_LIBC, "syscall"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     return _check_result(_LIBC.syscall(ctypes.c_long(number), *arguments))
 
 
 def call_unshare(flags: int) -> None:
-    """Call unshare on this process. Raises OSError."""
+    """Call unshare for this process. Raises OSError if it fails."""
     if not hasattr(_LIBC, "unshare"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     _check_result(_LIBC.unshare(ctypes.c_int(flags)))

@@ -1,9 +1,8 @@
-"""Landlock rules: a child may only read its libraries and fonts.
+"""Landlock rules, with which the Linux kernel lets a child process read only libraries and
+fonts.
 
-Created once, applied by each child.
-
-Source: landlock(7), `linux/landlock.h`; versions 1 to 7 of its interface, each of which can deny
-more.
+The rules are created once, and each child applies them. Source: landlock(7), `linux/landlock.h`;
+versions 1 to 7 of the interface. Each version can deny more.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SYSTEM_PATHS = (
     "/dev/random",
     "/dev/urandom",
 )
-"""Files that readers need: fonts, time zones, and random numbers for ciphers."""
+"""System files that parsers need: fonts, time zones, and random numbers for ciphers."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -47,12 +46,12 @@ class _PathBeneath(ctypes.Structure):
 
 
 def get_version() -> int:
-    """Return the kernel's Landlock version. Raises OSError if it has none."""
+    """Return the kernel's Landlock version. Raises OSError if the kernel has no Landlock."""
     return call_kernel(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
 
 
 def find_library_paths() -> frozenset[Path]:
-    """Return folders and files of the Python modules that this process has loaded or may load."""
+    """Return the folders and files of Python modules that this process has loaded or may load."""
     paths = {
         Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
@@ -67,9 +66,10 @@ def find_library_paths() -> frozenset[Path]:
 
 
 def create_read_ruleset(paths: Iterable[Path]) -> int:
-    """Create a ruleset that allows reading at and below these paths and denies all else.
+    """Create rules that allow reading at and below these paths and deny all other file access.
 
-    Returns its descriptor. Missing paths are skipped. Raises OSError if the kernel has no Landlock.
+    Return the file descriptor of the rules. Paths that do not exist are skipped. Raises OSError if
+    the kernel has no Landlock.
     """
     version = get_version()
     files = (1 << 13) - 1
@@ -103,5 +103,9 @@ def _allow(ruleset: int, path: Path) -> None:
 
 
 def restrict(ruleset: int) -> None:
-    """Permanently apply a ruleset to this process. Requires `no_new_privs`. Raises OSError."""
+    """Permanently apply rules to this process. `ruleset` is their file descriptor.
+
+    The process must have called `forbid_new_privileges` before. Raises OSError if the kernel
+    refuses.
+    """
     call_kernel(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))

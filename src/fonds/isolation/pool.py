@@ -1,7 +1,8 @@
-"""Pool of child processes with limits, callable from many threads.
+"""Pool of child processes with limits. Many threads may call functions in it.
 
-`FileCall` passes a body as an open file, so that its bytes are neither pickled nor piped.
-`build_end_error` and the functions after it explain why a child ended during a call.
+`FileCall` passes a body to a child as an open file, so that its bytes are not copied through a
+socket. `build_end_error` and the functions after it return the error for a child that ended during
+a call.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ PREFIX = "body-"
 
 @dataclass(frozen=True, slots=True)
 class FileCall(Generic[ValueT]):
-    """Calls `function(body, *rest)` in an isolated process.
+    """Function object that calls `function(body, *further_arguments)` in an isolated process.
 
-    `body` is an OpenBody with the given bytes.
-
-    `isolate` returns the Isolate for a body of a given size in bytes.
+    - `isolate`: returns the Isolate to use for a body of a given size in bytes.
+    - `function`: function whose first parameter is an OpenBody.
+    - `further_arguments`: its other arguments.
+    - `folder`: folder for the temporary file with the body.
     """
 
     isolate: Callable[[int], Isolate]
@@ -56,16 +58,18 @@ class FileCall(Generic[ValueT]):
     folder: Path
 
     def __call__(self, body: bytes) -> ValueT:
-        """Return the function's result. Raises as the Isolate does."""
+        """Call the function with these bytes and return its result. Raises the errors of the
+        Isolate.
+        """
         with open_unnamed_body(body, self.folder) as opened:
             return self.isolate(len(body))(self.function, opened, *self.further_arguments)
 
 
 @contextmanager
 def open_unnamed_body(body: bytes, folder: Path) -> Iterator[OpenBody]:
-    """Put a body into an unnamed file of the folder while the context lasts.
+    """Write a body to an unnamed file in the folder, which exists while the context lasts.
 
-    It is open for reading only.
+    The file is open for reading only.
     """
     reading = _write_body(body, folder)
     try:
@@ -120,14 +124,16 @@ def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | Tra
 
 
 def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
-    """Return the error for a call that exceeded its memory limit. `cause` is like `killed by …`."""
+    """Return the error for a call that exceeded its memory limit. `cause` is a text such as `killed
+    by …`.
+    """
     size = f"{limits.memory_bytes / 2**20:,.0f} MiB"
     detail = f"reading it exceeded the memory limit of {size}"
     return ChildError(Reason.OUT_OF_MEMORY, f"{detail} ({cause})" if cause else detail)
 
 
 def build_size_error(text: str) -> ChildError:
-    """Return the error for a reply above the size limit. `text` gives the sizes."""
+    """Return the error for a reply above the size limit. `text` states both sizes."""
     return ChildError(Reason.OUT_OF_MEMORY, f"the result is too large: {text}")
 
 
@@ -158,14 +164,16 @@ _TRIES_MAX = 3
 
 
 class ChildPool:
-    """Pool of at most `size` children. Implements Isolate and is thread-safe.
+    """Pool of at most `size` child processes. Implements Isolate. Thread-safe.
 
     Children are started on demand. A child is replaced after `limits.tasks_max` calls, or when it
-    died or was killed. A call is blamed for a child's death or lack of memory only if it was the
-    child's first call. Otherwise it is tried again in a new child.
+    has ended. If a child ends or lacks memory during its first call, this call gets an error.
+    During a later call, the call is repeated in a new child, because an earlier call may be the
+    cause.
 
-    `limits` apply to plain calls. No call may have more than its `memory_bytes`. With `required`,
-    no child is used whose confinement is incomplete.
+    - `limits`: limits of calls without other limits. No call may have more than their
+      `memory_bytes`.
+    - `required`: use no child whose confinement is incomplete.
     """
 
     def __init__(
@@ -188,15 +196,14 @@ class ChildPool:
         self._is_confinement_required = required
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """Return the function's result, within the pool's limits.
+        """Call a function in a child within the pool's limits, and return its result.
 
-        Waits while all children are busy.
-
-        Function and types must be as `fonds.ports.Isolate` says. Types come from its annotations.
+        Wait while all children are busy. The function and its declared types must be as
+        `fonds.ports.Isolate` describes.
 
         Raises:
         - ChildError if the call failed in the child
-        - the model's errors raised by the function, or FaultError with a traceback for any other
+        - errors of Fonds that the function raised; FaultError with a traceback for any other
           exception
         - RuntimeError if the pool is closed
         - TransientError if no child can be started
@@ -207,9 +214,9 @@ class ChildPool:
         return self.call(self.limits, function, args)
 
     def with_limits(self, limits: ChildLimits) -> LimitedPool:
-        """Return this pool with other limits.
+        """Return this pool with other limits for its calls.
 
-        Raises ValueError for more memory than the pool's limit.
+        Raises ValueError if they allow more memory than the limits of the pool.
         """
         if limits.memory_bytes > self.limits.memory_bytes:
             raise ValueError(
@@ -221,7 +228,9 @@ class ChildPool:
     def call(
         self, limits: ChildLimits, function: Callable[..., ValueT], args: tuple[object, ...]
     ) -> ValueT:
-        """Call the function within `limits`. Otherwise like calling the pool."""
+        """Call a function in a child within `limits`, and return its result. Raises the errors of
+        `__call__`.
+        """
         call = _EncodedCall(encode_call(function, args, limits), list_descriptors(args))
         check_open(call.descriptors)
         with self._lock:
@@ -239,9 +248,10 @@ class ChildPool:
         return outcome[0]
 
     def get_layers(self) -> Layers:
-        """Return the confinement of this pool's children, as reported by a newly started child.
+        """Return the confinement of the pool's children, as a newly started child reports it.
 
-        Raises TransientError and ConfigurationError as a call does.
+        Raises TransientError if no child can be started, and ConfigurationError if confinement is
+        required but incomplete.
         """
         with self._slots:
             child = self._start_child()
@@ -249,7 +259,7 @@ class ChildPool:
         return child.layers
 
     def close(self) -> None:
-        """End all processes. Running calls raise RuntimeError. May be called again."""
+        """End all child processes. Running calls raise RuntimeError. A second call does nothing."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -273,7 +283,7 @@ class ChildPool:
     def _call_child(
         self, call: _EncodedCall, limits: ChildLimits, module: str
     ) -> tuple[Child, Reply]:
-        """Return a reply, and the child that gave it, which is still reserved."""
+        """Send a call to a child. Return the child, which stays reserved, and its reply."""
         child = self._take_child(module)
         for _ in range(_TRIES_MAX):
             is_fresh = child.calls == 0
@@ -307,9 +317,9 @@ class ChildPool:
             raise
 
     def _take_child(self, module: str) -> Child:
-        """Return a child that has loaded the module, else a new one.
+        """Return an idle child that has loaded the module, or a new child.
 
-        A new child is cheap: the fork server loads the module once for all later children.
+        A new child is cheap, because the fork server loads the module once for all later children.
         """
         while True:
             with self._lock:
@@ -383,20 +393,20 @@ class _EncodedCall:
 
 @dataclass(frozen=True, slots=True)
 class LimitedPool:
-    """A pool with other limits for every call. Implements Isolate."""
+    """A pool with other limits for all calls. Implements Isolate."""
 
     pool: ChildPool
     limits: ChildLimits
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """Call the function in the pool within these limits."""
+        """Call a function in a child within these limits, and return its result."""
         return self.pool.call(self.limits, function, args)
 
 
 def _decode_reply(
     function: Callable[..., ValueT], reply: Reply, limits: ChildLimits
 ) -> tuple[ValueT, None] | tuple[None, Exception]:
-    """Return the value or the error of a reply. Raises ChildError if the reply is malformed."""
+    """Return the result or the error in a reply. Raises ChildError if the reply is malformed."""
     if reply.outcome is CallOutcome.OUT_OF_MEMORY:
         return None, build_memory_error(limits)
     if reply.outcome is CallOutcome.TOO_LARGE:

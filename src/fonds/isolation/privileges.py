@@ -1,8 +1,10 @@
-"""Identity and privileges of a child process.
+"""User and privileges of a child process.
 
-A child is no administrator, has no privileges, cannot be inspected, and ends with its parent.
+A child is not an administrator, has no privileges, cannot be inspected by other processes, and ends
+with its parent.
 
-Source: prctl(2), capabilities(7), credentials(7), ptrace(2) on who may inspect a process.
+Source: prctl(2), capabilities(7), credentials(7), ptrace(2) on which processes may inspect a
+process.
 """
 
 from __future__ import annotations
@@ -51,17 +53,17 @@ class _CapabilitySets(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class ChildUser:
-    """User that a child started by an administrator becomes."""
+    """User that a child becomes if an administrator started it."""
 
     user_id: int
     group_id: int
 
 
 def choose_user(libraries: Iterable[Path]) -> ChildUser | str:
-    """Return the user a child should become, or the reason why it cannot change.
+    """Return the user that a child should become, or the reason why it cannot change.
 
-    The reason is "" if this process does not run as administrator. The user must be able to read
-    `libraries`.
+    The reason is '' if this process does not run as administrator. The user must be able to read
+    the files and folders in `libraries`.
     """
     if os.geteuid() != 0:
         return ""
@@ -94,7 +96,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _restore_user(groups: list[int], group_id: int) -> None:
-    """Restore the original user. If this fails, the change had failed before, too."""
+    """Restore the original user and groups. If this fails, the change of user had failed before."""
     with suppress(OSError):
         os.seteuid(0)
         os.setegid(group_id)
@@ -102,19 +104,25 @@ def _restore_user(groups: list[int], group_id: int) -> None:
 
 
 def switch_user(user: ChildUser) -> None:
-    """Permanently become another user, with only its own group. Raises OSError."""
+    """Permanently become another user, with only the user's own group. Raises OSError if the kernel
+    refuses.
+    """
     os.setgroups([])
     os.setresgid(user.group_id, user.group_id, user.group_id)
     os.setresuid(user.user_id, user.user_id, user.user_id)
 
 
 def forbid_new_privileges() -> None:
-    """Keep programs started from here on from gaining privileges. Raises OSError."""
+    """Permanently keep this process and programs that it starts from gaining privileges. Raises
+    OSError if the kernel refuses.
+    """
     call_prctl(NO_NEW_PRIVS, 1)
 
 
 def clear_bounding_set() -> None:
-    """Remove all privileges that this process could gain. It keeps those it has. Never raises."""
+    """Remove all privileges that this process could gain. It keeps the privileges it has. Never
+    raises.
+    """
     for number in range(_CAPABILITIES_MAX):
         with suppress(OSError):
             call_prctl(CAPBSET_DROP, number)
@@ -123,7 +131,7 @@ def clear_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Permanently give up all privileges. Raises OSError."""
+    """Permanently give up all privileges (capabilities). Raises OSError if the kernel refuses."""
     header = _CapabilityHeader(_CAPABILITIES_VERSION, 0)
     number = _CAPSET.get(platform.machine())
     if number is None:
@@ -134,7 +142,9 @@ def drop_capabilities() -> None:
 
 
 def forbid_inspection() -> str:
-    """Allow only an administrator to inspect this process. Returns "", or why that failed."""
+    """Allow only an administrator to inspect this process. Return '' on success, else why it
+    failed.
+    """
     try:
         call_prctl(DUMPABLE, 0)
         return "" if call_prctl(GET_DUMPABLE) == 0 else "the kernel refused"
@@ -143,13 +153,17 @@ def forbid_inspection() -> str:
 
 
 def set_parent_death_signal() -> None:
-    """Request to be killed when the parent ends. Must be repeated after each change of user."""
+    """Request that the kernel kills this process when its parent ends. Must be repeated after each
+    change of user.
+    """
     with suppress(OSError):
         call_prctl(PDEATHSIG, signal.SIGKILL)
 
 
 def raise_oom_score() -> None:
-    """Make this process the first to be killed when the machine runs out of memory, where possible."""
+    """Make this process the first to be killed if the machine runs out of memory, where the kernel
+    allows it.
+    """
     if sys.platform != "linux":
         return
     with suppress(OSError):

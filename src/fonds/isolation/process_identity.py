@@ -1,4 +1,4 @@
-"""Identity of a process and its user, and detection of processes that are gone."""
+"""Identity of a process, login name of its user, and detection of processes that have ended."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ _PARTS = 5
 
 
 def identify(pid: int | None = None) -> str:
-    """Return `host/boot/namespace/pid/start` of a process (None: this one). Unknown parts are `-`.
+    """Return the identity of a process as `host/boot/namespace/pid/start`. Unknown parts
+    are `-`.
 
-    The start time distinguishes a process from a later one with the same id.
+    `pid` None means this process. The start time distinguishes a process from a later one with the
+    same process id.
     """
     number = os.getpid() if pid is None else pid
     start = _start(number) or _UNKNOWN
@@ -24,7 +26,9 @@ def identify(pid: int | None = None) -> str:
 
 
 def create_worker_name() -> str:
-    """Return a globally unique name for a worker: the identity and a random part."""
+    """Return a globally unique name for a worker: the identity of this process and a
+    random part.
+    """
     return f"{identify()}/{secrets.token_hex(4)}"
 
 
@@ -39,9 +43,9 @@ def find_login_name() -> str:
 def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
     """Whether the process of an identity, or of a name made from one, has certainly ended.
 
-    False if unknown, as for a process in another container. Its lease decides then. If the identity
-    has another boot id, the result is `same_machine`: after a reboot all processes of this machine
-    are gone, but another machine may have the same host name.
+    False if that is unknown, as for a process in another container. If the machine was restarted
+    since (the boot id differs), return `same_machine`: on the same machine all earlier processes
+    have ended, but another machine may have the same host name.
     """
     parts = identity.split("/")
     if len(parts) < _PARTS:
@@ -57,7 +61,7 @@ def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
 
 
 def format_identity(identity: str) -> str:
-    """Format an identity for people."""
+    """Format the identity of a process for display."""
     parts = identity.split("/")
     return f"process {parts[3]} on {parts[0]}" if len(parts) >= _PARTS else identity
 
@@ -70,7 +74,7 @@ def _read_boot_id() -> str:
 
 
 def _read_pid_namespace() -> str:
-    """Return the namespace of process ids. Each container has its own."""
+    """Return the namespace of process ids, which is different in each container."""
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:
@@ -78,7 +82,9 @@ def _read_pid_namespace() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """Return the start of a running process in clock ticks since boot, or None if gone or a zombie."""
+    """Return when a process started, in clock ticks since boot; None if it has ended or is a
+    zombie.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

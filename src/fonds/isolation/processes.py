@@ -1,4 +1,4 @@
-"""The parent's handles: the fork server's process and the children it forked."""
+"""Handles of the parent process for the fork server and for the children that it forked."""
 
 from __future__ import annotations
 
@@ -57,10 +57,12 @@ _BOOT = (
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How a child ended: `status` as in wait(2) and peak memory. `status` is None if unknown.
+    """How a child process ended.
 
-    `is_timed_out` means that it was killed after the time limit. `is_hung_up` means that it closed
-    its socket without ending, and was killed for that.
+    - `status`: wait status as in wait(2); None if unknown.
+    - `peak_bytes`: peak resident memory; 0 if unknown.
+    - `is_timed_out`: whether it was killed after the time limit.
+    - `is_hung_up`: whether it closed its socket without ending and was killed for that.
     """
 
     status: int | None
@@ -70,19 +72,21 @@ class ProcessEnd:
 
     @property
     def has_timed_out(self) -> bool:
-        """Whether a time limit ended it: wall clock or processor time."""
+        """Whether the child ended because of a time limit: wall clock or processor time."""
         return self.is_timed_out or self.signal_number == signal.SIGXCPU
 
     @property
     def signal_number(self) -> int | None:
-        """Number of the signal that ended it, or None."""
+        """Number of the signal that ended the child; None if no signal did."""
         if self.status is None or not os.WIFSIGNALED(self.status):
             return None
         return os.WTERMSIG(self.status)
 
 
 class ChildEndedError(Exception):
-    """The child ended or was killed during a call. `started` is whether the function had begun."""
+    """The child ended or was killed during a call. `started` is whether the called function had
+    begun.
+    """
 
     def __init__(self, ending: ProcessEnd, started: bool) -> None:
         super().__init__(ending)
@@ -91,10 +95,10 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """One child process, used by one thread at a time.
+    """A child process. Only one thread may use it at a time.
 
-    `modules` are loaded from the beginning. `layers` is the confinement it reports before it reads
-    any input.
+    - `modules`: names of the modules that it has loaded.
+    - `layers`: its confinement, as it reported before it reads any input.
     """
 
     def __init__(
@@ -107,7 +111,9 @@ class Child:
         self.layers: Layers = {}
 
     def wait_ready(self) -> None:
-        """Wait until it can take calls. Raises ChildEndedError if it ends or fails first."""
+        """Wait until the child accepts calls. Raises ChildEndedError if it ends or fails before
+        that.
+        """
         try:
             report = receive_frame(
                 self._work, _LAYERS_MAX_BYTES, time.monotonic() + _START_TIMEOUT_S
@@ -117,17 +123,18 @@ class Child:
             raise ChildEndedError(self.kill(), started=False) from error
 
     def is_idle(self) -> bool:
-        """Whether it is waiting for a call: it sends nothing and has not ended."""
+        """Whether the child waits for a call: it has not ended and sends nothing."""
         poll = select.poll()
         for stream in (self._work, self._sentinel):
             poll.register(stream, select.POLLIN)
         return not poll.poll(0)
 
     def call(self, call: bytes, limits: ChildLimits, descriptors: Sequence[int] = ()) -> Reply:
-        """Send an encoded call with its open files. Returns the child's reply.
+        """Send an encoded call with its open files, and return the child's reply.
 
-        Raises ChildEndedError, also after `limits.wall_s`, FrameTooLargeError, and
-        msgspec.MsgspecError for a malformed reply. The child is unusable after any of them.
+        Raises ChildEndedError if the child ends or takes longer than `limits.wall_s`,
+        FrameTooLargeError if the reply is too large, and msgspec.MsgspecError if the reply is
+        malformed. The child is unusable after any of these errors.
         """
         ends_at = time.monotonic() + limits.wall_s
         self.calls += 1
@@ -146,7 +153,9 @@ class Child:
         return msgspec.msgpack.decode(answer, type=prepare_type(Reply))
 
     def kill(self) -> ProcessEnd:
-        """Kill the process and all it started. Returns how it ended. May be called again."""
+        """Kill the child and all processes it started. Return how it ended. A second call returns
+        the same.
+        """
         self._work.close()
         with suppress(OSError):
             self._sentinel.sendall(b"k")
@@ -155,7 +164,9 @@ class Child:
         return ending
 
     def _wait_ending(self, wait_s: float) -> ProcessEnd | None:
-        """Return the end reported by the fork server, or None if none is reported in `wait_s`."""
+        """Return the end that the fork server reports; None if it reports none within `wait_s`
+        seconds.
+        """
         try:
             message = receive_exactly(self._sentinel, ENDED.size, time.monotonic() + wait_s)
         except TimeoutError:
@@ -166,15 +177,15 @@ class Child:
         return ProcessEnd(status, peak_kib * 1024)
 
     def release(self) -> None:
-        """Release the child without waiting. An idle child ends by itself."""
+        """Close the socket of the child without waiting. An idle child then ends by itself."""
         self._work.close()
         self._sentinel.close()
 
 
 class ForkServerHandle:
-    """The fork server's process, started at once. Thread-safe.
+    """The fork server's process, which is started immediately. Thread-safe.
 
-    From then on, only an administrator can inspect this process, too.
+    From then on, only an administrator can inspect this process.
     """
 
     def __init__(self) -> None:
@@ -204,10 +215,10 @@ class ForkServerHandle:
         return self._process.poll() is None
 
     def fork(self, modules: Iterable[str], memory_bytes: int) -> Child:
-        """Return a new child with these modules loaded, ready for calls.
+        """Return a new child that has loaded these modules and accepts calls.
 
-        Raises StoreUnavailableError with the fork server's message if that fails. No call is to
-        blame then.
+        `memory_bytes` is the maximum memory that any call may request. Raises StoreUnavailableError
+        with the fork server's message if no child can be started. No call causes this error.
         """
         work, far_work = socket.socketpair()
         sentinel, far_sentinel = socket.socketpair()
@@ -233,7 +244,7 @@ class ForkServerHandle:
         return child
 
     def close(self) -> None:
-        """End the fork server and all children. May be called again."""
+        """End the fork server and all children. A second call does nothing."""
         self._control.close()
         try:
             self._process.wait(_END_TIMEOUT_S)

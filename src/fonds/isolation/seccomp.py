@@ -1,8 +1,8 @@
-"""System call filter of a child: an allow-list, as a seccomp program.
+"""System call filter of a child process: the list of allowed system calls, as a seccomp program.
 
-A child may read open files, open files for reading, use memory and time, signal itself, use its
-socket and end. It may not create processes, threads, sockets or lasting descriptors, and may not
-write.
+A child may open files for reading, read them, use memory and clocks, send signals to itself, use
+its socket, and end. It may not write files, and may not create processes, threads, sockets or
+lasting file descriptors.
 
 Source: seccomp(2); `linux/filter.h` and `linux/seccomp.h` for instructions and return values. The
 numbers are those of the kernel's `asm/unistd_64.h` (x86-64) and `asm-generic/unistd.h` (aarch64).
@@ -23,7 +23,11 @@ from fonds.isolation.kernel import SECCOMP, call_prctl
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues:
-    """Allows the call if the lower 32 bits of the argument (counted from 0) are one of `values`."""
+    """Condition that allows a system call if the lower 32 bits of an argument are one of
+    `values`.
+
+    `argument` is the position of the argument, from 0.
+    """
 
     argument: int
     values: tuple[int, ...]
@@ -31,7 +35,10 @@ class AllowedValues:
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenBits:
-    """Allows the call if the argument (counted from 0) has none of `bits`."""
+    """Condition that allows a system call if an argument has none of `bits`.
+
+    `argument` is the position of the argument, from 0.
+    """
 
     argument: int
     bits: int
@@ -39,7 +46,11 @@ class ForbiddenBits:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A processor architecture: its audit number and its system call numbers by name."""
+    """A processor architecture.
+
+    - `audit`: its number in the kernel's audit interface.
+    - `numbers`: number of each system call, by name.
+    """
 
     audit: int
     numbers: Mapping[str, int]
@@ -59,18 +70,18 @@ _UNCONDITIONAL_CALLS = """
     sched_getaffinity getcpu set_robust_list rseq
 """
 UNCONDITIONAL_CALLS = frozenset(_UNCONDITIONAL_CALLS.split())
-"""Calls allowed with any arguments."""
+"""System calls that are allowed with any arguments."""
 
 HIDDEN_CALLS = ("clone3", "openat2", "statx", "close_range")
-"""Calls reported as missing, so that libraries fall back to older ones."""
+"""System calls that are reported as missing, so that libraries use older calls instead."""
 
 REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
 
 
 def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits]:
-    """Return the calls that are allowed with some arguments only.
+    """Return the system calls that are allowed only with some arguments, with their conditions.
 
-    `own_pid` is the child's process id.
+    `own_pid` is the process id of the child.
     """
     return {
         "open": ForbiddenBits(1, _WRITING),
@@ -124,11 +135,15 @@ MACHINES: Mapping[str, Architecture] = {
         ),
     ),
 }
-"""Other machines have no filter. Calls that a machine lacks are not in its table."""
+"""Architectures with a filter, by machine name. On other machines there is no filter. System calls
+that an architecture lacks are not in its table.
+"""
 
 
 Instruction = tuple[int, int, int, int]
-"""Code, instructions to skip if true, to skip if false, operand."""
+"""Instruction of a filter program: code, number of instructions to skip if true, number to skip if
+false, operand.
+"""
 
 _FILTER_MODE = 2
 LOAD, EQUAL, JUMP_IF_GREATER_OR_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -151,7 +166,7 @@ class _Program(ctypes.Structure):
 
 
 def explain_unavailable() -> str:
-    """Return why this machine or kernel has no filter, or "" if it has."""
+    """Return why this machine or kernel has no system call filter; '' if it has one."""
     if platform.machine() not in MACHINES:
         return f"no list of system calls for {platform.machine() or 'this machine'}"
     try:
@@ -167,15 +182,18 @@ def explain_unavailable() -> str:
 
 
 def install_filter(own_pid: int) -> None:
-    """Permanently refuse all system calls that are not allowed. Raises OSError.
+    """Permanently refuse all system calls of this process that are not allowed.
 
-    Requires `no_new_privs`. `own_pid` is the id of this process.
+    `own_pid` is the id of this process, which must have called `forbid_new_privileges` before.
+    Raises OSError if the kernel refuses.
     """
     install(build_program(MACHINES[platform.machine()], own_pid))
 
 
 def install(instructions: list[Instruction]) -> None:
-    """Install a filter in addition to existing ones. Raises OSError."""
+    """Install a filter program in addition to existing filters. Raises OSError if the kernel
+    refuses.
+    """
     array = (_Instruction * len(instructions))(
         *(_Instruction(*instruction) for instruction in instructions)
     )
@@ -183,7 +201,9 @@ def install(instructions: list[Instruction]) -> None:
 
 
 def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
-    """Build the filter for process `own_pid`: the allow-list, then a refusal."""
+    """Build the filter program for the process `own_pid`: checks that allow calls, then a
+    refusal.
+    """
     instructions: list[Instruction] = [
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (EQUAL, 1, 0, machine.audit),
@@ -207,9 +227,9 @@ def _build_answer(number: int, answer: int) -> list[Instruction]:
 
 
 def _build_condition(number: int, condition: AllowedValues | ForbiddenBits) -> list[Instruction]:
-    """Build the check of one call.
+    """Build the instructions that check the arguments of one system call.
 
-    Each branch returns, because the call number is no longer loaded.
+    Each branch ends the program, because the number of the call is no longer loaded.
     """
     check: list[Instruction] = [(LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * condition.argument)]
     if isinstance(condition, ForbiddenBits):

@@ -1,4 +1,4 @@
-"""Draw a pipeline as a text tree or SVG."""
+"""Draw a pipeline as a tree of topics and stages, as text or SVG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ CHAR_WIDTH = 7.0
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Topic and the stage that reads it; `stage` is None where the topic is drawn elsewhere."""
+    """A topic and the stage that reads it, as a node of a pipeline's tree.
+
+    - `stage`: None if the topic is drawn at another node.
+    - `children`: the topics that the stage writes.
+    """
 
     topic: Topic
     stage: Stage | None
@@ -23,14 +27,15 @@ class Node:
 
     @property
     def label(self) -> str:
-        """Topic and stage as text."""
+        """Text of the node: names of the topic and the stage."""
         name = self.topic.name + (PUBLIC if self.topic.public else "")
         return f"{name} → {self.stage.name}" if self.stage else f"{name} → see above"
 
 
 def build_tree(pipeline: Pipeline) -> tuple[Node, ...]:
-    """Build the pipeline's tree. A topic that several stages write is drawn below the first of
-    them.
+    """Build the tree of a pipeline and return its roots.
+
+    A topic that several stages write is drawn in full below the first of these stages.
     """
     first = {
         topic: stage for stage in reversed(pipeline.stages) for topic in reversed(stage.writes)
@@ -49,8 +54,8 @@ def build_tree(pipeline: Pipeline) -> tuple[Node, ...]:
 
 
 def format_tree(pipeline: Pipeline) -> str:
-    """Format the tree as text: each topic and the stage that reads it; public topics have an
-    asterisk.
+    """Format the tree of a pipeline as text. Each line has a topic and the stage that reads it.
+    Public topics have an asterisk.
     """
     lines = [f"{pipeline.name}: {pipeline.about}"]
     for node in build_tree(pipeline):
@@ -75,7 +80,9 @@ def _format_omitted(omits: tuple[Output, ...]) -> str:
 
 
 def draw_svg(pipeline: Pipeline) -> str:
-    """Draw the tree from left to right, with a text description for screen readers."""
+    """Draw the tree of a pipeline from left to right as SVG, with a text description for screen
+    readers.
+    """
     shapes: list[str] = []
     rows = 0
     for node in build_tree(pipeline):
@@ -99,7 +106,9 @@ def _measure_depth(node: Node) -> int:
 def _draw(
     node: Node, column: int, row: int, shapes: list[str], from_point: tuple[float, float] | None
 ) -> tuple[int, float]:
-    """Draw a node and its children. Returns the next free row and the vertical middle of the node."""
+    """Draw a node and its children. Return the next free row, and the vertical middle of
+    the node.
+    """
     x, y = MARGIN + column * COLUMN_WIDTH, MARGIN + row * ROW_HEIGHT + ROW_HEIGHT / 2
     name = node.stage.name if node.stage else "…"
     box_width = CHAR_WIDTH * len(name) + 16

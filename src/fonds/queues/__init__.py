@@ -1,1 +1,1 @@
-"""Queue backends: SQLite, RabbitMQ and Kafka, and what their messages carry."""
+"""Queue backends (SQLite, RabbitMQ, Kafka), message headers, and formats of public messages."""

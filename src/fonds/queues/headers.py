@@ -1,13 +1,13 @@
-"""Text encoding of message headers from other programs.
+"""Encode values of message headers as text, and decode them.
 
-Brokers know more types than text. Each such value is encoded as text that begins with its type, and
-decodes to the same value: `!int 5`, `!float 1.5`, `!bool true`, `!none`, `!decimal 1.50`, `!time
-1700000000` (Unix seconds), `!bytes /wA=` (base64), `!list ["a","!int 1"]` and `!table {"a":"!bytes
-AA=="}`. Items of lists and tables are encoded in the same way. Text stays as it is. Text that could
-be mistaken for an encoded value gets the prefix `!text `.
+Headers in Fonds are text. Other programs may send headers of other types through a broker. Such a
+value is encoded as text that begins with its type: `!int 5`, `!float 1.5`, `!bool true`, `!none`,
+`!decimal 1.50`, `!time 1700000000` (Unix seconds), `!bytes /wA=` (base64), `!list ["a","!int 1"]`
+and `!table {"a":"!bytes AA=="}`. Items of lists and tables are encoded in the same way. Text is not
+changed, except that text which looks like an encoded value gets the prefix `!text `.
 
-Only the exact encoding that `format_value` writes is decoded; anything else is text. This includes
-NaN and infinite floats, on which RabbitMQ closes the connection.
+Decoding accepts only the exact encoding that `format_value` writes; all other text stays text. NaN
+and infinite floats stay text too, because RabbitMQ closes the connection when it receives one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HeaderTime:
-    """Timestamp as brokers write it: Unix seconds as an unsigned 64-bit integer."""
+    """Timestamp in a header: Unix seconds as an unsigned 64-bit integer."""
 
     seconds: int
 
@@ -43,7 +43,7 @@ Value: TypeAlias = (
 
 
 def format_value(value: Value) -> str:
-    """Encode a header value as text; `parse_value` reverses it."""
+    """Encode a header value as text, from which `parse_value` restores the value."""
     if isinstance(value, str):
         plain = not value.startswith(MARK) or parse_value(value) == value
         return value if plain else f"!text {value}"
@@ -75,7 +75,9 @@ def _convert_leaves(value: Value) -> object:
 
 
 def parse_value(text: str) -> Value:
-    """Decode a header text. Returns the text itself unless it is an encoded value."""
+    """Decode the text of a header to a value. Text that is not an encoded value is returned
+    unchanged.
+    """
     if not text.startswith(MARK) or len(text) > SIZE_MAX_CHARS:
         return text
     kind, _, rest = text[1:].partition(" ")
@@ -91,7 +93,10 @@ def parse_value(text: str) -> Value:
 
 
 def _parse_leaf(kind: str, text: str) -> Value:
-    """Decode a value of the given type. Raises ValueError or InvalidOperation for an invalid one."""
+    """Decode the text of a value of type `kind`, which is not a list or table.
+
+    Raises ValueError or InvalidOperation if the text is invalid for the type.
+    """
     if kind == "none":
         return None
     if kind == "bool":
@@ -114,8 +119,8 @@ def _parse_leaf(kind: str, text: str) -> Value:
 
 
 def _parse_decimal(text: str) -> Decimal:
-    """Parse a decimal that fits AMQP: 8 bits of scale and 32 bits of digits. Raises ValueError for
-    others.
+    """Parse a decimal number. Raises ValueError if it does not fit AMQP (8 bits of scale, 32 bits
+    of digits).
     """
     sign, digits, exponent = Decimal(text[:40]).as_tuple()
     number = Decimal((sign, digits, 0))
@@ -139,8 +144,10 @@ def _build_values(leaves: object, depth: int) -> Value:
 
 
 def limit_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Keep the first `COUNT_MAX` headers that fit `SIZE_MAX_CHARS` in total; drop the rest with a
-    warning.
+    """Return the first `COUNT_MAX` headers that have at most `SIZE_MAX_CHARS` characters
+    in total.
+
+    Log a warning if headers are dropped.
     """
     if len(headers) <= COUNT_MAX and _measure_size(headers) <= SIZE_MAX_CHARS:
         return headers

@@ -1,4 +1,4 @@
-"""Queue wrapper for messages of any size: bodies over a limit are stored in the blob store."""
+"""Queue wrapper that accepts messages of any size: large bodies are stored in the blob store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from fonds.queues.messages.large_field import LargeField
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
 FRAMING_BYTES = 1_024
-"""Reserve for what brokers add to body, key and headers: id, attempt, and the framing of a record.
+"""Bytes reserved for what brokers add to body, key and headers: id, attempt, and the framing of a
+record.
 """
 NO_FIELDS: Mapping[str, LargeField] = MappingProxyType({})
 CONTENT_TYPE = "application/octet-stream"
@@ -36,10 +37,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Size limits of messages: the largest body between steps, and the largest message on a public
-    topic.
+    """Size limits of messages, in addition to the limit of the queue.
 
-    The queue's own limit is the upper bound of both.
+    - `body_bytes`: maximum body of a message between steps.
+    - `topic_bytes`: maximum message on a public topic.
     """
 
     body_bytes: int
@@ -47,16 +48,17 @@ class BodyLimits:
 
 
 class LargeBodies:
-    """Implements the port Queue over another queue and a blob store.
+    """Implements the port Queue with another queue and a blob store.
 
-    Between steps, a body over the limit is stored under a separate key for each address that reads
-    it. Its message names the key in the header `fonds-body`. The blob is deleted when the message
-    is settled. On a topic that no subscription declared here reads, the blob stays. A message whose
-    blob is missing was settled before and delivered twice: it is settled again and not handed out.
+    Between steps, a body over the limit is stored as one blob for each address that reads it. The
+    message has the blob's key in the header `fonds-body`. The blob is deleted when the message is
+    settled. If no subscription declared here reads the topic, the blob is kept. A message whose
+    blob is missing was settled before and is delivered again; it is settled and not handed out.
 
-    A public topic carries whole messages up to its own limit. Above that, the message on the topic
-    refers to a blob with its large field, and our own readers receive the whole message as between
-    steps. That blob is replaced or deleted with the next message of the same key.
+    A message on a public topic is sent whole up to the topic's limit. Above this limit, the message
+    for other programs refers to a blob with its largest field, and the readers in this pipeline
+    receive the whole message as between steps. The blob is replaced or deleted by the next message
+    with the same key.
     """
 
     def __init__(
@@ -78,18 +80,18 @@ class LargeBodies:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """See the port."""
+        """Create addresses and topics; see `Queue`."""
         declared = list(subscriptions)
         self._queue.declare(declared, topics)
         self._subscriptions |= {subscription.name: subscription for subscription in declared}
         self._public |= topics.keys()
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return the limit of the queue below."""
+        """Return the maximum message size of the wrapped queue for this address."""
         return self._queue.get_message_max_bytes(address)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put messages, as the port describes. Large bodies are in the blob store before their
+        """Put messages as `Queue` describes. Blobs of large bodies are written before their
         messages are put.
         """
         if address in self._public:
@@ -115,10 +117,11 @@ class LargeBodies:
             self._queue.put(target, stored, delay_s=delay_s)
 
     def _publish(self, topic: str, messages: Sequence[Message]) -> None:
-        """Put messages on a public topic: whole, or with a reference where they exceed its limit.
+        """Put messages on a public topic: whole, or with a reference to a blob if they exceed the
+        topic's limit.
 
-        Blobs are written before the messages that refer to them. The blob of an earlier message of
-        the same key is deleted after the newer message is on the topic.
+        Blobs are written before the messages that refer to them. The blob of an earlier message
+        with the same key is deleted after the new message is on the topic.
         """
         below_bytes = self._queue.get_message_max_bytes(topic)
         limit_bytes = min(self._limits.topic_bytes, below_bytes) - FRAMING_BYTES
@@ -168,8 +171,8 @@ class LargeBodies:
             self.blobs.delete(outdated)
 
     def _list_readers(self, address: str, message: Message) -> list[str]:
-        """Return the addresses that read a message put to `address`, among the subscriptions
-        declared here.
+        """Return the addresses of subscriptions declared here that will receive a message put to
+        `address`.
         """
         subscriptions = [
             subscription
@@ -183,11 +186,11 @@ class LargeBodies:
         ] or [address]
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Receive messages with their complete bodies, as the port describes.
+        """Receive messages with their complete bodies, as `Queue` describes.
 
-        While the blob store is unavailable, received messages stay in this process. Releasing them
-        would count as a delivery each time, and after about twenty they would pass for messages
-        that crash processes.
+        While the blob store is unavailable, received messages are kept in this process. Releasing
+        them would count as a delivery each time. After about twenty deliveries they would be
+        treated as messages that crash the process.
         """
         with self._lock:
             waiting = self._waiting.pop(address, [])
@@ -209,7 +212,7 @@ class LargeBodies:
         return restored
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle messages, as the port describes. Blobs are deleted last, so no message is ever
+        """Settle messages as `Queue` describes. Blobs are deleted afterwards, so no message is
         without its body.
         """
         self._queue.settle([_restore_receipt(delivery) for delivery in deliveries])
@@ -220,11 +223,11 @@ class LargeBodies:
             self.blobs.delete(keys)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """See the port."""
+        """Release messages; see `Queue`."""
         self._queue.release([_restore_receipt(delivery) for delivery in deliveries])
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """See the port."""
+        """Renew the leases of messages; see `Queue`."""
         bare = [_restore_receipt(delivery) for delivery in deliveries]
         renewed_receipts = {bare_delivery.receipt for bare_delivery in self._queue.renew(bare)}
         pairs = zip(deliveries, bare, strict=True)
@@ -235,11 +238,11 @@ class LargeBodies:
         ]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """See the port."""
+        """Count the messages of a subscription; see `Queue`."""
         return self._queue.get_depth(subscription)
 
     def close(self) -> None:
-        """Close the queue below, if it can be closed."""
+        """Close the wrapped queue, if it can be closed."""
         close(self._queue)
 
     def _store_body(self, message: Message, reader: str) -> Message:
@@ -267,21 +270,25 @@ class LargeBodies:
 
 
 def _measure_size(message: Message) -> int:
-    """Return the size of body, id, key and headers in bytes of UTF-8."""
+    """Return the size of a message in bytes: body, and id, key and headers as UTF-8."""
     texts = [message.id, message.key, *message.headers, *message.headers.values()]
     return len(message.body) + sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class _DetachedReceipt:
-    """Receipt of a message whose body is stored under `key`."""
+    """Receipt of a message whose body is a blob.
+
+    - `receipt`: receipt of the wrapped queue.
+    - `key`: key of the blob.
+    """
 
     receipt: object
     key: str
 
 
 def _restore_receipt(delivery: Delivery) -> Delivery:
-    """Return the delivery with the receipt of the queue below."""
+    """Return the delivery with the receipt that the wrapped queue gave it."""
     if isinstance(delivery.receipt, _DetachedReceipt):
         return replace(delivery, receipt=delivery.receipt.receipt)
     return delivery

@@ -21,15 +21,16 @@ from fonds.stores.sqlite_file import SqliteFile
 
 
 def read_boot_clock_s() -> float:
-    """Return seconds since boot, equal for all processes; includes sleep where the system supports
-    it.
+    """Return the seconds since the machine started, which are the same for all processes.
+
+    They include time asleep if the operating system supports that.
     """
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
 
 
 def create_steady_clock() -> Callable[[], float]:
-    """Return a clock that starts at the current Unix time and only moves forward."""
+    """Return a clock in seconds that starts at the current Unix time and never moves backward."""
     began_s = time.time() - read_boot_clock_s()
     return lambda: began_s + read_boot_clock_s()
 
@@ -44,7 +45,12 @@ SHRINK_PAGES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Identifies the row of a delivery and the owner who leased it."""
+    """Identifies the row of a leased message.
+
+    - `address`: number of its address.
+    - `seq`: sequence number of the message.
+    - `owner`: number of the process that leased it.
+    """
 
     address: int
     seq: int
@@ -57,22 +63,23 @@ class Receipt:
 
 
 class SqliteQueue:
-    """Implements the port Queue.
+    """Implements the port Queue in one SQLite file.
 
-    A leased message becomes ready again at once when the process that leased it is gone or has
-    closed the queue, otherwise after `lease_s`. An id that is already waiting or leased at an
+    A lease ends as soon as its process has ended or has closed the queue, otherwise after `lease_s`
+    seconds. The message is then ready again. A message whose id already waits or is leased at an
     address is not added again. With a higher `attempt` it replaces the existing message, so that a
-    retry put before its predecessor is settled is not lost.
+    retry is not lost if it is put before the original message is settled.
 
-    `clock` returns Unix seconds. Without one, delays use the machine's current time, advanced by a
-    steady clock, and leases use seconds since boot. So neither follows a clock that is set forward
-    or back.
+    `clock` returns Unix seconds. By default, delays use the time at start plus a steady clock, and
+    leases use seconds since boot. So setting the system clock affects neither.
     """
 
     def __init__(
         self, path: Path, *, lease_s: float = LEASE_S, clock: Callable[[], float] | None = None
     ) -> None:
-        """Raises ConfigurationError when the file cannot be opened or is no queue."""
+        """Open or create the file. Raises ConfigurationError if that fails or the file is not a
+        queue.
+        """
         self._file = SqliteFile(path, rows.LAYOUT)
         self._lease_s = lease_s
         self._clock = clock or create_steady_clock()
@@ -87,8 +94,8 @@ class SqliteQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create the addresses. A subscription declared again with another topic reads the new
-        topic.
+        """Create the addresses of subscriptions and topics. A subscription with another topic than
+        before reads the new topic.
 
         In a read-only file nothing is created.
         """
@@ -98,8 +105,8 @@ class SqliteQueue:
             rows.declare_addresses(connection, subscriptions, topics)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put all of `messages` or none. Raises ValueError for a delay at an address that is not an
-        `incoming`.
+        """Put all of `messages` or none. Raises ValueError for a delay at an address other than a
+        subscription's `incoming`.
         """
         if not messages:
             return
@@ -113,8 +120,8 @@ class SqliteQueue:
         self._announce(target.address for target in targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Lease messages in the order in which they were put. Released messages keep their
-        position.
+        """Lease messages in the order in which they were put. Released messages keep their position
+        in this order.
         """
         ends_at_s = time.monotonic() + wait_s
         pause_s = POLL_FIRST_S
@@ -134,7 +141,7 @@ class SqliteQueue:
             pause_s = min(pause_s * 2, POLL_MAX_S)
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Remove messages; those already settled are skipped."""
+        """Remove messages from the queue. Messages that are settled already are skipped."""
         if not deliveries:
             return
         receipts = [_get_receipt(delivery) for delivery in deliveries]
@@ -145,7 +152,7 @@ class SqliteQueue:
             self._file.shrink(SHRINK_PAGES)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release messages that are still leased by us; others may own one whose lease expired."""
+        """Make messages ready again, if this process still has their lease."""
         if not deliveries:
             return
         leased_rows = [_get_receipt(delivery).row for delivery in deliveries]
@@ -154,7 +161,9 @@ class SqliteQueue:
         self._announce({address for _, address, _ in leased_rows})
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Renew the leases. Call it well within `lease_s` (900 s by default)."""
+        """Renew the leases and return the messages that are still leased. Call this well within
+        `lease_s` (default 900 s).
+        """
         if not deliveries:
             return []
         with self._file.write_transaction(durable=False) as connection:
@@ -165,16 +174,16 @@ class SqliteQueue:
         return [delivery for delivery in deliveries if _get_receipt(delivery).row in renewed_rows]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Return the exact counts at one point in time."""
+        """Return the exact number of messages in each state, at one point in time."""
         with self._file.read_connection() as connection:
             return Depth(*rows.count_waiting(connection, subscription))
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return 16 MB, the same limit as on the brokers; SQLite itself would accept 1 GB."""
+        """Return 16 MB, the limit on the brokers too. SQLite itself would accept 1 GB."""
         return MESSAGE_MAX_BYTES
 
     def close(self) -> None:
-        """Release messages that are still leased by this process, and close the file."""
+        """Make messages that this process has leased ready again, and close the file."""
         if self._owner is not None and self._owner[0] == os.getpid():
             with self._file.write_transaction(durable=False) as connection:
                 rows.remove_owner(connection, self._owner[1])
@@ -190,7 +199,9 @@ class SqliteQueue:
         self._arrived.wait_for(lambda: self._count_arrivals(address) != arrivals, wait_s)
 
     def _count_arrivals(self, address: str) -> int:
-        """Count the puts to the address in this process; 0 until the address is first read."""
+        """Return the number of puts to an address in this process; 0 until the address is first
+        read.
+        """
         return self._arrivals[self._places.get(address, 0)]
 
     def _lease_messages(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
@@ -225,7 +236,9 @@ class SqliteQueue:
         ]
 
     def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:
-        """Return this process's id and owner number; a forked child gets its own."""
+        """Return this process's id and its number as an owner of leases. A forked child gets its
+        own number.
+        """
         if self._owner is not None and self._owner[0] == os.getpid():
             return self._owner
         return os.getpid(), rows.add_owner(connection, identify())

@@ -1,11 +1,12 @@
-"""Tables of the SQLite queue and their statements, each run in the caller's transaction.
+"""Tables of the SQLite queue, and their SQL statements. Each function runs in the caller's
+transaction.
 
-A message's content is stored once. `waiting` holds one small row for each address at which it
-waits. `ready_at` means:
-- 0: the message can be handed out.
-- With an `owner`: the message is leased, and `ready_at` is the end of the lease, in seconds since
-  boot.
-- At a `delay` address: the time at which the message is due, in Unix seconds.
+The content of a message is stored once. The table `waiting` has one row for each address at which
+the message waits. Its column `ready_at` means:
+- 0: the message is ready.
+- In a row with an `owner`: the message is leased. `ready_at` is the end of the lease in seconds
+  since boot.
+- At a `delay` address: the time when the message is due, in Unix seconds.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from fonds.model.message import Message, Subscription
 from fonds.stores.sqlite_file import FileLayout
 
 LEASES_MAX = 2
-"""A lease that ends later than this many lease durations from now is invalid: the machine was
-restarted.
+"""Maximum number of lease durations from now to the end of a lease. A later end is from before a
+restart of the machine, so the lease is invalid.
 """
 
 LAYOUT = FileLayout(
@@ -66,8 +67,10 @@ _RELEASE = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redeliv
 
 @dataclass(frozen=True, slots=True)
 class PutTarget:
-    """Address that a put writes to. It accepts messages of `pipeline`, or all messages when that is
-    "".
+    """An address that a put writes to.
+
+    - `address`: its number.
+    - `pipeline`: the pipeline whose messages it accepts; '' accepts all messages.
     """
 
     address: int
@@ -77,7 +80,9 @@ class PutTarget:
 def declare_addresses(
     connection: sqlite3.Connection, subscriptions: Iterable[Subscription], topics: Iterable[str]
 ) -> None:
-    """Create the addresses. Raises ConfigurationError when a topic has the name of an address."""
+    """Create the addresses of subscriptions and topics. Raises ConfigurationError if a topic has
+    the name of an address.
+    """
     for subscription in subscriptions:
         incoming = _declare(
             connection, subscription.incoming, subscription.topic, subscription.pipeline, None
@@ -113,8 +118,8 @@ def _declare(
 
 
 def find_own_address(connection: sqlite3.Connection, name: str) -> int:
-    """Return the number of a subscription's own address. Raises ConfigurationError for any other
-    name.
+    """Return the number of a subscription's address. Raises ConfigurationError for any
+    other name.
     """
     row = connection.execute("SELECT address FROM addresses WHERE name = ?", (name,)).fetchone()
     if row is None:
@@ -123,7 +128,11 @@ def find_own_address(connection: sqlite3.Connection, name: str) -> int:
 
 
 def find_put_targets(connection: sqlite3.Connection, name: str) -> list[PutTarget]:
-    """Return the addresses a put writes to: every `incoming` of a topic, or the address itself."""
+    """Return the addresses that a put to `name` writes to.
+
+    For a topic, these are the `incoming` addresses of its subscriptions. Otherwise it is the
+    address itself.
+    """
     rows = connection.execute(
         """SELECT address, iif(name = ?1, '', pipeline) FROM addresses
            WHERE name = ?1 OR topic = ?1""",
@@ -140,7 +149,9 @@ def _is_topic(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def find_delay_target(connection: sqlite3.Connection, name: str) -> PutTarget:
-    """Return the delay address of an `incoming`. Raises ValueError for any other address."""
+    """Return the address for delayed messages of an `incoming` address. Raises ValueError for any
+    other address.
+    """
     row = connection.execute(
         """SELECT delay.address FROM addresses AS delay JOIN addresses AS incoming
            ON delay.returns_to = incoming.address WHERE incoming.name = ?""",
@@ -162,8 +173,9 @@ def insert(
     messages: Sequence[Message],
     ready_at: float,
 ) -> None:
-    """Add messages at each target that accepts them, unless their id is already waiting or leased
-    there.
+    """Add messages at each target that accepts them.
+
+    A message whose id already waits or is leased at a target is not added there.
     """
     newest: dict[str, Message] = {}
     for message in messages:
@@ -194,7 +206,9 @@ def insert(
 def _select_new_ids(
     connection: sqlite3.Connection, target: PutTarget, newest: Mapping[str, Message]
 ) -> set[str]:
-    """Return the ids to add at one address. Rows superseded by a higher attempt are removed."""
+    """Return the ids of messages to add at one address. Remove rows that a higher attempt
+    replaces.
+    """
     messages = {id_: message for id_, message in newest.items() if message.is_for(target.pipeline)}
     if not messages:
         return set()
@@ -212,7 +226,7 @@ def _select_new_ids(
 
 
 def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> None:
-    """Remove (seq, address) rows, and contents that no address refers to any more."""
+    """Remove rows (seq, address), and contents of messages that wait at no address any more."""
     connection.executemany("DELETE FROM waiting WHERE seq = ? AND address = ?", rows)
     connection.executemany(
         "DELETE FROM contents WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM waiting WHERE seq = ?1)",
@@ -221,7 +235,7 @@ def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> N
 
 
 def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
-    """Return whether a message can be handed out at the address, or a delayed message is due."""
+    """Return whether an address has a ready message, or a delayed message that is due."""
     (is_available,) = connection.execute(
         """SELECT EXISTS (SELECT 1 FROM waiting WHERE address = ?1 AND ready_at = 0)
            OR EXISTS (SELECT 1 FROM addresses JOIN waiting USING (address)
@@ -232,7 +246,9 @@ def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
 
 
 def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> None:
-    """Make due messages ready; one whose predecessor is not settled yet waits for that."""
+    """Make delayed messages ready that are due. A retry waits until its original message is
+    settled.
+    """
     connection.execute(
         """UPDATE waiting SET address = ?1, ready_at = 0
            WHERE address IN (SELECT address FROM addresses WHERE returns_to = ?1) AND ready_at <= ?2
@@ -245,8 +261,8 @@ def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> Non
 def lease_messages(
     connection: sqlite3.Connection, address: int, owner: int, count_max: int, lease_ends_at: float
 ) -> list[tuple[int, int, Message]]:
-    """Lease up to `count_max` messages in the order they were put. Returns (seq, redelivered,
-    message).
+    """Lease up to `count_max` messages in the order they were put. Return (seq, number of
+    redeliveries, message) for each.
     """
     rows = connection.execute(
         """SELECT seq, redelivered, contents.id, key, attempt, headers, body
@@ -266,14 +282,18 @@ def lease_messages(
 
 
 def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
-    """Make (seq, address, owner) rows ready again; skip those that have another owner by now."""
+    """Make rows (seq, address, owner) ready again. Rows that have another owner by now are
+    skipped.
+    """
     connection.executemany(f"{_RELEASE} seq = ? AND address = ? AND owner = ?", rows)
 
 
 def renew_leases(
     connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]], lease_ends_at: float
 ) -> set[tuple[int, int, int]]:
-    """Extend the leases of (seq, address, owner) rows. Returns those that their owner still holds."""
+    """Extend the leases of rows (seq, address, owner). Return the rows that still have
+    this owner.
+    """
     return {
         row
         for row in rows
@@ -288,8 +308,8 @@ _OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
 
 
 def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> bool:
-    """Return whether any lease has expired. One that ends too far in the future is from an earlier
-    boot.
+    """Return whether any lease has expired. A lease that ends too far in the future is from before
+    a restart.
     """
     row = connection.execute(
         f"SELECT 1 FROM waiting WHERE {_OVERDUE} LIMIT 1",  # noqa: S608 (a constant)
@@ -304,19 +324,19 @@ def release_expired(connection: sqlite3.Connection, now: float, lease_s: float) 
 
 
 def add_owner(connection: sqlite3.Connection, process: str) -> int:
-    """Register a process as an owner of leases and return its number."""
+    """Register a process as an owner of leases, and return its number."""
     return int(
         connection.execute("INSERT INTO owners (process) VALUES (?)", (process,)).lastrowid or 0
     )
 
 
 def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """List the registered owners: number and process."""
+    """Return the number and the process identity of each registered owner."""
     return connection.execute("SELECT owner, process FROM owners").fetchall()
 
 
 def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
-    """Make an owner's leased messages ready again and unregister it."""
+    """Make the messages that an owner has leased ready again, and remove the owner."""
     connection.execute(f"{_RELEASE} owner = ?", (owner,))
     connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
@@ -324,7 +344,9 @@ def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
 def count_waiting(
     connection: sqlite3.Connection, subscription: Subscription
 ) -> tuple[int, int, int, int]:
-    """Return the number of ready, leased, delayed and quarantined messages at one point in time."""
+    """Return the numbers of ready, leased, delayed and quarantined messages, at one point
+    in time.
+    """
     ready, in_hand, delayed, quarantined = connection.execute(
         """SELECT (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at = 0),
                   (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at > 0),

@@ -1,4 +1,4 @@
-"""Rights of captures, combined from the row of the capture and the row of its file."""
+"""Rights of single captures: statements of the capture and of its file, combined from two rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fonds.ports import Records
 
 
 def load_capture_rights(records: Records, captures: Mapping[str, str]) -> dict[str, Rights]:
-    """Return the rights by capture id.
+    """Return the rights of each capture, by capture id.
 
-    `captures` maps each capture id to the SHA-1 in hex of its file. Statements of the host and the
-    response come before those of the file. A capture without known rights has an empty value.
+    `captures` maps each capture id to the SHA-1 of its file in hexadecimal. Statements of the host
+    and the response come before those of the file. A capture without known rights has empty rights.
     """
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, sorted(captures))}
     files = {row.sha1hex: row for row in records.get(FileRightsRow, sorted(set(captures.values())))}
@@ -25,7 +25,7 @@ def load_capture_rights(records: Records, captures: Mapping[str, str]) -> dict[s
 
 
 def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
-    """Merge the rows of one capture and its file; each statement once."""
+    """Combine the rights in the rows of a capture and of its file. Each statement occurs once."""
     statements = [
         statement for stated in (row, file) if stated for statement in stated.stated.statements
     ]
@@ -33,14 +33,14 @@ def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -
 
 
 def parse_row_rights(row: CaptureRightsRow) -> Rights:
-    """Return the rights stored for one capture, without those of its file."""
+    """Return the rights in the row of a capture, without those of its file."""
     return merge_row_rights(row, None)
 
 
 def build_capture_rights_row(
     capture_id: str, sha1hex: str, rights: Rights, updated: datetime
 ) -> CaptureRightsRow | None:
-    """Build the row of a capture; None if nothing is known of its rights."""
+    """Build the row with the rights of a capture; None if it has no rights statements."""
     robots = rights.robots
     if robots is None and not rights.statements:
         return None

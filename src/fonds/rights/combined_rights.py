@@ -1,7 +1,7 @@
-"""Rights of files, combined from all their captures and the files themselves.
+"""Rights of files, combined from the statements of each file and of all its captures.
 
-Bounds: the 100 captures of a file recorded last, 1,000 statements, and 100 values per subject of at
-most 2,000 characters. Rows are read for ten files at a time.
+Limits: the 100 captures of a file that were recorded last, 1,000 statements, and 100 values of each
+kind with at most 2,000 characters each. Rows are read for ten files at a time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,19 @@ _NEWEST = ("-updated", "capture_id")
 
 
 def add_rights(records: Records, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
-    """Add the rights of their files to documents."""
+    """Return the index documents with the rights of their files."""
     rights = load_file_rights(records, [document.sha1hex for document in documents])
     return [set_rights(document, rights[document.sha1hex]) for document in documents]
 
 
 @dataclass(frozen=True, slots=True)
 class RightsValues:
-    """Distinct stated values, at most 100 of each kind; licences and preferences in lower case."""
+    """Distinct values that rights statements state, at most 100 of each kind.
+
+    - `licenses`: licences in lower case.
+    - `holders`: names of rights holders.
+    - `prefers`: usage preferences in lower case.
+    """
 
     licenses: tuple[str, ...]
     holders: tuple[str, ...]
@@ -38,7 +43,7 @@ class RightsValues:
 
 
 def build_values(rights: Rights) -> RightsValues:
-    """Build the values for documents and exports."""
+    """Collect the values that rights statements state, for index documents and exports."""
     return RightsValues(
         licenses=_limit_values(license_name.lower() for license_name in rights.licenses),
         holders=_limit_values(rights.holders),
@@ -47,16 +52,17 @@ def build_values(rights: Rights) -> RightsValues:
 
 
 def _expand_preference(value: str) -> tuple[str, ...]:
-    """Expand a preference for search: `none` becomes `noindex` and `nofollow`.
+    """Return the preferences that a value means in a search: `none` means `noindex` and
+    `nofollow`.
 
-    In a search, `none` selects documents without a preference.
+    `none` cannot be searched itself, because in a search it selects documents without a preference.
     Source: the robots meta element as search engines document it.
     """
     return ("noindex", "nofollow") if value.lower() == "none" else (value.lower(),)
 
 
 def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
-    """Return a document with the stated values."""
+    """Return a document with the values that `rights` state."""
     values = build_values(rights)
     return replace(
         document, licenses=values.licenses, holders=values.holders, prefers=values.prefers
@@ -64,9 +70,10 @@ def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
 
 
 def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
-    """Return the rights of each file by SHA-1: statements of the file, then those of its captures.
+    """Return the rights of each file, by SHA-1: statements of the file, then those of its
+    captures.
 
-    `robots` comes from the capture recorded last that has one.
+    The field `robots` is that of the capture recorded last that has one.
     """
     keys = sorted(set(sha1hexes))
     rights_by_file: dict[str, Rights] = {}
@@ -83,7 +90,9 @@ def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Ri
 
 
 def merge_rights(rights_list: Sequence[Rights]) -> Rights:
-    """Merge rights: each statement once, at most 1,000; `robots` from the first item that has one."""
+    """Merge rights. Each statement occurs once, at most 1,000 in total. The field `robots` is the
+    first that is set.
+    """
     robots = next((rights.robots for rights in rights_list if rights.robots), None)
     statements = dict.fromkeys(
         statement for rights in rights_list for statement in rights.statements
@@ -94,7 +103,9 @@ def merge_rights(rights_list: Sequence[Rights]) -> Rights:
 def load_capture_rights(
     records: Records, sha1hexes: Sequence[str]
 ) -> Mapping[str, Sequence[CaptureRightsRow]]:
-    """Return the capture rows of these files, the last recorded first, at most 100 per file."""
+    """Return the rights rows of the captures of each file, by SHA-1: the last recorded first, at
+    most 100 per file.
+    """
     rows_by_file: dict[str, list[CaptureRightsRow]] = {key: [] for key in sha1hexes}
     for row in _load_newest(records, list(rows_by_file)):
         if len(rows_by_file[row.sha1hex]) < CAPTURES_MAX:
@@ -103,9 +114,9 @@ def load_capture_rights(
 
 
 def _load_newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRightsRow]:
-    """Return the newest rows in one query.
+    """Return the rights rows of captures that were recorded last, with one query for all files.
 
-    Uses one query per file if a file with many captures could crowd out others.
+    If a file with many captures could displace those of other files, there is one query per file.
     """
     if not sha1hexes:
         return []
@@ -117,6 +128,8 @@ def _load_newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRigh
 
 
 def _limit_values(values: Iterable[str]) -> tuple[str, ...]:
-    """Clean values for a document: distinct, on one line, cut to the limit."""
+    """Return distinct values, each on one line and cut to the maximum length, at most the maximum
+    number.
+    """
     lines = (" ".join(value.split())[:RAW_MAX_CHARS] for value in values)
     return tuple(dict.fromkeys(value for value in lines if value))[:STATEMENTS_MAX]

@@ -1,4 +1,4 @@
-"""Rows with what files state about their use."""
+"""Rows with the rights statements of files, such as licences in the metadata of a PDF."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from fonds.ports import Records
 
 
 def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> list[Row]:
-    """Build the rights row of a file from its derivative's row; empty if the file states nothing.
+    """Build the rights row of a file, as a list. The list is empty if the file has no
+    statements.
 
-    The same bounds apply to statements from messages of others as to our own.
+    `row` is the derivative row of the file. The limits on statements apply whether Fonds or another
+    program extracted them.
     """
     distinct = list(dict.fromkeys(statements))[:STATEMENTS_MAX]
     bounded = [
@@ -29,7 +31,10 @@ def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> li
 def remove_stale_rights(
     records: Records, rows: Sequence[DerivativeRow], promised_rows: Sequence[Row]
 ) -> None:
-    """Delete the rows of files that state nothing any more after they were read again."""
+    """Delete the rights rows of files that were extracted again and have no statements any more.
+
+    `rows` are the derivative rows of the files, `promised_rows` the rights rows that exist now.
+    """
     with_statements = {
         promised_row.sha1hex
         for promised_row in promised_rows

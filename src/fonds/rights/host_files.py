@@ -1,15 +1,16 @@
-"""Find the robots.txt and tdmrep.json in force for each response, in any order of arrival.
+"""Find the robots.txt and tdmrep.json in force for each response of a web server, in any order of
+arrival.
 
-A robots.txt is in force for captures within the 24 hours after it (RFC 9309, 2.4). Only the newest
-earlier one counts. If the WARC names the crawler, the group of that name applies, otherwise the
-group for everybody. For pages that Fonds fetched, it is the robots.txt that allowed the request,
-which the step `fetch` records.
+Both are called host files. A robots.txt is in force for captures within the 24 hours after its own
+capture (RFC 9309, 2.4). Only the last one before a capture counts. If the WARC names its crawler,
+the group for this name applies, otherwise the group for all crawlers. For pages that Fonds fetched,
+the robots.txt that allowed the request applies; the step `fetch` records it.
 
-A tdmrep.json is in force in the same way. Without an earlier one, the first in the 24 hours after
-the response counts, because crawlers ask for it once they know the host.
+A tdmrep.json is in force in the same way. If there is none before a response, the first in the 24
+hours after the response counts, because crawlers request it once they know the host.
 
-A file or a response is written before its counterpart is looked up, so the later of the two steps
-finds both. A step looks again after it wrote, and repeats until the written rights match.
+A host file or response is written before its counterpart is searched, so the step that writes later
+finds both. After writing rights, a step searches again, until the rights match the host files.
 """
 
 from __future__ import annotations
@@ -58,7 +59,12 @@ HostFilesInForce = Mapping[str, HostFileRow | None]
 
 @dataclass(frozen=True, slots=True)
 class HostRows:
-    """Rows to add for a batch of captures."""
+    """Rows to add for a batch of captures.
+
+    - `captures`: responses, with origin and time.
+    - `files`: host files, with origin and time.
+    - `texts`: texts of host files, by SHA-1.
+    """
 
     captures: Sequence[HostCaptureRow] = ()
     files: Sequence[HostFileRow] = ()
@@ -66,7 +72,7 @@ class HostRows:
 
 
 def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
-    """Build the rows of responses and of host files."""
+    """Build the rows of the responses and host files among identified captures."""
     captures, files, texts = [], [], []
     for item in items:
         url, sha1hex = _parse_web_url(item), item.sha1hex
@@ -89,7 +95,7 @@ def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
 def build_host_file_row(
     url: str, captured_at: datetime, capture_id: str, sha1hex: str
 ) -> HostFileRow | None:
-    """Build the row of a host file at this address; None for any other address."""
+    """Build the row of a host file at `url`; None if a host file cannot have this URL."""
     address = parse_web_url(url)
     name = PATHS.get(address.target) if address is not None else None
     if address is None or name is None:
@@ -98,9 +104,9 @@ def build_host_file_row(
 
 
 def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Write the rows and update the rights that depend on them.
+    """Write the rows, and update the rights of captures for which the host files are in force.
 
-    Returns the SHA-1s of earlier captured files whose captures have other rights now.
+    Return the SHA-1s of files that were captured earlier and whose captures now have other rights.
     """
     known_hashes = {
         row.sha1hex for row in records.get(HostTextRow, [text.sha1hex for text in rows.texts])
@@ -119,9 +125,10 @@ def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]
 
 
 def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
-    """Remove what captures state because of these files, which are deleted next.
+    """Remove the statements of these host files from the rights of captures. The host files are
+    deleted next.
 
-    Files with the same bytes do not count any more either. Returns the SHA-1s of files whose rights
+    Other host files with the same bytes are withdrawn too. Return the SHA-1s of files whose rights
     changed.
     """
     return _update_rights_around(records, files, now, frozenset(file.sha1hex for file in files))
@@ -133,7 +140,11 @@ def _update_rights_around(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Update the captures for which any of these files may be in force."""
+    """Update the rights of captures for which one of these host files may be in force.
+
+    Host files with a SHA-1 in `excluded` are ignored. Return the SHA-1s of files whose rights
+    changed.
+    """
     changed: set[str] = set()
     for file in files:
         start_at = file.captured_at - (VALIDITY if file.name == TDM else timedelta(0))
@@ -145,7 +156,9 @@ def _update_rights_around(
 
 
 def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Delete the rows of a batch. Return the SHA-1s of files whose captures have other rights now."""
+    """Delete the rows of a batch of captures. Return the SHA-1s of files whose captures now have
+    other rights.
+    """
     changed = withdraw_files(records, rows.files, now)
     records.delete(
         HostCaptureRow,
@@ -157,7 +170,7 @@ def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str
 
 
 def remove_capture_rights(records: Records, rows: Sequence[CdxRow]) -> None:
-    """Delete the stored rights of captures that other captures replace."""
+    """Delete the rights of captures whose `cdx` rows are replaced by those of other captures."""
     ids = {row.capture_id for row in rows}
     if not ids:
         return
@@ -175,10 +188,10 @@ def update_rights(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Update the rights of these captures to the files in force, ignoring files with an `excluded`
-    SHA-1.
+    """Update the rights of captures to the host files in force. Host files with a SHA-1 in
+    `excluded` are ignored.
 
-    Returns the SHA-1s of files whose rights changed. With `excluded`, the captures must be at most
+    Return the SHA-1s of files whose rights changed. With `excluded`, the captures must be at most
     two days apart.
     """
     changed: set[str] = set()
@@ -193,7 +206,7 @@ def update_rights(
 
 
 def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
-    """Return whether the rights of these captures match the files in force."""
+    """Return whether the rights of captures match the host files in force."""
     changed_rows, deleted_ids = _update_rights(
         records, captures, _find_in_force(records, captures), now
     )
@@ -221,7 +234,9 @@ def _update_rights(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> tuple[list[CaptureRightsRow], list[str]]:
-    """Return the rows to write, and the ids of captures whose rows must be deleted."""
+    """Return the rights rows to write, and the ids of captures whose rights rows must be
+    deleted.
+    """
     sha1hexes = {
         file.sha1hex
         for capture_files in in_force
@@ -251,7 +266,7 @@ def _find_in_force(
     captures: Sequence[HostCaptureRow],
     excluded: frozenset[str] = frozenset(),
 ) -> list[HostFilesInForce]:
-    """Return for each capture the file in force of each name."""
+    """Return for each capture the robots.txt and tdmrep.json in force."""
     if not captures:
         return []
     first_at = min(capture.captured_at for capture in captures)
@@ -278,7 +293,7 @@ def _find_in_force(
 
 
 def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the last of these rows at or before a time, if it is still in force."""
+    """Return the last host file at or before `moment`, if it is still in force."""
     position = bisect_right(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position - 1] if position else None
     return (
@@ -287,7 +302,7 @@ def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> Host
 
 
 def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the first of these rows at or after a time, if it is at most 24 hours later."""
+    """Return the first host file at or after `moment`, if it is at most 24 hours later."""
     position = bisect_left(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position] if position < len(files_by_time) else None
     return (
@@ -298,8 +313,9 @@ def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFi
 def _find_each_in_force(
     records: Records, captures: Sequence[HostCaptureRow]
 ) -> list[HostFilesInForce]:
-    """Find the files in force capture by capture, for captures that may have many files between
-    them.
+    """Return for each capture the host files in force, with queries for each capture.
+
+    Used if there may be many host files between the captures.
     """
     earlier_filters = [
         {
@@ -328,7 +344,7 @@ def _find_each_in_force(
 def _apply_host_files(
     rights: Rights, capture: HostCaptureRow, files: HostFilesInForce, texts: Mapping[str, str]
 ) -> Rights:
-    """Replace the statements of earlier host files by those of `files`."""
+    """Replace the statements of earlier host files in `rights` by those of `files`."""
     own_statements = [
         statement
         for statement in rights.statements
@@ -365,7 +381,7 @@ def _sort_key(row: HostFileRow) -> tuple[str, str, datetime, str]:
 
 
 def _parse_web_url(identified: IdentifiedCapture) -> RequestUrl | None:
-    """Parse the address of a response; None for captures that are not HTTP responses."""
+    """Parse the URL of a response; None for captures that are not HTTP responses."""
     if identified.capture.record_type not in ("response", "revisit"):
         return None
     return parse_web_url(identified.capture.url)

@@ -1,4 +1,4 @@
-"""Normalize stated licences and rights holders.
+"""Normalize licences and rights holders that websites and files state.
 
 Source: SPDX License List 3.26; Creative Commons licence URLs
 (https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986.
@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from fonds.model.rights import RAW_MAX_CHARS, Statement, StatementSource, Subject
 
 VALUE_MAX_CHARS = 300
-"""Longer values are cut."""
+"""Maximum length of a normalized value. Longer values are cut."""
 
 _CC_HOST = re.compile(r"(?:[a-z0-9-]{1,60}\.)?creativecommons\.org")
 _CC_PATH = re.compile(
@@ -64,7 +64,9 @@ _URLS = {
     "opensource.org/licenses/mit": "mit",
     "unlicense.org": "unlicense",
 }
-"""URLs of other licences, without scheme and `www.`, with their SPDX identifiers."""
+"""SPDX identifiers of licences that are not from Creative Commons, by URL without scheme and
+`www.`.
+"""
 _NAMES = frozenset(_URLS.values()) | {
     "bsd-2-clause",
     "bsd-3-clause",
@@ -91,10 +93,11 @@ _SENTENCE = re.compile(r"(?<=[\w)]{3})\.\s")
 
 
 def normalize_license(stated_text: str, base: str = "") -> str:
-    """Return the normalized form of a licence: SPDX identifier, else URL, else text, in lower case.
+    """Return the normalized form of a stated licence in lower case: its SPDX identifier, else its
+    URL, else the text.
 
-    `cc-by` means Creative Commons BY without a stated version. Returns "" for a text without a
-    word. `base` is the address that resolves relative URLs, "" if there is none.
+    `cc-by` is Creative Commons BY without a stated version. Return '' for a text without a word.
+    `base` is the URL to which a relative URL in the text refers; '' if there is none.
     """
     text = normalize_line(stated_text)
     url = _find_url(text, base)
@@ -104,7 +107,9 @@ def normalize_license(stated_text: str, base: str = "") -> str:
 
 
 def find_license_by_url(url: str) -> str | None:
-    """Return the SPDX identifier in lower case of the licence at a URL; None if unknown."""
+    """Return the SPDX identifier (lower case) of the licence at a URL; None if the URL is
+    unknown.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -121,9 +126,8 @@ def find_license_by_url(url: str) -> str | None:
 
 
 def find_license_by_name(text: str) -> str | None:
-    """Return the SPDX identifier in lower case of the licence that a text names.
-
-    Returns None if it names none.
+    """Return the SPDX identifier (lower case) of the licence that a text names; None if it names
+    none.
     """
     text = text[:RAW_MAX_CHARS]
     if _CC_ZERO.search(text):
@@ -139,14 +143,19 @@ def find_license_by_name(text: str) -> str | None:
 
 
 def is_creative_commons(url: str) -> bool:
-    """Return whether a URL is a Creative Commons licence or mark."""
+    """Return whether a URL is that of a Creative Commons licence or public domain mark."""
     return "creativecommons.org/" in url.lower() and find_license_by_url(url) is not None
 
 
 def build_license_statements(
     stated_text: str, source: StatementSource, name: str, base: str = ""
 ) -> list[Statement]:
-    """Return the statement of a licence; empty for a text without a word."""
+    """Return a list with the statement of a licence; empty for a text without a word.
+
+    - `stated_text`: the text of the statement.
+    - `source`, `name`: where it was stated, and the name of the field.
+    - `base`: URL to which a relative URL in the text refers; '' if there is none.
+    """
     value = normalize_license(stated_text, base)
     return (
         [Statement(Subject.LICENSE, value, clean_raw_text(stated_text), source, name)]
@@ -158,7 +167,10 @@ def build_license_statements(
 def build_holder_statements(
     stated_text: str, source: StatementSource, name: str
 ) -> list[Statement]:
-    """Return the statement of a holder, who may follow `©` and a year; empty without a name."""
+    """Return a list with the statement of a rights holder; empty for a text without a name.
+
+    The name may follow `©` and a year.
+    """
     notice = _HOLDER.search(stated_text[:RAW_MAX_CHARS])
     value = _find_holder(notice[1] if notice else stated_text)
     if not any(char.isalpha() for char in value):
@@ -169,10 +181,10 @@ def build_holder_statements(
 def build_rights_statements(
     stated_text: str, source: StatementSource, name: str, base: str = ""
 ) -> list[Statement]:
-    """Return what a line about rights states: a licence it names or links, a holder after `©`, or
-    both.
+    """Return the statements in a text about rights: a licence that it names or links, a holder
+    after `©`, or both.
 
-    A line with neither is itself the licence, in lower case: `all rights reserved`.
+    A text with neither is taken as the licence itself, in lower case: `all rights reserved`.
     """
     text = stated_text[:RAW_MAX_CHARS]
     url = _find_url(normalize_line(text), "")
@@ -188,12 +200,14 @@ def build_rights_statements(
 
 
 def clean_raw_text(stated_text: str) -> str:
-    """Return the original text without control characters, at most `RAW_MAX_CHARS` characters."""
+    """Return a stated text without control characters, cut to `RAW_MAX_CHARS` characters."""
     return normalize_line(stated_text[: 2 * RAW_MAX_CHARS])[:RAW_MAX_CHARS]
 
 
 def normalize_line(text: str) -> str:
-    """Return a text in NFC with single spaces, without control characters and lone surrogates."""
+    """Return a text as one line: in NFC, with single spaces, without control characters and lone
+    surrogates.
+    """
     clean = "".join(
         " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char
         for char in text[: 2 * RAW_MAX_CHARS]
@@ -206,7 +220,9 @@ def _shorten(text: str) -> str:
 
 
 def _find_url(text: str, base: str) -> str:
-    """Return the first URL in a text. With a base, a text without spaces may be a relative URL."""
+    """Return the first URL in a text; '' if there is none. With `base`, a text without spaces may
+    be a relative URL.
+    """
     url_match = _URL.search(text)
     if url_match is not None:
         return url_match[0].rstrip(".,;:!?")
@@ -246,8 +262,8 @@ def _build_identifier(words: list[str], version: str, port: str) -> str | None:
 
 
 def _find_version_after(text: str, place: int) -> str:
-    """Return the version that closely follows a licence's name: `Attribution License (version
-    4.0)`.
+    """Return the version soon after the name of a licence, which ends at `place`: `Attribution
+    License (version 4.0)`.
     """
     version_match = re.match(
         r"[^.\d]{0,40}?\b(?:v\.?\s{0,2})?([1-4]\.[05])\b", text[place : place + 60]
@@ -256,7 +272,7 @@ def _find_version_after(text: str, place: int) -> str:
 
 
 def _find_holder(text: str) -> str:
-    """Return the name in the text after `©` and the years."""
+    """Return the name in the text after `©` and the years; '' if there is none."""
     line = normalize_line(text)
     end = _HOLDER_END.search(line)
     line = line[: end.start()] if end else line

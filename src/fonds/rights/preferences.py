@@ -1,4 +1,5 @@
-"""Normalize usage preferences from headers, robots meta elements and lines of robots.txt.
+"""Normalize usage preferences that headers, robots meta elements and robots.txt state, such as
+`noindex`.
 
 Source: draft-ietf-aipref-vocab and draft-ietf-aipref-attach (Content-Usage, a dictionary of RFC
 9651); contentsignals.org (Content-Signal); the TDM Reservation Protocol; RFC 8288 (Link);
@@ -45,9 +46,9 @@ _LINK_PARAMETER = re.compile(
 
 
 def read_header_statements(http: HttpHead, url: str) -> tuple[Statement, ...]:
-    """Return what the headers of a response state about its body, in header order.
+    """Return the rights statements in the headers of a response, in the order of the headers.
 
-    `url` is the address that answered; it resolves relative URLs. Malformed values state nothing.
+    `url` is the URL of the response, to which relative URLs refer. Malformed values are ignored.
     """
     statements: list[Statement] = []
     usage_values = []
@@ -92,10 +93,11 @@ def parse_content_signal(
 def parse_robots_directives(
     stated_text: str, source: StatementSource, name: str, agent: str = ""
 ) -> list[Statement]:
-    """Return the directives of an X-Robots-Tag header or a robots meta element.
+    """Return the directives of an X-Robots-Tag header or a robots meta element as statements.
 
-    `agent` is the crawler they apply to, "" for all. A header may name another one: `googlebot:
-    noindex`. The statement's name includes it: `X-Robots-Tag googlebot`.
+    `agent` is the crawler that they apply to, '' for all. A header may name another crawler:
+    `googlebot: noindex`. The name of the statement then includes the crawler: `X-Robots-Tag
+    googlebot`.
     """
     preferences = []
     for directive in _iter_directives(stated_text[:RAW_MAX_CHARS]):
@@ -115,7 +117,9 @@ def parse_robots_directives(
 
 
 def parse_reservation(stated_text: str, source: StatementSource) -> list[Statement]:
-    """Return the statement of a tdm-reservation, which is 1 or 0; empty for anything else."""
+    """Return a list with the statement of a `tdm-reservation`, which is 1 or 0; empty for any other
+    value.
+    """
     value = stated_text.strip()
     if value not in ("0", "1"):
         return []
@@ -123,7 +127,9 @@ def parse_reservation(stated_text: str, source: StatementSource) -> list[Stateme
 
 
 def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
-    """Return the statement of a tdm-policy, with its URL as raw text; empty for an empty one."""
+    """Return a list with the statement of a `tdm-policy`, with its URL as raw text; empty for an
+    empty value.
+    """
     return (
         [build_preference(TDM_POLICY, stated_text, source, TDM_POLICY)]
         if stated_text.strip()
@@ -132,16 +138,15 @@ def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
 
 
 def build_preference(value: str, stated_text: str, source: StatementSource, name: str) -> Statement:
-    """Return a statement about permitted use."""
+    """Return the statement of a usage preference `value`; `stated_text` is its original text."""
     return Statement(Subject.PREFERENCE, value, clean_raw_text(stated_text), source, name)
 
 
 def parse_dictionary(text: str) -> Mapping[str, str]:
-    """Return the members of an RFC 9651 dictionary with their bare values, `?1` if a member has
-    none.
+    """Return the members of an RFC 9651 dictionary by name, without parameters. A member without a
+    value has `?1`.
 
-    Parameters are ignored; inner lists are not supported. A text that is no dictionary has no
-    members.
+    Inner lists are not supported. A text that is not a dictionary has no members.
     """
     members: dict[str, str] = {}
     position, length = 0, len(text.rstrip(" \t"))
@@ -161,7 +166,7 @@ def parse_dictionary(text: str) -> Mapping[str, str]:
 
 
 def iter_link_targets(value: str, relation: str) -> Iterator[str]:
-    """Yield the targets of a Link header that have a relation, as written."""
+    """Yield the targets in a Link header that have a given relation, as written."""
     position = 0
     while (target := _LINK_TARGET.match(value, position)) is not None:
         position = target.end()
@@ -177,7 +182,7 @@ def iter_link_targets(value: str, relation: str) -> Iterator[str]:
 
 
 def _iter_directives(stated_text: str) -> Iterator[str]:
-    """Split at commas, except for commas in a date."""
+    """Yield the parts of a text between commas. Commas in a date do not count."""
     pending = ""
     for piece in stated_text.split(","):
         if pending and piece.strip()[:1].isdigit():

@@ -1,13 +1,13 @@
-"""Rules and usage preferences of a robots.txt for one crawler.
+"""Read the rules and usage preferences of a robots.txt for one crawler.
 
-Groups are chosen as RFC 9309 prescribes. A product token matches as a whole, in any case. Groups of
-one token are merged. Only a rule ends a list of user agents. Crawl-delay, Content-Usage and
-Content-Signal apply to the user agents named above them.
+Groups of rules are chosen as RFC 9309 prescribes. The name of a crawler (product token) must match
+as a whole; case is ignored. Groups for the same name are merged. Only a rule ends a list of user
+agents. Crawl-delay, Content-Usage and Content-Signal apply to the user agents named above them.
 
 Source: RFC 9309; draft-ietf-aipref-attach (Content-Usage with an optional path);
 contentsignals.org.
-Limits: the caller limits the text; `STATEMENTS_MAX` preferences; patterns are matched piece by
-piece.
+Limits: the caller limits the length of the text; at most `STATEMENTS_MAX` preferences; patterns are
+matched piece by piece.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _FIELDS = {
     "content-usage": _USAGE,
     "content-signal": _SIGNAL,
 }
-"""Field names found in files, including misspellings."""
+"""Fields of a robots.txt by name, including common misspellings."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """Rules for one crawler.
+    """Rules and preferences for one crawler.
 
-    - `rules` are (Allow or Disallow, pattern).
-    - `preferences` are (name, value) in file order.
-    - `delays` are the values of Crawl-delay.
+    - `rules`: (Allow or Disallow, path pattern).
+    - `preferences`: (name, value), in the order of the file.
+    - `delays`: values of Crawl-delay.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
@@ -60,14 +60,14 @@ class RobotsRules:
 
     @property
     def text(self) -> str:
-        """Rules as a robots.txt with one group for all crawlers."""
+        """The rules as a robots.txt with one group for all crawlers."""
         lines = [("User-agent", "*"), *((_DELAY, delay) for delay in self.delays), *self.rules]
         return "\n".join(f"{name}: {value}" for name, value in lines)
 
     def find_rule(self, target: str) -> str:
-        """Return the line that decides for a path with query; "" if none matches.
+        """Return the rule that applies to a path with query, as a line; '' if none matches.
 
-        The longest pattern wins, and Allow wins among equals.
+        The longest matching pattern decides; if two are equally long, Allow decides.
         """
         path = _normalize_path(target)
         candidates = [
@@ -78,7 +78,9 @@ class RobotsRules:
         return max(candidates, key=lambda candidate: candidate[:2])[2] if candidates else ""
 
     def find_statements(self, target: str) -> tuple[Statement, ...]:
-        """Return the preferences for a path with query: those of the longest matching patterns."""
+        """Return the usage preferences for a path with query: those with the longest matching
+        patterns.
+        """
         path, candidates = _normalize_path(target), []
         for name, value in self.preferences:
             pattern, preference = _split_pattern(value)
@@ -103,10 +105,11 @@ NO_RULES = RobotsRules()
 
 
 def parse_robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRules:
-    """Return the rules for a product token, or else those for everybody; "" means everybody.
+    """Return the rules for the crawler named `token`, or if there are none, the rules for all
+    crawlers.
 
-    If only the User-Agent of a `crawler` is known, its token is the longest name in it that has a
-    group.
+    `token` '' means all crawlers. If only the User-Agent header of a crawler is known (`crawler`),
+    its name is the longest name in the header that has a group.
     """
     groups = list(_iter_groups(text))
     tokens = {group_token for group in groups for group_token in group.tokens}
@@ -125,7 +128,9 @@ def parse_robots_rules(text: str, token: str = "", *, crawler: str = "") -> Robo
 
 
 def matches_pattern(pattern: str, path: str) -> bool:
-    """Return whether a pattern of RFC 9309 (`*`, and `$` at its end) matches a normalized path."""
+    """Return whether a pattern of RFC 9309 matches a normalized path. `*` matches any characters,
+    `$` the end.
+    """
     is_whole = pattern.endswith("$")
     first, *pieces = (_normalize_path(piece) for piece in pattern.removesuffix("$").split("*"))
     if not path.startswith(first):
@@ -143,7 +148,7 @@ def matches_pattern(pattern: str, path: str) -> bool:
 
 
 def _normalize_path(path: str) -> str:
-    """Decode escapes, except those of characters with a special meaning."""
+    """Decode percent escapes in a path, except those of characters with a special meaning."""
     if "%" not in path:
         return path
     protected = _RESERVED_ESCAPE.sub(lambda match: f"%25{match[1].upper()}", path)
@@ -151,7 +156,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_pattern(value: str) -> tuple[str, str]:
-    """Split a preference into its pattern, "/" by default, and its value."""
+    """Split a usage preference into its path pattern (default `/`) and its value."""
     if value.startswith(("/", "*")):
         pattern, _, stated = value.partition(" ")
         return pattern, stated.strip()
@@ -160,7 +165,13 @@ def _split_pattern(value: str) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class _Group:
-    """Rules for a list of user agents. The first rule closes the list."""
+    """Rules for a list of user agents. The first rule ends the list.
+
+    - `tokens`: names of the user agents.
+    - `delays`: Crawl-delay values, each with the names it applies to.
+    - `rules`: (Allow or Disallow, path pattern).
+    - `preferences`: (names it applies to, name, value).
+    """
 
     tokens: set[str] = field(default_factory=set)
     delays: list[tuple[frozenset[str], str]] = field(default_factory=list)
@@ -188,7 +199,7 @@ def _iter_groups(text: str) -> Iterator[_Group]:
 
 
 def _split_directive(line: str) -> tuple[str, str]:
-    """Return a field's name and value; "" as name for lines of unknown fields.
+    """Return name and value of a line; the name is '' for unknown fields.
 
     The colon may be missing.
     """
@@ -210,9 +221,10 @@ def _replace_control(char: str) -> str:
 
 
 def _parse_token(value: str) -> str:
-    """Return the product token of a User-agent line in lower case: `Fonds/0.1` is `fonds`.
+    """Return the crawler's name in the value of a User-agent line, in lower case: `Fonds/0.1` is
+    `fonds`.
 
-    Returns "" for none.
+    Return '' if there is no name.
     """
     if value.split(maxsplit=1)[:1] == [_ANY_AGENT]:
         return _ANY_AGENT

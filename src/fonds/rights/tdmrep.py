@@ -1,8 +1,9 @@
-"""Statements of a tdmrep.json for a path.
+"""Read the statements of a tdmrep.json for a path. The file states rights for text and
+data mining.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
-Limits: the first 10,000 entries with locations of at most 2,000 characters; patterns are matched
-piece by piece. The caller limits the text: 500 KiB of asterisks take 0.1 s per address.
+Limits: the first 10,000 entries, with path patterns of at most 2,000 characters; patterns are
+matched piece by piece. The caller limits the text: 500 KiB of asterisks take 0.1 s per URL.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ LOCATION_MAX_CHARS = 2_000
 
 
 def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
-    """Return reservation and policy of the longest location that matches a path with query.
+    """Return reservation and policy of the entry with the longest pattern that matches a path with
+    query.
 
-    A text that is not an array of objects states nothing.
+    Return () for a text that is not a JSON array of objects.
     """
     matches = [item for item in _parse_entries(text) if matches_pattern(item[0], target)]
     if not matches:
@@ -38,7 +40,9 @@ def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
 
 @lru_cache(maxsize=16)
 def _parse_entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """Return the locations of a file with their entries; cached, since all pages of a host use it."""
+    """Return the path pattern and content of each entry. The result is cached, because all pages of
+    a host use it.
+    """
     try:
         decoded: Any = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):

@@ -1,1 +1,3 @@
-"""Texts: words, stems, stop words, sentences, language, similarity; decoding of bodies and XML."""
+"""Texts: words, stems, stop words, sentences, language, similarity. Also decoding of bodies and
+XML.
+"""

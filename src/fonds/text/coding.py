@@ -1,15 +1,16 @@
-"""Decode Transfer-Encoding and Content-Encoding of archived bodies, within limits.
+"""Decode the Transfer-Encoding and Content-Encoding (codings) of archived bodies, within limits.
 
-Source: RFC 9112, section 7.1 (chunked); RFC 9110, section 8.4 (content codings); RFC 7932 (br);
-RFC 8878 (zstd).
+Source: RFC 9112, section 7.1 (chunked); RFC 9110, section 8.4 (content codings); RFC 7932 (br); RFC
+8878 (zstd).
 
 Headers in archives are often wrong, since many crawlers decode a body and keep the header. Rules:
-- Bytes that do not begin like the coding are kept unchanged.
-- A coded body that ends too early keeps what could be decoded, as a browser would show it.
+- A body that does not begin like its declared coding is kept unchanged.
+- Of a coded body that ends too early, the decoded part is kept, as a browser would show it.
 - A body that is corrupt in the middle is refused (BAD_ENCODING), since the missing part is unknown.
 
-The result does not depend on how the input is split into pieces: each coding reads in steps of its
-own.
+The result does not depend on how the input is split into pieces, because each coding is decoded in
+steps of fixed size.
+
 Limits: linear in input and output; at most 8 codings, each of which produces at most 200 times its
 input beyond the first MiB; at most 100,000 gzip members.
 """
@@ -36,11 +37,13 @@ RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
 CODINGS_MAX = 8
 MEMBERS_MAX = 100_000
-"""Maximum gzip members per body; those of bgzip are 64 KiB long."""
+"""Maximum number of gzip members in a body. Members of bgzip files have 64 KiB."""
 
 _OUTPUT_BYTES = 256 * 1024
 _STEP_BYTES = {"gzip": 1024, "deflate": 1024, "br": 4096, "zstd": 16 * 1024}
-"""Bytes decoded per step: few, so that data before damage is not lost with it."""
+"""Number of bytes to decode per step, by coding. It is small, so that little data before a damage
+is lost.
+"""
 _WINDOW_MAX_BYTES = 8 * 1024 * 1024
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
 _LINE_MAX_BYTES = 4096
@@ -51,11 +54,11 @@ _CODED = frozenset({"gzip", "deflate", "br", "zstd"})
 
 
 class _TruncatedCodingError(Exception):
-    """The coded bytes end before the coding does."""
+    """The body ends before its coding does."""
 
 
 class _NotCodedError(Exception):
-    """The bytes do not begin like the coding in their header."""
+    """The body does not begin like the coding that its header declares."""
 
     def __init__(self, layer: int) -> None:
         super().__init__(layer)
@@ -63,10 +66,10 @@ class _NotCodedError(Exception):
 
 
 def list_codings(http: HttpHead) -> list[str]:
-    """Return the codings to decode in order, outermost first: `chunked`, `gzip`, `deflate`, `br`,
+    """Return the codings of a response to decode, in order: `chunked`, `gzip`, `deflate`, `br`,
     `zstd`.
 
-    Unknown names (`identity`, `utf-8`, …) are ignored: servers write many things there.
+    Unknown names (`identity`, `utf-8`, …) are ignored, because servers write many other values.
     """
     codings: list[str] = []
     for header in ("transfer-encoding", "content-encoding"):
@@ -79,7 +82,7 @@ def list_codings(http: HttpHead) -> list[str]:
 
 
 def list_unknown_codings(http: HttpHead) -> list[str]:
-    """Return the names in Content-Encoding that are neither a known coding nor `identity`."""
+    """Return the names in Content-Encoding that are neither a supported coding nor `identity`."""
     values = [value for name, value in http.headers if name.lower() == "content-encoding"]
     names = [part.strip().lower() for value in values for part in value.split(",")]
     known_codings = _CODED | _CODING_ALIASES.keys() | {"identity", ""}
@@ -87,18 +90,19 @@ def list_unknown_codings(http: HttpHead) -> list[str]:
 
 
 def is_packed(body: bytes) -> bool:
-    """Return whether the bytes begin like gzip or zstd."""
+    """Return whether bytes begin like gzip or zstd."""
     return body.startswith(tuple(_MAGICS.values()))
 
 
 def decode_body(
     open_pieces: Callable[[], Pieces], codings: Sequence[str], *, body_max_bytes: int
 ) -> bytes:
-    """Return the body with `codings` decoded, outermost first.
+    """Return a body after decoding `codings` in order.
 
-    Each call of `open_pieces` returns the coded body from its start. It is called again when a
-    declared coding turns out to be absent. Raises LimitError (TOO_LARGE, BOMB) and
-    DamagedInputError (BAD_ENCODING).
+    `open_pieces` returns the coded body from its start, in pieces. It is called again if a declared
+    coding turns out to be absent. Raises LimitError (TOO_LARGE) above `body_max_bytes`, LimitError
+    (BOMB) if a coding expands too much, and DamagedInputError (BAD_ENCODING) if the body is
+    corrupt.
     """
     layers = list(codings)
     if len(layers) > CODINGS_MAX:
@@ -113,10 +117,11 @@ def decode_body(
 
 
 def decode_start(body: bytes, codings: Sequence[str], *, size_max: int, is_cut: bool) -> bytes:
-    """Return the first `size_max` bytes of a body with `codings` decoded, outermost first.
+    """Return the first `size_max` bytes of a body after decoding `codings` in order.
 
-    A coded body that ends too early is corrupt, unless the caller cut it (`is_cut`).
-    Raises LimitError (BOMB) and DamagedInputError (BAD_ENCODING).
+    A coded body that ends too early is corrupt, unless the caller has cut it (`is_cut`). Raises
+    LimitError (BOMB) if a coding expands too much, and DamagedInputError (BAD_ENCODING) if the body
+    is corrupt.
     """
     layers = list(codings)
     if len(layers) > CODINGS_MAX:
@@ -153,7 +158,7 @@ def _collect(pieces: Pieces, body_max_bytes: int) -> bytes:
 
 
 class _PieceReader:
-    """Reads pieces by line and by length."""
+    """Reads a body that arrives in pieces, by line or by number of bytes."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -163,7 +168,7 @@ class _PieceReader:
     def read_line(self) -> bytes:
         """Return the next line, at most 4 KiB.
 
-        It lacks a line end only at that limit or at the end.
+        It ends without a line end only at this limit or at the end of the body.
         """
         while (
             end := self._buffer.find(b"\n", self._position)
@@ -175,13 +180,13 @@ class _PieceReader:
         return self._take_bytes(min(stop - self._position, _LINE_MAX_BYTES))
 
     def read_some(self, size_max: int) -> bytes:
-        """Return 1 to `size_max` bytes; b"" at the end."""
+        """Return 1 to `size_max` bytes; empty bytes at the end of the body."""
         if not self._count_ready():
             self._buffer, self._position = self._next_piece(), 0
         return self._take_bytes(min(size_max, self._count_ready()))
 
     def _next_piece(self) -> bytes:
-        """Return the next non-empty piece; b"" at the end."""
+        """Return the next piece that is not empty; empty bytes at the end of the body."""
         return next(filter(None, self._pieces), b"")
 
     def _count_ready(self) -> int:
@@ -193,9 +198,9 @@ class _PieceReader:
 
 
 def _unchunk(pieces: Pieces, layer: int) -> Pieces:
-    """Decode `chunked`.
+    """Decode the coding `chunked`.
 
-    A body that does not begin with a chunk is not coded; a missing end is no error.
+    A body that does not begin with a chunk is not coded. A missing last chunk is no error.
     """
     feed = _PieceReader(pieces)
     is_first = True
@@ -223,7 +228,7 @@ def _unchunk(pieces: Pieces, layer: int) -> Pieces:
 
 
 def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
-    """Yield the same bytes in pieces of one length, except for the last."""
+    """Yield the same bytes in pieces of `step_bytes` bytes. The last piece may be shorter."""
     buffered: list[bytes] = []
     buffered_bytes = 0
     for piece in filter(None, pieces):
@@ -242,7 +247,7 @@ def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
 
 
 class _CountedPieces:
-    """Iterator that counts the bytes read and keeps the first 64."""
+    """Iterator over pieces that counts the bytes read and stores the first 64."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -261,9 +266,9 @@ class _CountedPieces:
 
 
 def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
-    """Decode one compression, at most 200:1 beyond the first MiB.
+    """Decode one compression, which may expand at most 200 times beyond the first MiB.
 
-    An early end is an error if `is_whole`.
+    `layer` is the number of the coding. With `is_whole`, an early end is an error.
     """
     counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
     made_bytes = 0
@@ -292,7 +297,7 @@ def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = Fal
 def _build_fault(
     pieces: _CountedPieces, name: str, layer: int, output_bytes: int, noun: str
 ) -> Exception:
-    """Build the exception for a decoding error: the coding was absent, or it is corrupt."""
+    """Return the exception for a decoding error: the body is not coded at all, or it is corrupt."""
     magic = _MAGICS.get(name)
     if magic is None:
         is_coded = output_bytes > 0 and not _PLAIN_START.match(pieces.start)
@@ -304,7 +309,7 @@ def _build_fault(
 
 
 def _decode_gzip(pieces: Pieces) -> Pieces:
-    """Decode consecutive gzip members; data after the last is ignored, as in browsers."""
+    """Decode consecutive gzip members. Data after the last member is ignored, as in browsers."""
     return _inflate(pieces, 31)
 
 
@@ -318,9 +323,8 @@ def _decode_deflate(pieces: Pieces) -> Pieces:
 
 
 def _inflate(pieces: Pieces, wbits: int) -> Pieces:
-    """Decode zlib data.
-
-    With `wbits` 31 all gzip members are decoded. They may begin and end anywhere in the pieces.
+    """Decode zlib data. With `wbits` 31, decode all gzip members, which may begin and end within a
+    piece.
     """
     inflate: zlib._Decompress | None = zlib.decompressobj(wbits)
     members = 1
@@ -368,7 +372,7 @@ def _decode_brotli(pieces: Pieces) -> Pieces:
 
 
 class _PieceStream:
-    """Adapter from pieces to the stream that zstandard reads."""
+    """Readable stream of pieces for the library zstandard."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._feed = _PieceReader(pieces)

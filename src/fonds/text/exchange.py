@@ -1,4 +1,9 @@
-"""Exchanges as spool blobs: a line of JSON, then the body as sent."""
+"""Format of a fetched exchange in the spool: a line of JSON, then the body with its content
+codings.
+
+An exchange is the requests and responses of one fetched link. The spool stores it as a blob until
+it is archived.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +18,28 @@ SPOOL_FOLDER = "spool"
 
 
 def build_spool_key(capture_id: str) -> str:
-    """Return the blob key of a capture's exchange.
+    """Return the blob key of the exchange of a capture.
 
-    Each input has its own folder, so pages fetched together are stored together. The number of folders is
-    limited by the work in progress.
+    Each input has its own folder, so pages that are fetched together are stored together. There are
+    at most as many folders as inputs in progress.
     """
     return f"{SPOOL_FOLDER}/{capture_id.rpartition('-')[0] or 'others'}/{capture_id}"
 
 
 def parse_spool_key(key: str) -> str:
-    """Return the capture id in a spool key."""
+    """Return the id of the capture that a blob key in the spool belongs to."""
     return key.rpartition("/")[2]
 
 
 def encode_exchange(exchange: Exchange, body: bytes) -> bytes:
-    """Encode an exchange; `body` keeps its content codings."""
+    """Encode an exchange and its body, which keeps its content codings, as the bytes of a blob."""
     return msgspec.json.encode(exchange) + b"\n" + body
 
 
 def decode_exchange(blob: bytes) -> tuple[Exchange, bytes]:
-    """Decode a blob into the exchange and the body as sent. Raises DamagedInputError."""
+    """Decode the bytes of a blob to the exchange and the body. Raises DamagedInputError if they are
+    malformed.
+    """
     line, mark, body = blob.partition(b"\n")
     try:
         exchange = msgspec.json.decode(line, type=prepare_type(Exchange))

@@ -1,7 +1,7 @@
-"""Detect the language of a page from its text and its author's declaration.
+"""Detect the language of a page from its text and from the language that the page declares.
 
-Source: BCP 47 (RFC 5646), as in langcodes; ISO 639-1. The model is that of py3langid, loaded once
-per process.
+Source: BCP 47 (RFC 5646), as in langcodes; ISO 639-1. The model is that of py3langid. It is loaded
+once per process.
 """
 
 from __future__ import annotations
@@ -16,26 +16,32 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from fonds.text.language_codes import UNDETERMINED, find_two_letter_code
 
 SAMPLE_CHARS = 1000
-"""Characters of a text that are read; more changes no result on the test pages and takes longer."""
+"""Number of characters of a text that are examined. More characters change no result on the test
+pages.
+"""
 
 BEGINNING_CHARS = 400
 CERTAIN = 0.99
-"""Confidence at which the beginning alone decides: in 1,018 of 1,078 texts, with the same results."""
+"""Confidence (0 to 1) at which the beginning of a text decides, in 1,018 of 1,078 texts, with the
+same results as the whole sample.
+"""
 
 SURE = 0.5
-"""Confidence at which a guess overrides the page's declaration; without a declaration less is
-needed.
+"""Confidence (0 to 1) at which the detected language overrides the declared language. Without a
+declared language, less is sufficient.
 """
 PROBABLE = 0.2
 
 LETTERS_MIN = 20
-"""Minimum number of letters; one or two words may be in any language."""
+"""Minimum number of letters in a text. One or two words may be in any language."""
 
 TAG_MAX_CHARS = 60
 _LETTER = re.compile(r"[^\W\d_]")
 
 _EQUIVALENTS = {"nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "ms": "id"}
-"""Languages that a model cannot distinguish in a short text; the declaration decides."""
+"""Languages that the model cannot distinguish in a short text. The declared language decides
+between them.
+"""
 
 
 @cache
@@ -44,14 +50,14 @@ def _load_identifier() -> LanguageIdentifier:
 
 
 def load_model() -> None:
-    """Load the model now: it takes half a second and writes a temporary file."""
+    """Load the language model now. This takes half a second and writes a temporary file."""
     _load_identifier()
 
 
 def identify_language(text: str, max_chars: int = SAMPLE_CHARS) -> tuple[str, float] | None:
-    """Return ISO 639-1 code and confidence (0 to 1) of a text.
+    """Return the ISO 639-1 code of a text's language, and the confidence (0 to 1).
 
-    Returns None if there is no language or no such code.
+    Return None if the text is in no language, or if the language has no code.
     """
     sample = text[:max_chars]
     if not any(map(str.isalpha, sample)):
@@ -65,14 +71,13 @@ def identify_language(text: str, max_chars: int = SAMPLE_CHARS) -> tuple[str, fl
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedLanguage:
-    """Identified language of a page.
+    """Language of a page.
 
-    - `code`: ISO 639-1 in lower case.
-    - `tag`: BCP 47.
-    - `confidence`: 0 to 1, of the model in the language of the text; None if the model was not
-      used.
+    - `code`: ISO 639-1 code in lower case.
+    - `tag`: BCP 47 tag.
+    - `confidence`: confidence of the model, 0 to 1; None if the model was not used.
 
-    Code and tag are `und` for a text too short to identify, None without text.
+    Code and tag are `und` for a text too short to identify, and None without text.
     """
 
     code: str | None
@@ -81,17 +86,21 @@ class IdentifiedLanguage:
 
 
 def choose_language(text: str, declared: str | None) -> tuple[str | None, str | None]:
-    """Return ISO 639-1 code (lower case) and BCP 47 tag of a text; None if unknown.
+    """Return the ISO 639-1 code (lower case) and the BCP 47 tag of a text's language; None if
+    unknown.
 
-    The text overrides the declaration, which templates often get wrong, unless the guess is unsure.
-    The tag is the declared one if it is of the chosen language, else the code alone.
+    The detected language overrides the declared language, which is often wrong, unless the
+    confidence is low. The tag is the declared tag if it is of the chosen language, otherwise the
+    code.
     """
     language = _choose_language(declared, identify_language(text))
     return language.code, language.tag
 
 
 def identify_page_language(text: str, declared: str | None) -> IdentifiedLanguage:
-    """Identify the language of a page; the text counts only if it is long enough."""
+    """Identify the language of a page from its text and its declared language. A short text is
+    ignored.
+    """
     is_long_enough = len(_LETTER.findall(text[:SAMPLE_CHARS])) >= LETTERS_MIN
     language = _choose_language(declared, identify_language(text) if is_long_enough else None)
     if language.tag is None and text.strip():
@@ -118,10 +127,10 @@ def _is_accepted(guess: tuple[str, float], text: str | None) -> bool:
 
 
 def parse_language_tag(declared: str | None) -> str | None:
-    """Return a declared language as a BCP 47 tag in its usual case (`pt-BR`, `zh-Hant-TW`).
+    """Return a declared language as a BCP 47 tag in its usual case (`pt-BR`, `zh-Hant-TW`); None if
+    invalid.
 
-    Returns None if invalid. `en_US.UTF-8` is read as `en-US`; of several (`de, en`) the first
-    counts.
+    `en_US.UTF-8` becomes `en-US`. Of several languages (`de, en`) the first is returned.
     """
     if declared is None:
         return None

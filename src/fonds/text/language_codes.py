@@ -1,4 +1,4 @@
-"""Two-letter language codes, and the ones that replace withdrawn or longer codes.
+"""Two-letter language codes, and the two-letter codes that replace withdrawn or longer codes.
 
 Source: ISO 639-1; BCP 47 (RFC 5646), section 2.2.1, as in langcodes.
 """
@@ -30,17 +30,15 @@ _COVERED = {
     "nb": "no",
     "nob": "no",
 }
-"""Languages without a two-letter code, and the code used instead.
+"""Languages without a two-letter code of their own, and the two-letter code used for them.
 
-Norwegian Bokmål has a code, but pages and models use that of Norwegian for it. CLDR uses `no` for
-both.
+Norwegian Bokmål has a code (`nb`), but pages, models and CLDR use `no` for both.
 """
 
 
 def find_two_letter_code(label: str) -> str | None:
-    """Return the ISO 639-1 code for a lower-case code, or the one used instead.
-
-    Returns None if there is none.
+    """Return the ISO 639-1 code for a lower-case language code, or the two-letter code used for
+    that language; None if there is none.
     """
     try:
         code = _COVERED.get(label) or langcodes.standardize_tag(label)

@@ -18,7 +18,9 @@ from fonds.text.words import split_words
 
 SHINGLE_WORDS = 4
 SHINGLES_MIN = 50
-"""Minimum number of shingles; short notices and forms are alike everywhere."""
+"""Minimum number of distinct shingles (runs of four words). Shorter texts, such as notices and
+forms, are alike everywhere.
+"""
 MAX_CHARS = 2_000_000
 BATCH_SIZE = 4_096
 # Signatures are kept for years, so these numbers must not depend on the numpy version.
@@ -26,7 +28,9 @@ _NUMBERS = np.frombuffer(shake_256(b"minhash/1").digest(8 * (SHINGLE_WORDS + 2 *
 _PLACES = _NUMBERS[:SHINGLE_WORDS] | np.uint64(1)
 FACTORS = _NUMBERS[SHINGLE_WORDS:-VALUES] | np.uint64(1)
 ADDENDS = _NUMBERS[-VALUES:]
-"""Hash functions, `hash * factor + addend` in 64 bits. Collections use the first of them."""
+"""Addends of the hash functions `hash * factor + addend` in 64 bits. Collections use the first of
+the functions.
+"""
 
 
 class _WordHashes(dict[str, int]):
@@ -38,10 +42,11 @@ class _WordHashes(dict[str, int]):
 
 
 def hash_shingles(text: str) -> NDArray[np.uint64]:
-    """Return the distinct 32-bit hashes of all runs of four words. Shape (runs,).
+    """Return the distinct 32-bit hashes of all shingles (runs of four words) in a text. Shape
+    (number,).
 
-    In scripts without spaces a run has four characters. Letter case, accents, width and punctuation
-    do not count.
+    In scripts without spaces, a shingle has four characters. Case, accents, width and punctuation
+    are ignored.
     """
     words = list(map(_WordHashes().__getitem__, split_words(text[:MAX_CHARS])))
     runs = len(words) - SHINGLE_WORDS + 1
@@ -54,7 +59,7 @@ def hash_shingles(text: str) -> NDArray[np.uint64]:
 
 
 def compute_signature(text: str) -> bytes | None:
-    """Return the text's 128 minimum hashes, two bytes each; None if the text is too short."""
+    """Return the 128 minimum hashes of a text, two bytes each; None if the text is too short."""
     hashes = hash_shingles(text)
     if len(hashes) < SHINGLES_MIN:
         return None
@@ -62,7 +67,7 @@ def compute_signature(text: str) -> bytes | None:
 
 
 def compute_minima(hashes: NDArray[np.uint64]) -> bytes:
-    """Return the signature of a set of 32-bit hashes, which is not empty."""
+    """Return the 128 minimum hashes of a non-empty set of 32-bit hashes, two bytes each."""
     minima: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
     for start in range(0, len(hashes), BATCH_SIZE):
         mixed = hashes[start : start + BATCH_SIZE, None] * FACTORS + ADDENDS

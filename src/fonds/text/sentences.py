@@ -1,7 +1,7 @@
-"""Find sentence ends in a text by punctuation and paragraphs.
+"""Find the ends of sentences in a text by punctuation and paragraphs.
 
-A full stop after a word of up to three letters may mark an abbreviation, so it ends no sentence.
-Neither does one followed by a lower-case letter.
+A full stop after a word of up to three letters ends no sentence, because it may mark an
+abbreviation. A full stop before a lower-case letter ends no sentence either.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _BLANKS = re.compile(r"\s*")
 
 
 def iter_sentence_ends(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield (end of a sentence, start of the next) between two offsets of a text, in order.
+    """Yield (end of a sentence, start of the next sentence) between two offsets of a text, in
+    order.
 
-    Reads the characters between the offsets, and the spaces and one character after them.
+    Only the characters between the offsets are read, and the spaces and one character after them.
     """
     for end in _END.finditer(text, first, last):
         blanks = _BLANKS.match(text, end.end(), last + 1)

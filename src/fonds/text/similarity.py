@@ -16,41 +16,47 @@ import struct
 import zlib
 
 RUNS_RESEMBLANCE_MIN = 0.6
-"""Minimum resemblance of near-duplicates by runs of four words."""
+"""Minimum resemblance (0 to 1) of near-duplicates, if features are runs of four words."""
 
 TERMS_RESEMBLANCE_MIN = 0.8
-"""Minimum resemblance of near-duplicates by terms."""
+"""Minimum resemblance (0 to 1) of near-duplicates, if features are terms."""
 
 VALUES = 128
-"""Minimum hashes per signature; the estimate has a standard deviation of 0.04 at a resemblance of
-0.7.
+"""Number of minimum hashes in a signature. The estimated resemblance has a standard deviation of
+0.04 at a resemblance of 0.7.
 """
 
 BANDS, ROWS = 16, 5
-"""A pair shares a band in 95 of 100 cases at a resemblance of 0.7, in 999 of 1,000 at 0.8, in 4 of
-100 at 0.3.
+"""Number of bands in a signature, and of minimum hashes in a band. Two texts share a band in 95 of
+100 cases at a resemblance of 0.7, in 999 of 1,000 at 0.8, and in 4 of 100 at 0.3.
 """
 
 
 def compute_bands(signed: bytes) -> list[int]:
-    """Return the keys, signed 64-bit numbers, that similar texts share; one per band."""
+    """Return the key of each band of a signature, as signed 64-bit numbers. Similar texts share at
+    least one key.
+    """
     size = 2 * ROWS
     return [_build_band_key(band, signed[band * size : (band + 1) * size]) for band in range(BANDS)]
 
 
 def _build_band_key(band: int, part: bytes) -> int:
-    """Hash a band (80 bits) and its number to 64 bits. A collision only adds a false candidate."""
+    """Hash the number and the 80 bits of a band to 64 bits. A collision only adds a false
+    candidate.
+    """
     low, high = zlib.crc32(part, band), zlib.crc32(part[::-1], ~band & 0xFFFFFFFF)
     (key,) = struct.unpack(">q", struct.pack(">II", high, low))
     return int(key)
 
 
 def compute_resemblance(shared: int, count: int, other_count: int) -> float:
-    """Return the resemblance, 0 to 1, of two texts with `shared` features in common."""
+    """Return the resemblance (0 to 1) of two texts with `count` and `other_count` features,
+    `shared` of them in both.
+    """
     return shared / max(count + other_count - shared, 1)
 
 
 def estimate_resemblance(first: bytes, other: bytes) -> float:
-    """Return the resemblance, 0 to 1, that two signatures estimate."""
+    """Return the resemblance (0 to 1) of two texts, estimated from their signatures."""
     pairs = zip(memoryview(first).cast("H"), memoryview(other).cast("H"), strict=True)
     return sum(left == right for left, right in pairs) / VALUES

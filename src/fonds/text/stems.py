@@ -1,10 +1,10 @@
-"""Stems of words in one language, so that a search finds other forms of a word.
+"""Stems of words, so that a search finds other forms of a word (`run`, `running`).
 
-A word has one or two stems. One is the stem of the word as written, with accents folded afterwards.
-The other is the stem of the folded word, so that people who type without accents find the same. Two
-words are forms of each other in a language if they share a stem. In languages without rules, and in
-texts without a language, a word has only its folded form. Characters that are words by themselves
-have no stems.
+A word has one or two stems in a language. The first is the stem of the word as written, after which
+accents are removed. The second is the stem of the word without accents, so that people who type
+without accents find the same documents. Two words are forms of each other if they share a stem. In
+a language without rules, and in texts without a language, a word has only its form without case and
+accents. Characters that are words by themselves have no stems.
 
 Source: Snowball, https://snowballstem.org, as in the package snowballstemmer.
 """
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import snowballstemmer
 
 STEMMED_MAX_CHARS = 64
-"""A longer run of letters is no word of any language; it is its own stem."""
+"""Maximum length of a word that is stemmed. A longer run of letters is no real word and is its own
+stem.
+"""
 STEM_CACHE_SIZE = 65_536
 QUERY_CACHE_SIZE = 2_048
 
@@ -39,17 +41,22 @@ ALGORITHMS: Mapping[str, str] = MappingProxyType(
         "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
     }
 )  # fmt: skip
-"""Languages with rules, by ISO 639-1."""
+"""Snowball algorithm of each language with rules, by ISO 639-1 code."""
 CHANGE_BEGINNINGS = frozenset(
     {"ar", "bs", "eo", "fa", "ga", "hi", "hr", "id", "ne", "nl", "sr", "ta", "yi"}
 )
-"""Languages whose rules may change the beginning of a word; elsewhere a stem begins like its word."""
+"""Languages whose rules may change the beginning of a word. In other languages a stem begins like
+its word.
+"""
 _THREAD_LOCAL = local()
 
 
 @dataclass(frozen=True, slots=True)
 class Stem:
-    """Stem to search for, in texts of `languages`, or if None in all except `other_languages`."""
+    """A stem to search for.
+
+    - `languages`: languages of the texts to search; None for all except `other_languages`.
+    """
 
     text: str
     languages: tuple[str, ...] | None
@@ -57,7 +64,9 @@ class Stem:
 
 
 def stem_text(text: str, language: str | None) -> str:
-    """Return the stems of all words of `text`, joined by spaces, for the index."""
+    """Return the stems of all words in a text, joined by spaces, as the search index
+    stores them.
+    """
     return " ".join(
         stem
         for word, folded in iter_written_words(text)
@@ -74,9 +83,10 @@ def list_stems(word: str, language: str | None) -> set[str]:
 
 @lru_cache(QUERY_CACHE_SIZE)
 def list_search_stems(word: str) -> Sequence[Stem]:
-    """Return the stems that find exactly the documents with a form of `word` in their own language.
+    """Return the stems to search for to find the documents with a form of `word` in the document's
+    language.
 
-    `word` is one word as typed.
+    `word` is one word as a user typed it.
     """
     written_word, folded = next(iter(iter_written_words(word)))
     languages: dict[str, list[str]] = {folded: []}
@@ -99,7 +109,9 @@ def list_search_stems(word: str) -> Sequence[Stem]:
 
 @lru_cache(STEM_CACHE_SIZE)
 def stem_word(word: str, folded: str, language: str) -> tuple[str, ...]:
-    """Return one or two stems of a word, given as written (lower case) and folded."""
+    """Return the one or two stems of a word. `word` is in lower case as written, `folded` is
+    without accents.
+    """
     if language not in ALGORITHMS or len(word) > STEMMED_MAX_CHARS:
         return (folded,)
     stemmer = _get_stemmer(ALGORITHMS[language])
@@ -109,9 +121,9 @@ def stem_word(word: str, folded: str, language: str) -> tuple[str, ...]:
 
 
 def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
-    """Return this thread's stemmer; it is stateful.
+    """Return the stemmer of this thread. A stemmer has state, so threads cannot share one.
 
-    The package is imported late: it loads all languages.
+    The package is imported here because it loads all languages.
     """
     import snowballstemmer
 
@@ -122,6 +134,6 @@ def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
 
 
 def iter_written_words(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of a text in order, as written in lower case and folded."""
+    """Yield the words of a text in order, each in lower case as written and without accents."""
     folded = fold_text(text).split()
     return zip(folded if text.isascii() else normalize_text(text).split(), folded, strict=True)

@@ -126,7 +126,9 @@ _WORDS = {
 
 @cache
 def get_stop_words(language: str) -> frozenset[str]:
-    """Return the folded stop words of a two-letter language code; empty for an unknown language."""
+    """Return the stop words of a language in lower case without accents, by two-letter code. Empty
+    for an unknown language.
+    """
     return frozenset(
         part for word in _WORDS.get(language, "").split() for part in split_words(word)
     )
@@ -140,8 +142,9 @@ def list_languages() -> tuple[str, ...]:
 def find_query_stop_words(query_words: Iterable[str]) -> frozenset[str]:
     """Return the stop words of the language that a query seems to be written in.
 
-    That is the language with the most stop words among the query's folded words, or English if no
-    language has two: "war crimes" is not German although "war" is a German stop word.
+    `query_words` are in lower case without accents. The language is the one with the most stop
+    words among them, or English if no language has two: "war crimes" is not German although "war"
+    is a German stop word.
     """
     distinct = set(query_words)
     counts = {language: len(distinct & get_stop_words(language)) for language in list_languages()}

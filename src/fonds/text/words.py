@@ -11,7 +11,7 @@ import re
 import unicodedata
 
 SCANNED_MAX_CHARS = 2_000_000
-"""Characters of a text that are scanned for the words of a search."""
+"""Maximum number of characters of a text in which the words of a search are looked for."""
 SPACELESS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -36,7 +36,7 @@ POINTS = (
     (0xFE00, 0xFE0F),  # variation selectors
 )
 _SIGNED = re.compile(r"(?<![\w+#])(?:[A-Za-z]+\+\+|[A-Za-z]#)(?![\w+#])")
-"""Names that end in signs, as in programming languages; the signs belong to the word."""
+"""Names that end in signs, such as `C++` and `C#`. The signs belong to the word."""
 _SIGNS = {"+": "\ufdd0", "#": "\ufdd1"}
 _SIGN_PLACEHOLDERS = str.maketrans(_SIGNS)
 # Letters that Unicode does not decompose, though people type them without their stroke.
@@ -55,7 +55,9 @@ STROKES = {
 
 
 class _FoldingTable(dict[int, str]):
-    """Maps character codes to folded text, filled on demand; unassigned codes are not cached."""
+    """Maps character codes to text in lower case without accents. Entries are computed when first
+    used; unassigned codes are not stored.
+    """
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(chr(code))
@@ -65,7 +67,9 @@ class _FoldingTable(dict[int, str]):
 
 
 class _WrittenTable(dict[int, str]):
-    """Maps character codes to lower case if they are part of a word, else to their folded text."""
+    """Maps codes of characters in words to lower case, and all others to what `_FoldingTable`
+    gives.
+    """
 
     def __missing__(self, code: int) -> str:
         folded = _TABLE[code]
@@ -76,17 +80,17 @@ class _WrittenTable(dict[int, str]):
 
 
 def fold_text(text: str) -> str:
-    """Return the words of `text`, lower case and without accents, separated by spaces."""
+    """Return the words of a text in lower case without accents (folded), separated by spaces."""
     return _neutralize_signs(compose_text(text)).translate(_TABLE)
 
 
 def normalize_text(text: str) -> str:
-    """Return the same words as `fold_text` in the same order, lower case and with accents."""
+    """Return the words of a text in lower case with accents, in the order of `fold_text`."""
     return _neutralize_signs(compose_text(text)).translate(_WRITTEN_TABLE)
 
 
 def split_words(text: str) -> list[str]:
-    """Return the folded words of `text` in order."""
+    """Return the words of a text in lower case without accents, in order."""
     return fold_text(text).split()
 
 
@@ -96,12 +100,14 @@ def compose_text(text: str) -> str:
 
 
 def measure_folded_length(character: str) -> int:
-    """Return the number of characters that `fold_text` makes of one character of a composed text."""
+    """Return the number of characters that `fold_text` produces for one character of a
+    text in NFC.
+    """
     return len(_TABLE[ord(character)])
 
 
 def is_spaceless(character: str) -> bool:
-    """Return whether the character is a word by itself."""
+    """Return whether a character is a word by itself, as in scripts without spaces."""
     code = ord(character)
     return code >= _SPACELESS_FROM and _is_within(code, SPACELESS)
 
@@ -123,7 +129,7 @@ def _to_word_part(character: str) -> str:
 
 
 def _neutralize_signs(text: str) -> str:
-    """Replace signs that belong to a word by placeholders; the length stays the same."""
+    """Replace the signs that belong to a word (`C++`) by placeholders of the same length."""
     if "++" not in text and "#" not in text:
         return text
     return _SIGNED.sub(lambda match: match[0].translate(_SIGN_PLACEHOLDERS), text)

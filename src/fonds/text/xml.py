@@ -1,7 +1,8 @@
 """Parse untrusted XML as a tree or a stream of elements.
 
-No entities, DTDs or network access; recovery only on request.
-Source: XML 1.0, section 4 (entities). Documents that declare entities are refused before parsing.
+Entities, DTDs and network access are disabled. Malformed XML is repaired only on request. Documents
+that declare entities are refused before parsing.
+Source: XML 1.0, section 4 (entities).
 Limits: linear in the bytes, which the caller limits; libxml2 limits the depth to 256.
 """
 
@@ -24,14 +25,15 @@ _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def has_entities(body: bytes) -> bool:
-    """Return whether a document declares its own entities, in any one-byte or two-byte encoding."""
+    """Return whether a document declares entities, in any one-byte or two-byte encoding."""
     return b"<!entity" in body.replace(b"\x00", b"").lower()
 
 
 def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
-    """Return the root of a well-formed document. Raises DamagedInputError for any other.
+    """Return the root element of a well-formed document. Raises DamagedInputError for any other
+    document.
 
-    `charset` is the one the server declared; it counts if the document declares none.
+    `charset` is the encoding that the server declared. It is used if the document declares none.
     """
     refuse_entities(body)
     try:
@@ -45,15 +47,16 @@ def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
 
 
 def refuse_entities(body: bytes) -> None:
-    """Raise DamagedInputError for a document that declares entities."""
+    """Raise DamagedInputError if a document declares entities."""
     if has_entities(body):
         raise DamagedInputError(Reason.BAD_LISTING, "it declares its own entities")
 
 
 def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Element]:
-    """Yield the elements of a document as they end. Raises DamagedInputError.
+    """Yield each element of a document when it ends. With `repair`, malformed parts are skipped.
 
-    Callers release an element with `free_element`. `repair` skips what is not well-formed.
+    Raises DamagedInputError if the document declares entities, or is malformed and `repair` is
+    False. Callers release each element with `free_element`.
     """
     refuse_entities(body)
     parser = etree.iterparse(
@@ -84,22 +87,24 @@ def free_element(element: etree._Element) -> None:
 
 
 def get_local_name(element: etree._Element) -> str:
-    """Return the name without its namespace, in lower case; the namespace may contain a brace."""
+    """Return the name of an element without its namespace, in lower case."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def get_namespace(element: etree._Element) -> str:
-    """Return the namespace; "" for none."""
+    """Return the namespace of an element; '' if it has none."""
     return element.tag[1:].rpartition("}")[0] if isinstance(element.tag, str) else ""
 
 
 def get_text(element: etree._Element | None) -> str:
-    """Return all the text within an element."""
+    """Return all text within an element and its descendants; '' for None."""
     return "" if element is None else "".join(element.itertext())
 
 
 def find_root_name(body: bytes) -> str:
-    """Return the name of a document's first element, without prefix, in lower case; "" for none."""
+    """Return the name of the first element of a document in lower case without prefix; '' if there
+    is no element.
+    """
     head = body[:HEAD_BYTES].replace(b"\x00", b"")
     root = _ROOT.match(head.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n"))
     return root[1].decode("ascii").lower() if root else ""

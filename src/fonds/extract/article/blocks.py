@@ -1,7 +1,8 @@
-"""Split a page's tree into blocks: runs of text between block element boundaries, in reading order.
+"""Split the tree of a page into blocks: runs of text between the boundaries of block elements, in
+reading order.
 
-Blocks are not judged here. Each keeps its text, its amounts of linked and bold text, and its
-element. Source: HTML, section 15.3 (which elements are blocks by default).
+Each block has its text, the amounts of linked and bold text, and its element. Source: HTML, section
+15.3 (which elements are blocks by default).
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ PLACES = {
     "details": 14,
     "dialog": 14,
 }
-"""Elements that describe their content, and the bit of each; bit 12 is for
-`itemprop="articleBody"`.
+"""Elements that describe their content, with the number of each one's bit in `Node.places`. Bit 12
+is for `itemprop="articleBody"`.
 """
 PLACE_BITS = 15
 _ARTICLE_BODY = 1 << 12
@@ -114,10 +115,15 @@ _BREAK = "\x00"
 
 @dataclass(slots=True)
 class Node:
-    """A block element. `parent` is its index (-1 for the root). Groups and places are bit masks.
+    """A block element of a page. Its descendants follow it in the list of nodes.
 
-    `own_groups` are the name groups of the element itself, `ancestor_groups` those of all its ancestors.
-    All its descendants follow it, before index `end`.
+    - `parent`: index of its parent; -1 for the root.
+    - `tag`, `depth`: its tag name, and its depth in the tree.
+    - `names`: its class, id and role.
+    - `own_groups`: groups of names (`lexicon.py`) of the element, as a bit mask.
+    - `ancestor_groups`: groups of names of all its ancestors, as a bit mask.
+    - `places`: describing elements (`PLACES`) around it, as a bit mask.
+    - `end`: index after its last descendant.
     """
 
     parent: int
@@ -132,8 +138,11 @@ class Node:
 
 @dataclass(slots=True)
 class Block:
-    """A run of text with single spaces and a line for each `<br>`. Counts are of characters and
-    elements.
+    """A run of text with single spaces, and a line for each `<br>`.
+
+    - `node`: index of its element.
+    - `linked_chars`, `bold_chars`: number of characters in links and in bold type.
+    - `links`, `breaks`, `images`: number of these elements in the block.
     """
 
     text: str
@@ -250,7 +259,7 @@ class _TreeWalk:
 def read_blocks(tree: Element) -> tuple[list[Block], list[Node]]:
     """Return the blocks of a page in reading order, and their elements, parents before children.
 
-    The tree must not be deeper than Python's stack allows. There is at least one node.
+    There is at least one element. The tree must not be deeper than Python's stack allows.
     """
     walk = _TreeWalk()
     body = tree.find("body")

@@ -1,4 +1,6 @@
-"""Find the authors of a page in JSON-LD, meta tags, marked-up elements and its byline."""
+"""Find the authors of a page: in JSON-LD, meta tags, marked elements, or the byline (a line such as
+"By Jane Doe").
+"""
 
 from __future__ import annotations
 
@@ -55,10 +57,11 @@ def find_authors(
     blocks: Sequence[Block],
     nodes: Sequence[Node],
 ) -> tuple[tuple[str, ...], str | None]:
-    """Return the authors' names and their source: `json-ld`, `meta`, `markup` or `byline`; None for
-    none.
+    """Return the names of the authors, and their source: `json-ld`, `meta`, `markup` or
+    `byline`.
 
-    `marked_elements` are the elements with an `itemprop`.
+    Return () and None if no authors are found. `marked_elements` are the elements with an
+    `itemprop`.
     """
     meta_values = (head.meta.get(name, "") for name in _META_NAMES)
     # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
@@ -76,7 +79,7 @@ def _keep_first(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Return the names in a byline without surrounding words; () if it does not look like names."""
+    """Return the names in a byline without other words; () if it does not look like names."""
     text = " ".join(text[: 10 * _BYLINE_MAX_CHARS].split())
     if not text or _ADDRESS.search(text):
         return ()
@@ -99,7 +102,7 @@ def _keep_all(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _find_marked(tree: Element, marked_elements: Sequence[Element]) -> list[str]:
-    """Return the texts of elements marked as author: microdata, `rel="author"`."""
+    """Return the texts of elements that are marked as author by microdata or `rel="author"`."""
     creators = [
         element for element in marked_elements if element.get("itemprop") in ("author", "creator")
     ]

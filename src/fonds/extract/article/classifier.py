@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 KEEP_THRESHOLD = 0.5
-"""Minimum probability of blocks in the article's text."""
+"""Minimum probability of a block to be in the text of the article."""
 
 _PRODUCTS_MAX = 200_000
-"""Maximum product size. OpenBLAS splits larger ones among threads that busy-wait: 6 ms CPU a page,
-not 0.4.
+"""Maximum number of multiplications in one matrix product. OpenBLAS divides larger products among
+threads that busy-wait: 6 ms of processor time per page instead of 0.4.
 """
 
 _WEIGHTS = Path(__file__).parent / "weights.npz"
@@ -28,7 +28,12 @@ _WEIGHTS = Path(__file__).parent / "weights.npz"
 
 @dataclass(frozen=True, slots=True)
 class ClassifierWeights:
-    """`mean` and `spread` of each feature; weights and offsets with one row per network."""
+    """Weights of the networks.
+
+    - `mean`, `spread`: mean and standard deviation of each feature.
+    - `first`, `second`, `last`: weights of the layers, one row per network.
+    - `first_offset`, `second_offset`, `last_offset`: offsets of the layers, one row per network.
+    """
 
     mean: Floats
     spread: Floats
@@ -40,7 +45,9 @@ class ClassifierWeights:
     last_offset: Floats
 
     def save(self, path: Path) -> None:
-        """Write the weights in half precision, which changes no probability by more than 0.01."""
+        """Write the weights to a file in half precision. This changes no probability by more than
+        0.01.
+        """
         parts = {part.name: getattr(self, part.name).astype(np.float16) for part in fields(self)}
         with path.open("wb") as file:
             np.savez_compressed(file, **parts)
@@ -56,8 +63,9 @@ def load_layers() -> ClassifierWeights:
 
 
 def score_blocks(model: ClassifierWeights, features: Floats) -> Floats:
-    """Return the probability of each block to belong to the article; `features` has one row per
-    block.
+    """Return for each block the probability that it belongs to the article.
+
+    `features` has one row per block.
     """
     x = np.clip((features - model.mean) / model.spread, -6, 6)
     rows = max(1, _PRODUCTS_MAX // model.first[0].size)
@@ -75,10 +83,10 @@ def _compute_logits(model: ClassifierWeights, x: Floats) -> Floats:
 
 
 def compute_uncertainty(scores: Floats, features: Floats) -> float:
-    """Return the uncertain share of the text that would be kept, 0 to about 1, weighted by block
-    length.
+    """Return how uncertain the choice of blocks is: 0 to about 1, weighted by block length.
 
-    The first feature is the logarithm of a block's width.
+    It is the uncertain share of the text that would be kept. The first feature must be the
+    logarithm of a block's width.
     """
     weight = features[:, 0]
     doubt = float((weight * np.minimum(scores, 1 - scores)).sum())
@@ -86,7 +94,10 @@ def compute_uncertainty(scores: Floats, features: Floats) -> float:
 
 
 def apply_opinion(scores: Floats, agrees: NDArray[np.bool_], strength: float) -> Floats:
-    """Adjust the probabilities by whether another extractor has each block."""
+    """Return the probabilities, changed by whether another extractor has each block (`agrees`).
+
+    `strength` is the change of the logit.
+    """
     bounded = np.clip(scores, 1e-4, 1 - 1e-4)
     logit = np.log(bounded / (1 - bounded)) + strength * np.where(agrees, 1, -1)
     return np.asarray(1 / (1 + np.exp(-logit)), dtype=np.float32)

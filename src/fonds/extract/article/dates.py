@@ -68,7 +68,9 @@ UNRELATED_NAMES = re.compile(
     r"|(?<!post-)(?<!entry-)(?<!article-)footer",
     re.I,
 )
-"""The footer of an article is no match: it tells when the article was written and by whom."""
+"""Names of elements that do not belong to the article. The footer of an article is not matched,
+because it may state date and authors.
+"""
 _KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
 SCRIPT_DATE = re.compile(
     _KEY.format(
@@ -91,7 +93,9 @@ OLDEST = date(1990, 1, 1)
 MARKUP_MAX_CHARS = 600_000
 ELEMENTS_MAX = 200
 LABEL_MAX_CHARS = 25
-"""Limits of the search: markup for scripts and comments, elements with times, and label length."""
+"""Limits of the search: characters of scripts and comments, number of elements with times, and
+length of a date's label.
+"""
 
 _COMMENT = re.compile(r"<!--([^<>]{6,200})-->")
 _STAMP = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
@@ -100,17 +104,18 @@ _NUMBERS = re.compile(r"\d{4}|\d[./-]\d")
 _MONTH_FIRST = frozenset({"en", "en-us", "en-ph", ""})
 _SCORE_MIN = 1.2
 STATED_SOURCES = frozenset({"json-ld", "meta", "microdata"})
-"""Kinds of sources in which pages state their publication date for programs."""
+"""Sources in which pages state their publication date for programs."""
 _UNRELATED_PLACES = sum(1 << PLACES[tag] for tag in ("aside", "nav", "footer"))
 _MODIFIED_WEIGHT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class DateFinding:
-    """A date, the kind of its source, and its confidence, 0 to 1.
+    """A date found in a page.
 
-    `source` is `json-ld`, `meta`, `microdata`, `time`, `url`, `text`, `script` or `comment`.
-    `utc_hour` is None unless the time was given in UTC.
+    - `source`: `json-ld`, `meta`, `microdata`, `time`, `url`, `text`, `script` or `comment`.
+    - `confidence`: 0 to 1.
+    - `utc_hour`: hour of the time, if it was given in UTC; otherwise None.
     """
 
     day: date
@@ -121,7 +126,7 @@ class DateFinding:
 
 @dataclass(frozen=True, slots=True)
 class PageDates:
-    """When a page was published and modified; None if unknown."""
+    """When a page was published and when it was modified; None if unknown."""
 
     published: DateFinding | None = None
     modified: DateFinding | None = None
@@ -129,8 +134,12 @@ class PageDates:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """A page's blocks in order, and the rows of the article's text; empty for trees that are too
-    large.
+    """The blocks of a page.
+
+    - `blocks`, `nodes`: blocks in reading order, and their elements.
+    - `article_rows`: indexes of the blocks in the text of the article.
+
+    All are empty for a page whose tree is too large.
     """
 
     blocks: Sequence[Block] = ()
@@ -145,7 +154,7 @@ class _DateSearch:
     published: list[DateFinding] = field(default_factory=list)
     modified: list[DateFinding] = field(default_factory=list)
     ambiguous_days: dict[date, date] = field(default_factory=dict)
-    """The other reading of ambiguous dates such as 11/01/2023."""
+    """Other meaning of each ambiguous date: 11/01/2023 is 11 January or 1 November."""
 
     def is_possible(self, day: date) -> bool:
         return OLDEST <= day <= self.newest
@@ -207,7 +216,7 @@ def find_dates(
 
 
 def _resolve_ambiguous(search: _DateSearch) -> None:
-    """Use the other reading of a date if an unambiguous source states that date."""
+    """Replace an ambiguous date by its other meaning if an unambiguous source states that date."""
     sure_days = {
         finding.day for finding in search.published if finding.day not in search.ambiguous_days
     }
@@ -273,7 +282,7 @@ def _is_dated_abbr(element: Element, names: str) -> bool:
 
 
 def _is_unrelated(element: Element) -> bool:
-    """Return whether an element belongs to something other than the article."""
+    """Return whether an element does not belong to the article."""
     for distance, ancestor in enumerate(element.iterancestors()):
         if ancestor.tag in ("aside", "footer", "nav"):
             return True
@@ -285,8 +294,8 @@ def _is_unrelated(element: Element) -> bool:
 
 
 def _search_text(layout: PageLayout, search: _DateSearch) -> None:
-    """Search for dates in the page's text: near the headline, alone on a line, in elements named
-    after dates.
+    """Search the text of a page: near the headline, for dates alone on a line, and in elements with
+    date-like names.
     """
     blocks, nodes = layout.blocks, layout.nodes
     headline = next((row for row, block in enumerate(blocks) if nodes[block.node].tag == "h1"), 0)
@@ -314,15 +323,15 @@ def _search_text(layout: PageLayout, search: _DateSearch) -> None:
 
 
 def _find_label(row: int, blocks: Sequence[Block]) -> str:
-    """Return the label of a date that begins its block: the previous block, if short, as in a list
-    of facts.
+    """Return the label of a date at the beginning of a block: the previous block if it is short, as
+    in a list of facts; otherwise ''.
     """
     text = blocks[row - 1].text if row else ""
     return text if len(text) < LABEL_MAX_CHARS else ""
 
 
 def _is_near_text(row: int, layout: PageLayout) -> bool:
-    """Return whether a block is within the article's text or next to it."""
+    """Return whether a block is in the text of the article or next to it."""
     return (
         bool(layout.article_rows)
         and layout.article_rows[0] - 2 <= row <= layout.article_rows[-1] + 1
@@ -330,9 +339,9 @@ def _is_near_text(row: int, layout: PageLayout) -> bool:
 
 
 def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> float:
-    """Score a date by the names of its elements and the links around it.
+    """Return the weight of a date by the names of its elements and the links around it.
 
-    Names of elements that also enclose the article's text have no weight.
+    Names of elements that also contain the text of the article are ignored.
     """
     node = nodes[block.node]
     parent_node = nodes[max(node.parent, 0)]
@@ -353,8 +362,8 @@ def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> floa
 
 
 def _score_position(row: int, headline: int, layout: PageLayout) -> float:
-    """Score a date by position: near the headline and the beginning of the text, not inside or far
-    after it.
+    """Return the weight of a date by its position. It is higher near the headline and the beginning
+    of the text than within or far after the text.
     """
     score = 1.5 * max(0.0, 1 - abs(row - headline) / 8) if row >= headline - 3 else 0.0
     first_row, last_row = (
@@ -369,7 +378,7 @@ def _score_position(row: int, headline: int, layout: PageLayout) -> float:
 
 
 def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) -> None:
-    """Search scripts and comments, if the page states nothing in JSON-LD."""
+    """Search scripts and comments, if JSON-LD states no dates."""
     is_stated = bool(linked_data.published) or (search.published and "datePublished" not in markup)
     if not is_stated and (match := SCRIPT_DATE.search(markup)):
         confidence = 0.85 if "datepublished" in match[0].lower() else 0.6
@@ -394,8 +403,8 @@ def _choose_dates(search: _DateSearch) -> PageDates:
 
 
 def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:
-    """Return the best finding for the date that most kinds of sources agree on; modification dates
-    weigh less.
+    """Return the best finding for the date that most kinds of sources state. Modification dates
+    have less weight.
     """
     if not search.published:
         return None
@@ -424,10 +433,11 @@ def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:
 
 
 def _localize(finding: DateFinding, search: _DateSearch) -> DateFinding:
-    """Move a UTC date to the page's own calendar, if the page also writes the neighbouring date.
+    """Change a UTC date to the date in the page's time zone, if the page also states the day before
+    or after.
 
-    Late in the UTC day it is already the next day further east; early it is still the previous day
-    in America. A date on which the page was modified is not used for this.
+    Late in the UTC day it is the next day further east. Early in the UTC day it is the previous day
+    in America. Modification dates are not used for this.
     """
     hour = finding.utc_hour
     if hour is None or 8 <= hour < 14:

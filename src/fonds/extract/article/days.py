@@ -97,10 +97,10 @@ _MONTH_FIRST = re.compile(
 
 
 def find_days(text: str, *, month_first: bool = False) -> Iterator[tuple[int, date]]:
-    """Yield each date in a text with its position, in order. `month_first` reads 3/4/2020 as 4
-    March.
+    """Yield the position and value of each date in a text, in order.
 
-    Years are 1980 to 2049; two-digit years only if unambiguous.
+    `month_first` reads 3/4/2020 as 4 March. Only years from 1980 to 2049 are accepted, and
+    two-digit years only if unambiguous.
     """
     yield from sorted(set(_iter_days(text, month_first)))
 
@@ -111,7 +111,10 @@ def find_first_day(text: str, *, month_first: bool = False) -> date | None:
 
 
 def swap_day_and_month(text: str, day: date) -> date | None:
-    """Return the other reading of a text read as `day`: 11/1/2023 is 1 November or 11 January."""
+    """Return the other date that the text of `day` may mean; None if it is unambiguous.
+
+    For example, 11/1/2023 is 1 November or 11 January.
+    """
     for match in _NUMBERS.finditer(text):
         numbers = {int(match[1]), int(match[3])}
         if match[2] == "/" and numbers == {day.day, day.month} and max(numbers) <= 12:

@@ -1,9 +1,11 @@
-"""Extract the article of a page: its text, its date, its title.
+"""Extract the article of a page: its text, date, title, authors and rights.
 
-A model judges the page's blocks. If it is in doubt, trafilatura is run too. If the page has much
-more than was kept, other readings are compared. Nothing is ever fetched here. Pages of up to 10 MB
-are read. Those with over 20,000 elements, 5,000 links or 250 levels are read by
-`extract_paragraphs` only.
+A classifier selects the blocks of the article. If the classifier is uncertain, the library
+trafilatura is run too. If the page has much more text than was selected, the results of other
+methods are compared. Nothing is fetched.
+
+Limits: pages of up to 10 MB. In pages with over 20,000 elements, 5,000 links or 250 levels, only
+`extract_paragraphs` is used.
 """
 
 from __future__ import annotations
@@ -42,25 +44,32 @@ from fonds.model.rights import Statement
 ELEMENTS_MAX = 20_000
 LINKS_MAX = 5_000
 DEPTH_MAX = 250
-"""Limits of trees; larger ones are read paragraph by paragraph.
+"""Limits of a page's tree: elements, links and levels. The text of larger trees is read by
+`extract_paragraphs`.
 
-The run time of tree walkers grows with the square of some shapes: 300,000 links kept trafilatura
+The run time of tree walkers grows with the square of some sizes: 300,000 links kept trafilatura
 busy for a minute. The largest of 526 news pages has 7,417 elements and 2,492 links.
 """
 
 SCRIPT_MAX_CHARS = 1_000_000
-"""Maximum script length to search for embedded articles: one of 9 MB took 18 seconds and 1.7 GB."""
+"""Maximum length of a script that is searched for an article. One of 9 MB took 18 seconds and 1.7
+GB.
+"""
 
 DOUBT_MAX = 0.18
-"""Uncertainty above which trafilatura is run too; one page in five."""
+"""Uncertainty (0 to about 1) of the classifier above which trafilatura is run too. That is one page
+in five.
+"""
 
 OPINION_STRENGTH = 1.8
-"""Amount by which trafilatura's result changes the logit of a block, up if it has the block, else
-down.
+"""Change of a block's logit by the result of trafilatura: added if its text has the block,
+otherwise subtracted.
 """
 
 STUB_SHARE = 0.4
-"""Share of another reading's prose below which a text is a stub."""
+"""A text is a stub if its prose is shorter than this share of the prose that another
+method found.
+"""
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _CONTROLS_TO_SPACES = bytes(
@@ -78,10 +87,15 @@ logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """The article of a page. `text` has one paragraph per line, in NFC; '' if there is none.
+    """The article of a page.
 
-    `method` names the source of the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura`
-    or `paragraphs`; None without text. `head`, `linked` and `rights` are the page's own statements.
+    - `text`: one paragraph per line, in NFC; '' if there is none.
+    - `method`: source of the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura` or
+      `paragraphs`; None without text.
+    - `head`: what the head of the page states.
+    - `linked`: what the JSON-LD of the page states.
+    - `authors_source`: source of the authors' names; None without authors.
+    - `rights`: rights statements of the page.
     """
 
     text: str
@@ -97,9 +111,13 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class PageAnalysis:
-    """A parsed page. `features` has one row per block; None if the tree is too large.
+    """A parsed page.
 
-    `markup` is what was parsed; `marked` are the elements with an `itemprop`.
+    - `markup`: the bytes that were parsed.
+    - `marked`: elements with an `itemprop`.
+    - `head`, `linked`: what the head and the JSON-LD of the page state.
+    - `blocks`, `nodes`: blocks of the page and their elements.
+    - `features`: features of the blocks, one row per block; None if the tree is too large.
     """
 
     markup: bytes
@@ -116,7 +134,9 @@ _NO_HEAD = PageHead(meta={}, title="", headings=(), canonical="", language=None)
 
 
 def extract_article(markup: str, url: str | None, newest: date) -> Article:
-    """Extract a page. `url` is its web address, None if unknown. Dates after `newest` are ignored."""
+    """Extract the article of a page. `url` is its web URL, or None. Dates after `newest` are
+    ignored.
+    """
     page = read_page(markup)
     if page is None:
         text = normalize_text(extract_paragraphs(_CONTROLS.sub(" ", markup)))
@@ -133,7 +153,7 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
 
 
 def read_page(markup: str) -> PageAnalysis | None:
-    """Parse a page; None if it has no tree."""
+    """Parse a page and compute the features of its blocks; None if the markup has no elements."""
     data = markup.encode("utf-8", "replace").translate(_CONTROLS_TO_SPACES)
     # Python's element classes for HTML cost a call for each element visited.
     tree = _parse(data, etree.HTMLParser)
@@ -156,9 +176,9 @@ def read_page(markup: str) -> PageAnalysis | None:
 
 
 def _parse(data: bytes, kind: type[etree.HTMLParser]) -> Element | None:
-    """Parse a UTF-8 page; None if it has no tree.
+    """Parse a page in UTF-8; None if it has no elements.
 
-    The parser stops at a depth of 2,048; such a tree is too large, and its page is read without it.
+    The parser stops at a depth of 2,048. Such a tree is too large, and its page is read without it.
     """
     parser = kind(
         encoding="utf-8",
@@ -187,7 +207,9 @@ def _find_head(tree: Element) -> Element | None:
 
 
 def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tuple[str, str | None]:
-    """Return the best text and its source: the kept blocks, unless another reading is better."""
+    """Return the best text and the method that found it: the selected blocks, unless another text
+    is better.
+    """
     if scores is None or page.features is None:
         text = normalize_text(extract_paragraphs(_CONTROLS.sub(" ", markup)))
         return text, "paragraphs" if text else None
@@ -211,8 +233,9 @@ def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tupl
 def _improve_text(
     text: str, method: str, opinion: str, page: PageAnalysis, markup: str
 ) -> tuple[str, str | None]:
-    """Return the text, or a better reading if it is a stub: from JSON-LD, trafilatura or the
-    paragraphs.
+    """Return a better text and its method if `text` is a stub, otherwise `text` and `method`.
+
+    Other texts come from JSON-LD, trafilatura (`opinion`) and `extract_paragraphs`.
     """
     readings = [
         (normalize_text(page.linked.body), "json-ld"),
@@ -234,7 +257,9 @@ def _improve_text(
 
 
 def _run_trafilatura(markup: bytes) -> str:
-    """Return trafilatura's text. It needs its own element class, and modifies the tree."""
+    """Return the text that trafilatura finds. It parses the markup again, because it modifies the
+    tree.
+    """
     tree = _parse(markup, HTMLParser)
     if tree is None:
         return ""
@@ -261,7 +286,7 @@ def _remove_expensive_parts(tree: Element) -> None:
 def _find_dates(
     page: PageAnalysis, scores: Floats | None, markup: str, url: str | None, newest: date
 ) -> PageDates:
-    """Return the page's dates; for a tree that is too large, only those in its head and URL."""
+    """Return the dates of a page. If its tree is too large, only its head and URL are searched."""
     if scores is None:
         head = _find_head(page.tree)
         if head is None:

@@ -1,8 +1,8 @@
 """Features of each block of a page, as numbers for the classifier.
 
-They do not depend on a site, and little on a language: lengths, links, punctuation, elements and
-names around, where the page's prose is, repetition, neighbouring blocks, and the page's own
-statements.
+The features do not depend on a site, and little on a language: lengths, links, punctuation, names
+of surrounding elements, position relative to the prose, repetition, neighbouring blocks, and
+agreement with what the page states about itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PROSE_WIDTH_MIN = 80
-"""Minimum width of a prose block that is not mostly links; a Chinese or Thai letter counts 2.5."""
+"""Minimum width of a prose block that is not mostly links, in letters. A Chinese or Thai letter
+counts 2.5.
+"""
 
 _CUE_WIDTH_MAX = 400
 _WIDE = re.compile("[\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -38,9 +40,15 @@ _SENTENCE_ENDS = (". ", "! ", "? ", "。")
 
 @dataclass(frozen=True, slots=True)
 class BlockColumns:
-    """Columns with one value per block.
+    """Properties of blocks, each as an array with one value per block.
 
-    `width` is in letters, `links` a share; `node` and its ancestors are node indexes.
+    - `width`: length in letters.
+    - `links`: share of linked text, 0 to 1.
+    - `prose`: whether the block is prose.
+    - `commas`: number of commas.
+    - `ends`: 1 if the block ends like a sentence, else 0.
+    - `node`, `parent`, `grandparent`, `great_grandparent`: indexes of its element and of the
+      element's ancestors.
     """
 
     width: Floats
@@ -55,7 +63,9 @@ class BlockColumns:
 
 
 def compute_text_features(blocks: list[Block], nodes: list[Node]) -> tuple[Floats, BlockColumns]:
-    """Return the features of the texts, one row per block, and the columns that other features use."""
+    """Return the features of the blocks' texts (one row per block), and the properties that other
+    features need.
+    """
     rows = np.array([_describe_text(block) for block in blocks], dtype=float)
     width, links, commas, ends = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
     parents = np.array([max(node.parent, 0) for node in nodes], dtype=np.int64)
@@ -99,7 +109,7 @@ def _describe_text(block: Block) -> tuple[float, ...]:
 
 
 def unpack_bits(numbers: Ints, count: int) -> Floats:
-    """Return a 0/1 column for each of the `count` lowest bits of the numbers."""
+    """Return a column of 0 and 1 for each of the `count` lowest bits of the numbers."""
     return ((numbers[:, None] >> np.arange(count)) & 1).astype(float)
 
 
@@ -113,8 +123,8 @@ _PARAGRAPHS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "td", "blockquote", 
 def compute_container_features(
     columns: BlockColumns, nodes: list[Node], tags: list[str]
 ) -> list[Floats]:
-    """Return the amounts of prose and links in the containing elements, and which element holds the
-    prose.
+    """Return features of the elements around each block: amounts of prose and links, and whether
+    they hold most of the prose.
     """
     totals, ends = _sum_subtrees(columns, nodes)
     density = totals[:, 1] / np.maximum(totals[:, 0], 1)
@@ -165,8 +175,9 @@ def compute_container_features(
 
 
 def _sum_subtrees(columns: BlockColumns, nodes: list[Node]) -> tuple[Floats, Ints]:
-    """Return sums for each element's subtree (width, linked width, prose blocks, prose width,
-    blocks), and its end.
+    """Return sums over each element's subtree, and the index after the subtree.
+
+    The sums are width, linked width, number and width of prose blocks, and number of blocks.
     """
     totals = np.zeros((len(nodes) + 1, 5))
     width, prose = columns.width, columns.prose
@@ -180,7 +191,9 @@ def _sum_subtrees(columns: BlockColumns, nodes: list[Node]) -> tuple[Floats, Int
 
 
 def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[Node]) -> Floats:
-    """Return how many blocks are similar, in text or markup, and the averages of those."""
+    """Return features of repetition: how many blocks have similar text or markup, and averages over
+    these blocks.
+    """
     texts = Counter(block.text for block in blocks)
     repeat_counts = np.array([min(texts[block.text] - 1, 3) for block in blocks], dtype=float)
     numbers: dict[tuple[str, str, str], int] = {}
@@ -208,7 +221,9 @@ def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[N
 
 
 def compute_name_features(columns: BlockColumns, nodes: list[Node]) -> Floats:
-    """Return the name groups and places of the surrounding elements."""
+    """Return features of the elements around each block: groups of their names, and describing
+    elements.
+    """
     own_groups = np.array([node.own_groups for node in nodes], dtype=np.int64)
     groups_above = np.array([node.ancestor_groups for node in nodes], dtype=np.int64)
     places = np.array([node.places for node in nodes], dtype=np.int64)
@@ -224,7 +239,9 @@ def compute_name_features(columns: BlockColumns, nodes: list[Node]) -> Floats:
 
 
 def compute_neighbour_features(columns: BlockColumns, headings: Floats) -> Floats:
-    """Return features of the two blocks before and after, and whether they have the same parent."""
+    """Return features of the two blocks before and the two after each block, and whether they have
+    the same parent.
+    """
     block_values = np.column_stack(
         [np.log1p(columns.width), columns.links, columns.prose, columns.ends, headings]
     )
@@ -234,7 +251,7 @@ def compute_neighbour_features(columns: BlockColumns, headings: Floats) -> Float
 
 
 def _shift(values: Floats, columns: int) -> Floats:
-    """Shift rows down by this number (up if negative); fill with zeros."""
+    """Shift rows down by `columns` rows (up if negative), and fill with zeros."""
     shifted = np.zeros_like(values)
     if columns > 0:
         shifted[columns:] = values[:-columns]
@@ -251,7 +268,7 @@ _REACH = 20
 
 @dataclass(frozen=True, slots=True)
 class PageClaims:
-    """The page's own statements as plain text; '' if missing."""
+    """What a page states about its article, as plain text; '' if it does not state it."""
 
     title: str = ""
     description: str = ""
@@ -391,7 +408,7 @@ _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 def compute_features(
     blocks: list[Block], nodes: list[Node], page_claims: PageClaims
 ) -> NDArray[np.float32]:
-    """Return the features, shape (blocks, features); `blocks` must not be empty."""
+    """Return the features of all blocks, shape (blocks, features). `blocks` must not be empty."""
     text_features, columns = compute_text_features(blocks, nodes)
     tags = [node.tag for node in nodes]
     headings = np.array([tags[block.node] in _HEADINGS for block in blocks], dtype=float)

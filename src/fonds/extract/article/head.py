@@ -1,4 +1,4 @@
-"""A page's own statements in its tree: title, canonical URL, language."""
+"""Read what a page states about itself in its head and headings: title, canonical URL, language."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ _SEPARATOR = re.compile(r"\s+[|·•»«:/–—-]+\s+|\s*[|»]\s*|(?<=\w)\s*::\
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """`meta` has the first value of each name, in lower case; `headings` the texts of the first
-    `<h1>` elements.
+    """What a page states about itself.
+
+    - `meta`: first value of each meta tag, by name in lower case.
+    - `title`: text of `<title>`.
+    - `headings`: texts of the first `<h1>` elements.
+    - `canonical`, `amp`: canonical URL and URL of the AMP version; '' if not stated.
+    - `language`: declared language; None if not stated.
     """
 
     meta: Mapping[str, str]
@@ -33,7 +38,7 @@ class PageHead:
 
 
 def read_head(tree: Element) -> PageHead:
-    """Read a page's own statements; missing ones are '' or None."""
+    """Read what a page states about itself. A missing statement is '' or None."""
     meta: dict[str, str] = {}
     for element in tree.iter("meta"):
         content = element.get("content")
@@ -61,7 +66,9 @@ def read_head(tree: Element) -> PageHead:
 
 
 def find_canonical_url(head: PageHead, url: str) -> str | None:
-    """Return the URL the page states for itself, made absolute with `url` if that is a web address."""
+    """Return the URL that a page states for itself, made absolute with `url`; None if there is no
+    valid one.
+    """
     addresses = (
         resolve_url(stated_url, url) for stated_url in (head.canonical, head.meta.get("og:url", ""))
     )
@@ -69,7 +76,7 @@ def find_canonical_url(head: PageHead, url: str) -> str | None:
 
 
 def resolve_url(stated_url: str, url: str) -> str | None:
-    """Make a stated URL absolute with the page's; None if it is no web address."""
+    """Make a stated URL absolute with the page's `url`; None if the result is no web URL."""
     base = url if url.lower().startswith(("http://", "https://")) else ""
     try:
         address = urljoin(base, stated_url.strip())
@@ -80,10 +87,14 @@ def resolve_url(stated_url: str, url: str) -> str | None:
 
 
 def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | None:
-    """Return the headline without the site's name, in the form of the page's `<h1>` if both agree.
+    """Return the title of an article without the name of the site; None if there is none.
 
-    `headline` is from JSON-LD. A statement that is only the name of the site or its domain is
-    ignored. So is one that neither `<title>` nor a heading confirms, if they confirm JSON-LD's.
+    - `headline`: title in JSON-LD.
+    - `url`: URL of the page, whose domain helps to recognise the name of the site.
+
+    If an `<h1>` agrees with the title, its spelling is used. A stated title is ignored if it is
+    only the name or domain of the site. It is also ignored if neither `<title>` nor a heading
+    confirms it, but they confirm the headline.
     """
     meta = head.meta
     meta_titles = [meta.get(name, "") for name in ("og:title", "twitter:title", "dc.title")]
@@ -109,22 +120,22 @@ def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | Non
 
 
 def normalize_title(title: str | None) -> str | None:
-    """Return letters and digits in lower case with single spaces, to compare titles; None for no
-    title.
+    """Return the letters and digits of a title in lower case with single spaces, for comparison;
+    None without a title.
     """
     return (_normalize(title) or None) if title else None
 
 
 def _is_headline(heading: str, title: str) -> bool:
-    """Return whether a heading is most of a title, or a long beginning of it."""
+    """Return whether a heading is most of a title, or a long part at its beginning."""
     if not heading or heading not in title:
         return False
     return 2 * len(heading) >= len(title) or (len(heading) >= 15 and title.startswith(heading))
 
 
 def _collect_site_names(head: PageHead, url: str) -> frozenset[str]:
-    """Return the site's names and its domain with and without the top level, letters and digits
-    only.
+    """Return the names of the site, and its domain with and without the top level, as letters and
+    digits only.
     """
     names = [
         head.meta.get(name, "") for name in ("og:site_name", "application-name", "al:ios:app_name")
@@ -148,7 +159,9 @@ def _squash(text: str) -> str:
 
 
 def _strip_site(title: str, head: PageHead, sites: frozenset[str]) -> str:
-    """Remove the site's name from either end, or a short tail after the last separator."""
+    """Remove the name of the site from the beginning or end of a title, or a short part after the
+    last separator.
+    """
     separators = list(_SEPARATOR.finditer(title))
     if not separators:
         return title

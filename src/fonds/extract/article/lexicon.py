@@ -1,8 +1,8 @@
-"""Lexicon: element names and words in short lines that hint at the role of a block.
+"""Words in element names and short lines that hint at the role of a block.
 
-A site's own markup tells what a block is: `class="related-posts"`, `id="newsletter"`. The words are
-those of news sites in Europe and the Americas. They decide nothing alone; they are evidence for the
-classifier.
+The class and id of an element often tell what it contains: `class="related-posts"`,
+`id="newsletter"`. The words are those of news sites in Europe and the Americas. The classifier uses
+them as features together with others.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ _WORD = re.compile(r"[^\W\d_][\w-]*|©")
 
 @lru_cache(maxsize=20_000)
 def find_name_groups(names: str) -> int:
-    """Return the name groups of an element's class, id and role, as a bit mask."""
+    """Return the groups of words in an element's class, id and role, as a bit mask."""
     groups = 0
     previous = ""
     for name in _NAME.findall(names[:400]):
@@ -172,7 +172,7 @@ def find_name_groups(names: str) -> int:
 
 
 def find_cue_groups(line: str) -> int:
-    """Return the cue word groups in a short line, as a bit mask."""
+    """Return the groups of words in a short line of text, as a bit mask."""
     groups = 0
     for word in _WORD.findall(line.lower()):
         groups |= _CUES_BY_WORD.get(word, 0)

@@ -18,7 +18,7 @@ from lxml.etree import _Element as Element
 
 SCRIPT_MAX_CHARS = 1_000_000
 VALUES_MAX = 20_000
-"""Limits of JSON-LD: characters of one script, and values of all scripts."""
+"""Limits of JSON-LD: characters of one script, and number of values in all scripts of a page."""
 
 AUTHORS_MAX = 50
 RIGHTS_MAX = 50
@@ -35,12 +35,16 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 @dataclass(frozen=True, slots=True)
 class LinkedData:
-    """Statements about the article, the first of each kind; empty if there are none.
+    """What the JSON-LD of a page states about the article: the first statement of each kind, empty
+    if there is none.
 
-    - `body` may contain remains of markup. `published` and `modified` are unparsed.
-    - `is_free` is `isAccessibleForFree`, None if not stated.
-    - `types` are the types of all described things.
-    - `licenses`, `holders` and `notices` are the copyright statements on works other than images.
+    - `types`: types of all things described.
+    - `body`: text of the article, which may contain markup.
+    - `published`, `modified`: dates as written.
+    - `image`: URL of the image.
+    - `is_free`: value of `isAccessibleForFree`; None if not stated.
+    - `licenses`, `holders`, `notices`: licences, copyright holders and copyright notices of works
+      other than images.
     """
 
     types: frozenset[str] = frozenset()
@@ -154,8 +158,10 @@ def _find_authors(value: object, objects: list[Mapping[str, Any]]) -> tuple[str,
 def _iter_names(
     value: object, by_id: Mapping[str, str], properties: Sequence[str]
 ) -> Iterator[str]:
-    """Yield texts, or names of objects: by the first of these properties, else by id and the object
-    with it.
+    """Yield texts, and the names of objects.
+
+    The name of an object is the first of its `properties`, or the name of the object with the same
+    id.
     """
     for item in value[:RIGHTS_MAX] if isinstance(value, list) else [value]:
         if not isinstance(item, dict):

@@ -1,7 +1,9 @@
-"""Extract paragraphs from markup tag by tag, without a tree: linear time at any size and depth.
+"""Extract paragraphs from markup tag by tag, without building a tree: linear time at any size and
+depth.
 
-Less selective than the article extractor. Used for pages which that cannot read or finds almost
-nothing in. Limits: each expression passes over the markup once; at most a million tags are read.
+It selects less well than the extraction of articles. It is used for pages whose tree is too large,
+or in which the extraction finds almost nothing. Limits: each expression passes over the markup
+once; at most a million tags are read.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ import re
 from collections.abc import Iterator
 
 BLOCKS_MAX = 1_000_000
-"""Maximum tags to read; the text of larger pages is cut there."""
+"""Maximum number of tags that are read. The text of a larger page is cut there."""
 
 PARAGRAPH_MIN_BYTES = 60
-"""Minimum UTF-8 bytes of a paragraph: about ten English words, or twenty Chinese characters."""
+"""Minimum UTF-8 bytes of a paragraph: about ten English words or twenty Chinese characters."""
 
 ENOUGH_CHARS = 200
 
@@ -36,8 +38,8 @@ _UNRELATED_TAGS = frozenset(
 
 
 def extract_paragraphs(markup: str) -> str:
-    """Return the page's paragraphs, one per line, or all its text if almost nothing looks like a
-    paragraph.
+    """Return the paragraphs of a page, one per line. If almost nothing looks like a paragraph,
+    return all its text.
     """
     prose: list[str] = []
     all_texts: list[str] = []
@@ -74,9 +76,7 @@ def _strip_hidden_elements(markup: str) -> str:
 
 
 def _iter_blocks(markup: str) -> Iterator[tuple[str, bool]]:
-    """Yield the markup between two block tags, with inline tags, and whether it is outside the main
-    text.
-    """
+    """Yield the markup between two block tags, and whether it is outside the main text."""
     unrelated_depth = 0
     position = 0
     for count, tag in enumerate(_BLOCK_TAG.finditer(markup)):

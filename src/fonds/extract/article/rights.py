@@ -44,11 +44,11 @@ StatementReader = Callable[[str, str, str], Iterable[Statement]]
 def read_page_rights(
     markup: bytes, tree: Element, linked_data: LinkedData, url: str
 ) -> tuple[Statement, ...]:
-    """Return the page's statements, machine-readable ones first. `url` is its address, '' if
-    unknown.
+    """Return the rights statements of a page. Statements for programs come first. `url` is the URL
+    of the page, '' if unknown.
 
-    Most pages have no licence links; searching `markup` shows that in a fifth of the time the tree
-    takes.
+    Most pages have no licence links. Searching `markup` for them takes a fifth of the time of
+    searching the tree.
     """
     statements = [
         *_iter_meta_statements(tree, url),
@@ -72,7 +72,7 @@ def _iter_meta_statements(tree: Element, url: str) -> Iterator[Statement]:
 
 
 def _iter_link_statements(markup: bytes, tree: Element, url: str) -> Iterator[Statement]:
-    """Yield marked licence links, then unmarked links to Creative Commons."""
+    """Yield the statements of links marked as licences, then of other links to Creative Commons."""
     targets: set[str] = set()
     has_license_word = b"icense" in markup or b"ICENSE" in markup
     for element in _LICENSE_LINKS(tree) if has_license_word else ():

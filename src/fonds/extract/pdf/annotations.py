@@ -16,7 +16,9 @@ import pypdfium2.raw as pdfium
 from fonds.extract.pdf.strings import clean_text
 
 FIELD_MARK, NOTE_MARK = "[field{}] ", "[note] "
-"""Prefix of a field's value, with the field's name, and prefix of free text."""
+"""Prefix of the value of a form field in the text, with the field's name, and prefix of a free text
+annotation.
+"""
 _ANNOTATIONS_MAX, _OPTIONS_MAX, _LINKS_MAX = 2_000, 500, 200
 _VALUE_MAX_BYTES, _NAME_MAX_CHARS = 20_000, 100
 _HIDDEN_FLAGS = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
@@ -27,7 +29,11 @@ _CHOICES = frozenset({pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LIST
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """`lines` are the texts with their prefixes; `links` the URLs of links, if requested."""
+    """Annotations of a page.
+
+    - `lines`: values of form fields and free texts, each with its prefix.
+    - `links`: URLs of links, if requested.
+    """
 
     lines: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
@@ -37,7 +43,9 @@ NO_ANNOTATIONS = Annotations()
 
 
 def read_annotations(page: pypdfium2.PdfPage, *, with_links: bool = False) -> Annotations:
-    """Read the visible annotations of a page; at most 2,000 are examined."""
+    """Read the visible annotations of a page, and with `with_links` its links. At most 2,000
+    annotations are examined.
+    """
     count = pdfium.FPDFPage_GetAnnotCount(page)
     if count <= 0:
         return NO_ANNOTATIONS
@@ -108,7 +116,9 @@ def _read_field_text(read_function: Callable[..., int], form: Any, annotation: A
 
 
 def _read_text(read_function: Callable[..., int]) -> str:
-    """Read UTF-16 text with a trailing NUL from a pdfium function; '' if it is too long."""
+    """Read a text from a function of pdfium, which returns UTF-16 with a NUL at the end; '' if it
+    is too long.
+    """
     size_bytes = read_function(None, 0)
     if not 2 < size_bytes <= _VALUE_MAX_BYTES:
         return ""

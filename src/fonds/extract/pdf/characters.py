@@ -1,6 +1,8 @@
-"""Characters of one page in pdfium, measured only on demand.
+"""Characters of one page as the library pdfium reads them. Positions are measured only on
+demand.
 
-Limits: linear in the page's characters; for each character pdfium omits, the logarithm of their number.
+Limits: linear in the number of characters; for each character that pdfium omits, the logarithm of
+their number.
 """
 
 from __future__ import annotations
@@ -12,14 +14,14 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 LINE_END_HYPHEN = "\ufffe"
-"""Character in pdfium's text for a hyphen at a line end; it joins the next line to this one."""
+"""Character with which pdfium marks a hyphen at a line end. The word continues in the next line."""
 _HYPHEN_CODE = 0x2  # the same character when read by its index
 _CODES_END = 0x110000
 _OBJECTS_MAX = 100_000
 
 
 class Box(NamedTuple):
-    """A box in points, y upwards."""
+    """A rectangle on a page in points. y grows upwards."""
 
     left: float
     bottom: float
@@ -28,19 +30,21 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Horizontal centre."""
+        """Horizontal centre in points."""
         return (self.left + self.right) / 2
 
 
 class PageCharacters:
-    """Characters of a page. `text` has one unit per pdfium character, so their indexes are equal.
+    """Characters of a page. A character is identified by its index in `text` and in pdfium.
 
-    A lone surrogate is half a character; its other half is next to it. Line ends and blanks that
-    pdfium generated are included.
+    A character above U+FFFF has two indexes, one for each surrogate. Line ends and blanks that
+    pdfium adds are included.
     """
 
     def __init__(self, text_page: Any, page: pypdfium2.PdfPage) -> None:
-        """Read the text of pdfium's `text_page` of `page`. The caller closes it."""
+        """Read the text of `page` from pdfium's object `text_page`, which the caller closes
+        afterwards.
+        """
         self._page, self._page_object = text_page, page
         self.text = _read_text(self._page)
         self._edges = [ctypes.c_double() for _ in range(4)]
@@ -49,30 +53,34 @@ class PageCharacters:
         self._rectangle_by = ctypes.byref(self._rectangle)
 
     def get_ink_box(self, number: int) -> Box:
-        """Return the area the glyph covers; a box without area if it has none."""
+        """Return the area that the drawn character covers; a box without area if it covers none."""
         pdfium.FPDFText_GetCharBox(self._page, number, *self._edges_by)
         left, right, bottom, top = (edge.value for edge in self._edges)
         return Box(left, bottom, right, top)
 
     def get_cell_box(self, number: int) -> Box:
-        """Return the box from the character's origin to the next, with its font's depth and height."""
+        """Return the area from the character's origin to the next character, with the depth and
+        height of its font.
+        """
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         cell = self._rectangle
         return Box(cell.left, cell.bottom, cell.right, cell.top)
 
     def is_generated(self, number: int) -> bool:
-        """Return whether pdfium generated the character, a blank or a line end; it is in no content
-        stream.
-        """
+        """Return whether pdfium added the character, a blank or line end. It is not in the PDF."""
         return bool(pdfium.FPDFText_IsGenerated(self._page, number) == 1)
 
     def get_left(self, number: int) -> float:
-        """Return the left edge; for a line end, where the next character would have begun."""
+        """Return the left edge of a character in points. For a line end, return where the next
+        character would have begun.
+        """
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         return float(self._rectangle.left)
 
     def is_beside(self, number: int, box: Box, margin: float) -> bool:
-        """Return whether the cell is completely outside the box, by more than `margin` points."""
+        """Return whether the area of a character is outside the box by more than `margin`
+        points.
+        """
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         cell = self._rectangle
         return bool(
@@ -83,12 +91,16 @@ class PageCharacters:
         )
 
     def get_object(self, number: int) -> int:
-        """Return the address of the page object that draws the character; 0 for none."""
+        """Return the memory address of the page object that draws the character; 0 if there is
+        none.
+        """
         return _get_address(pdfium.FPDFText_GetTextObject(self._page, number))
 
     def list_placed_objects(self) -> frozenset[int]:
-        """Return the objects on the page and in its forms. In nested forms pdfium reports wrong
-        positions.
+        """Return the memory addresses of the objects on the page and in its forms, without nested
+        forms.
+
+        In nested forms pdfium reports wrong positions.
         """
         page = self._page_object
         count = min(_OBJECTS_MAX, pdfium.FPDFPage_CountObjects(page))
@@ -105,13 +117,15 @@ class PageCharacters:
         return frozenset(map(_get_address, objects))
 
     def is_invisible(self, number: int) -> bool:
-        """Return whether the text render mode is invisible."""
+        """Return whether the character is drawn with the text render mode "invisible"."""
         text_object = pdfium.FPDFText_GetTextObject(self._page, number)
         mode = pdfium.FPDFTextObj_GetTextRenderMode(text_object) if text_object else None
         return bool(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
 
     def find_at(self, x: float, y: float) -> int | None:
-        """Return the first character whose glyph covers a point."""
+        """Return the index of the first character that covers the point (x, y); None if there is
+        none.
+        """
         number = int(pdfium.FPDFText_GetCharIndexAtPos(self._page, x, y, 0.0, 0.0))
         return number if number >= 0 else None
 
@@ -136,11 +150,11 @@ def _read_text(page: object) -> str:
 
 
 def _restore_left_out(page: object, text: str, count: int) -> str:
-    """Restore the characters that pdfium holds but omits: code points above U+FFFF, and supposed
-    controls.
+    """Return the text with the characters that pdfium counts but omits from it.
 
-    The latter have no index in its text. Their number grows along the text, so few positions need a
-    lookup. The former have an index, but are written as nothing.
+    These are characters above U+FFFF, and characters that pdfium takes for controls. The latter
+    have no index in pdfium's text, and their number grows along the text, so few positions need a
+    lookup. The former have an index but are empty.
     """
     if not text or _find_index(page, len(text)) >= 0:
         return ""

@@ -1,4 +1,4 @@
-"""Open a PDF with pdfium, after a repair by qpdf if pdfium refuses it."""
+"""Open a PDF with the library pdfium. If pdfium cannot open it, repair it with qpdf first."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ _PAINTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class OpenedPdf:
-    """A document with at least one page, or None with the status and message of its refusal.
+    """Result of opening a PDF.
 
-    pdfium reads from `data` until the caller closes the document. `is_repaired` means that `data`
-    was written by qpdf.
+    - `document`: the open document with at least one page; None if it cannot be opened.
+    - `data`: bytes that pdfium reads until the caller closes the document.
+    - `status`, `error_msg`: why it cannot be opened.
+    - `is_repaired`: whether qpdf has written `data`.
     """
 
     document: pypdfium2.PdfDocument | None
@@ -49,7 +51,7 @@ class OpenedPdf:
 
 
 def open_pdf(data: bytes) -> OpenedPdf:
-    """Open a PDF, repaired if necessary. Never raises."""
+    """Open a PDF, and repair it if necessary. Never raises."""
     opened = _open(data)
     if opened.document is not None:
         return opened
@@ -59,7 +61,9 @@ def open_pdf(data: bytes) -> OpenedPdf:
 
 
 def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
-    """Open the PDF with added font maps (`mapped`), or `data` if that does not open."""
+    """Open a PDF with added font maps (`mapped`). If `mapped` is None or does not open, open
+    `data`.
+    """
     if mapped is not None:
         opened = open_pdf(mapped)
         if opened.document is not None and not opened.is_repaired:
@@ -70,8 +74,8 @@ def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
 
 
 def init_forms(document: pypdfium2.PdfDocument) -> None:
-    """Enable drawing of form fields. Not for forms with too many fields to count: pdfium would
-    never finish.
+    """Enable drawing of form fields. A document with too many fields to count is skipped, because
+    pdfium would never finish.
     """
     try:
         document.init_forms()
@@ -81,7 +85,7 @@ def init_forms(document: pypdfium2.PdfDocument) -> None:
 
 
 def open_repaired(data: bytes) -> OpenedPdf | None:
-    """Rewrite the PDF with qpdf and open it; None if either fails."""
+    """Rewrite a PDF with qpdf and open it; None if that fails."""
     repaired = _repair(data)
     opened = None if repaired is None else _open(repaired)
     if opened is None or opened.document is None:
@@ -90,7 +94,7 @@ def open_repaired(data: bytes) -> OpenedPdf | None:
 
 
 def find_drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
-    """Return those of these pages (from 0) whose content draws something, even if pdfium finds
+    """Return the pages among `numbers` (from 0) whose content draws something, even if pdfium finds
     nothing.
     """
     limit_unpacking(len(data))
@@ -138,7 +142,7 @@ def _build_refusal(error_code: int) -> OpenedPdf:
 
 
 def _repair(data: bytes) -> bytes | None:
-    """Rewrite the PDF with qpdf, which rebuilds its cross references; None if that fails."""
+    """Return a PDF rewritten by qpdf, which rebuilds the cross references; None if that fails."""
     limit_unpacking(len(data))
     out = BytesIO()
     try:

@@ -1,7 +1,7 @@
-"""Extract one PDF from bytes to `PdfExtraction`. Runs in a child process.
+"""Extract text, metadata and thumbnails of one PDF. Runs in a child process.
 
-pdfium and qpdf are native code, and PDFs may be hostile. A process that must survive calls this
-through an Isolate.
+The libraries pdfium and qpdf are native code, and PDFs may be hostile. A process that must survive
+calls this module through an Isolate.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ _WIDE_PUNCTUATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """Word counts. `words` counts as people do in scripts without spaces; `whitespace` counts runs
-    between spaces.
+    """Number of words in a text.
 
-    Each character of Chinese or Japanese is a word, and every five of Thai, Lao, Burmese or Khmer.
+    - `words`: words as people count them. Each Chinese or Japanese character is a word, and every
+      five characters of Thai, Lao, Burmese or Khmer.
+    - `whitespace`: runs of characters between spaces.
     """
 
     words: int
@@ -89,7 +90,7 @@ EXTRACTOR = (
     f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Program and versions that determine the result; `name_extractor` adds the limits."""
+"""Name and versions of the programs that determine the result. `name_extractor` adds the limits."""
 
 # All keys are always present, so no caller has to distinguish missing from None.
 _PAGES_EXTRA: dict[str, Any] = {
@@ -130,11 +131,16 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfLimits:
-    """Limits of an extraction. `pages_max` 0 omits the text; empty `thumbnails` omit the pictures.
+    """Limits of one extraction.
 
-    `text_max_s` is the number of seconds after the first page in which the last one may begin. Text
-    read until then is kept, while a process limit would lose it. `thumbnails` are formats such as
-    `180px-jpg`.
+    - `size_max_bytes`: maximum size of the PDF.
+    - `pages_max`: maximum number of pages to read; 0 extracts no text.
+    - `text_max_chars`: maximum length of the text.
+    - `text_max_s`: seconds after the first page in which the last page may begin. The text read
+      until then is kept; it would be lost at a time limit of the process.
+    - `pixels_max`: maximum number of pixels of a thumbnail.
+    - `xmp_max_bytes`: maximum size of the XMP packet.
+    - `thumbnails`: formats such as `180px-jpg`; empty for no thumbnails.
     """
 
     size_max_bytes: int = 256 * 2**20
@@ -147,29 +153,32 @@ class PdfLimits:
 
 
 def name_extractor(limits: PdfLimits) -> str:
-    """Return program, versions and a hash of the limits. Extractions with one name have equal
-    results.
+    """Return the names and versions of the programs, and a hash of the limits.
+
+    Two extractions of a PDF with the same name have equal results.
     """
     limits_text = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
     return f"{EXTRACTOR} limits/{sha256(limits_text.encode()).hexdigest()[:12]}"
 
 
 def warm_up() -> None:
-    """Load what every child process would otherwise load itself."""
+    """Load what every child process needs. Called once, before child processes are forked."""
     load_model()
 
 
 def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
-    """Run `extract_pdf_bytes` on an open file. Raises TransientError if it cannot be read."""
+    """Extract the PDF in an open file, as `extract_pdf_bytes` does. Raises TransientError if the
+    file cannot be read.
+    """
     if body.size_bytes > limits.size_max_bytes:
         return _build_too_large(body.size_bytes, limits)
     return extract_pdf_bytes(body.read_all("the PDF"), limits)
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
-    """Extract a PDF; from broken, locked or huge files, whatever is readable.
+    """Extract a PDF. Of broken, locked or huge PDFs, extract whatever is readable.
 
-    Raises MemoryError if even that needs more memory than the process has.
+    Raises MemoryError if the process has too little memory even for that.
     """
     if len(data) > limits.size_max_bytes:
         return _build_too_large(len(data), limits)
@@ -199,9 +208,11 @@ def _repair_and_read(
     structure: PdfStructure,
     limits: PdfLimits,
 ) -> PdfExtraction:
-    """Repair the PDF with qpdf and extract it again, if pages that draw something were found blank.
+    """Repair the PDF with qpdf and extract it again, if pages were blank although their content
+    draws something.
 
-    Pages that stay unreadable are reported in the status.
+    `first` is the first extraction, `blank` its blank pages (from 0). Pages that stay unreadable
+    are reported in the status.
     """
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:
@@ -223,7 +234,7 @@ def _repair_and_read(
 def _read(
     document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
 ) -> tuple[PdfExtraction, Sequence[int]]:
-    """Return the extraction, and the pages (from 0) without objects."""
+    """Return the extraction, and the pages (from 0) without any objects."""
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.is_repaired}
@@ -257,7 +268,9 @@ def _read(
 
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
-    """Open page 0 once for picture and text: opening is a fifth of all work."""
+    """Open the first page once for both thumbnail and text, because opening it is a fifth of all
+    work.
+    """
     try:
         return document[0]
     except pypdfium2.PdfiumError:
@@ -265,7 +278,9 @@ def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
 
 
 def _measure_page0(document: pypdfium2.PdfDocument) -> dict[str, float]:
-    """Return the size of page 0 in points: crop box, rotation applied; {} for none."""
+    """Return width and height of the first page in points, after cropping and rotation; {} if
+    unknown.
+    """
     size = pdfium.FS_SIZEF()
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
         return {}
@@ -311,8 +326,8 @@ def _format_numbers(pages: Sequence[int]) -> str:
 
 
 def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
-    """Add what pdfium reads from files that only qpdf refuses: standard Info keys, ids, some
-    traits.
+    """Add metadata that pdfium reads from a PDF that only qpdf cannot open: standard Info keys,
+    ids, some traits.
     """
     values = {key: _read_info_value(document, key) for key in document.METADATA_KEYS}
     info = {
@@ -333,7 +348,9 @@ def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument
 
 
 def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
-    """Read an Info value. Decoded here because pypdfium2 raises on a lone surrogate."""
+    """Read a value of the Info dictionary. It is decoded here because pypdfium2 raises an error on
+    a lone surrogate.
+    """
     name = key.encode() + b"\x00"
     size_bytes = pdfium.FPDF_GetMetaText(document, name, None, 0)
     buffer = ctypes.create_string_buffer(size_bytes)

@@ -1,6 +1,8 @@
-"""Find title and authors on the first page: the title by type size, the names below it.
+"""Find title and authors on the first page of a PDF: the title by its type size, the authors in the
+lines below.
 
-Limits: linear in the first page's characters; the lines of a title and of names are limited.
+Limits: linear in the number of characters; the numbers of lines in a title and of lines with names
+are limited.
 """
 
 from __future__ import annotations
@@ -95,7 +97,7 @@ _DEGREE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """Title and authors of the first page; None and () if not found."""
+    """Title and authors on the first page; None and () if they are not found."""
 
     title: str | None = None
     authors: tuple[str, ...] = ()
@@ -106,8 +108,13 @@ EMPTY_FRONT_MATTER = FrontMatter()
 
 @dataclass(slots=True)
 class _TextLine:
-    """A line by its indexes in the page's characters; its text and exact size are computed on
-    demand.
+    """A line of the page. Its text and exact type size are computed on demand.
+
+    - `begin`, `end`: indexes of its characters.
+    - `first`: index of its first letter or digit.
+    - `box`: area of that character on the page.
+    - `size`: height of that area in points.
+    - `cached_text`: text of the line, once it was computed.
     """
 
     begin: int
@@ -132,9 +139,11 @@ class _FrontPage:
 def read_front(
     page: PageCharacters, units: Sequence[str], clean_text: Callable[[int, int], str]
 ) -> FrontMatter:
-    """Find title and authors on a page whose characters are now `units`.
+    """Find title and authors on a page.
 
-    `clean_text` returns the cleaned text between two indexes.
+    - `page`: the characters as pdfium reads them.
+    - `units`: the same characters after cleaning.
+    - `clean_text`: returns the cleaned text between two indexes.
     """
     front_page = _FrontPage(page, clean_text)
     lines = _split_lines(page, units)
@@ -148,8 +157,8 @@ def read_front(
 
 
 def is_title(text: str) -> bool:
-    """Return whether a text may be a document's title: not a running head, file name, stamp or
-    label.
+    """Return whether a text may be the title of a document, and not a running head, file name,
+    stamp or label.
     """
     stripped = " ".join(text.split())
     words = _WORD.findall(stripped)
@@ -180,8 +189,8 @@ def _split_lines(page: PageCharacters, units: Sequence[str]) -> list[_TextLine]:
 
 
 def _measure_type_size(page: PageCharacters, first: int, end: int) -> float:
-    """Return the type size of a line, measured at the beginnings of its first words; signs have odd
-    heights.
+    """Return the type size of a line, measured at the beginnings of its first words. Signs are
+    skipped, since their heights differ.
     """
     places = [first]
     while len(places) < _MEASURED_WORDS_MAX:
@@ -205,9 +214,11 @@ def _measure_height(page: PageCharacters, place: int) -> float:
 
 
 def _find_title(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[int, int] | None:
-    """Return the lines of the largest type that form a title.
+    """Return the first line and the end of the lines that form the title; None if there is no
+    title.
 
-    On a page with one type size it is the first line that may be a title.
+    The title has the largest type size. On a page with a single type size it is the first line that
+    may be a title.
     """
     heights = sorted(line.size for line in lines if line.size > 0)
     if not heights:
@@ -303,7 +314,7 @@ def _is_list_continued(text: str, following: str) -> bool:
 
 
 def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
-    """Yield the column texts of a line: parts separated by wide gaps."""
+    """Yield the parts of a line that wide gaps separate, as texts."""
     page, begin = sheet.page, line.begin
     for blanks in re.finditer(" +", page.text[line.begin : line.end]):
         place, after = line.begin + blanks.start(), line.begin + blanks.end()
@@ -325,7 +336,9 @@ def _parse_names(text: str) -> list[str]:
 
 
 def has_place_word(text: str) -> bool:
-    """Return whether a text has a word typical of addresses, headings and lists of editors."""
+    """Return whether a text has a word that is typical of addresses, headings or lists of
+    editors.
+    """
     lower = text.lower()
     if any(stem in lower for stem in _PLACE_STEMS):
         return True
@@ -333,8 +346,8 @@ def has_place_word(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text has the form of a person's name: two to five parts, capitalised except
-    particles.
+    """Return whether a text looks like a person's name: two to five capitalised parts; particles
+    may be lower case.
     """
     parts = text.replace("\N{NO-BREAK SPACE}", " ").split()
     if not 2 <= len(parts) <= 5 or len(text) > 60:

@@ -1,7 +1,8 @@
-"""Add missing ToUnicode maps to the fonts of a PDF, as an incremental update after its end.
+"""Add missing ToUnicode maps (from codes to characters) to the fonts of a PDF, as an update
+appended to the file.
 
-Only a font without a map, or with an evidently wrong one, gets a map. It covers only codes whose
-meaning is certain from glyph names, the font's name, or the set of codes.
+A font gets a map only if it has none or an evidently wrong one. The map has only codes whose
+character is certain from glyph names, the font's name, or the set of codes.
 
 Source: ISO 32000-2:2020, 7.5.6 (incremental updates), 7.5.4 (cross-reference table), 7.5.8
 (cross-reference streams), 9.6.5 (character encoding), 9.10.3 (ToUnicode CMaps).
@@ -59,9 +60,10 @@ _T1_SIGNS = frozenset((*range(0x20), *range(0x7F, 0x100)))
 def build_font_map(
     font: Any, cache: dict[tuple[int, int], dict[int, str]]
 ) -> dict[int, str] | None:
-    """Return the characters by code that a font's map lacks; None for a font that needs no map.
+    """Return the character of each code that the map of a font lacks; None for a font that needs no
+    map.
 
-    `cache` holds the glyph names of encodings, which many fonts may share.
+    `cache` stores the glyph names of encodings, which many fonts may share.
     """
     base_font = _SUBSET.sub("", str(font.get("/BaseFont", ""))[1:], count=1)
     # Only TeX's own fonts are known to have maps to nothing.
@@ -89,7 +91,9 @@ def build_font_map(
 
 
 def _has_tex_names(encoding: Any) -> bool:
-    """Return whether an encoding has a name used by TeX only, without parsing it."""
+    """Return whether an encoding has a glyph name that only TeX uses. The encoding is not parsed
+    for that.
+    """
     if not isinstance(encoding, pikepdf.Dictionary) or "/Differences" not in encoding:
         return False
     differences = encoding.Differences.unparse(resolved=True)[:_ENCODING_MAX_BYTES]
@@ -105,15 +109,17 @@ def _sign(code: int, name: str, table: Mapping[int, str] | None) -> str | None:
 
 
 def _is_wrong(stream: pikepdf.Stream) -> bool:
-    """Return whether the map maps some codes to NUL."""
+    """Return whether a ToUnicode map maps some codes to NUL."""
     content = stream.read_bytes()
     return len(content) <= _MAP_MAX_BYTES and _NUL_MAPPING.search(content) is not None
 
 
 def _build_type3_map(names: Mapping[int, str]) -> dict[int, str] | None:
-    """Build the map of a Type 3 font whose glyphs are named by code, if it is a TeX text font.
+    """Build the map of a Type 3 font whose glyphs are named by code, if it is a TeX text font, else
+    return None.
 
-    A text font has small letters, and digits or brackets where a font of formulas has other signs.
+    A text font has small letters. It also has digits or brackets at codes where a font for formulas
+    has other signs.
     """
     codes = {code for code, name in names.items() if _BY_CODE.fullmatch(name)}
     if len(codes & _SMALL) < _SMALL_MIN or not codes & _TEXT_ONLY:
@@ -126,7 +132,7 @@ def _build_type3_map(names: Mapping[int, str]) -> dict[int, str] | None:
 
 
 def _read_names(encoding: Any, cache: dict[tuple[int, int], dict[int, str]]) -> dict[int, str]:
-    """Return glyph names by code; {} for an encoding without its own names."""
+    """Return the glyph name of each code; {} for an encoding that defines no names."""
     differences = encoding.get("/Differences") if isinstance(encoding, pikepdf.Dictionary) else None
     if not isinstance(differences, pikepdf.Array):
         return {}
@@ -153,7 +159,9 @@ def _iter_differences(encoded: bytes) -> Iterator[tuple[int, str]]:
 
 @lru_cache(maxsize=64)
 def write_map(signs: tuple[tuple[int, str], ...]) -> bytes:
-    """Write a ToUnicode CMap of one-byte codes, which must be sorted."""
+    """Return a ToUnicode map for (code, character) pairs, which must be sorted. Codes have one
+    byte.
+    """
     lines = [
         b"<%02X> <%s>" % (code, sign.encode("utf-16-be").hex().upper().encode("ascii"))
         for code, sign in signs
@@ -189,11 +197,10 @@ class _UpdateTrailer:
 
 
 def add_font_maps(pdf: pikepdf.Pdf, fonts: Iterable[Any], data: bytes) -> bytes | None:
-    """Return `data` with the maps its `fonts` lack; None if they need none or it is larger than 64
-    MiB.
+    """Return `data` with the maps that its `fonts` lack.
 
-    `pdf` must be opened from `data`, and is modified. An encrypted PDF is rewritten without
-    encryption.
+    Return None if no font needs a map, or if the result would be larger than 64 MiB. `pdf` must be
+    opened from `data` and is modified. An encrypted PDF is rewritten without encryption.
     """
     if len(data) > _SIZE_MAX_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""Glyph names of TeX's fonts with their characters, and code tables of TeX's older fonts.
+"""Glyph names of TeX's fonts with their characters, and character tables of TeX's older fonts.
 
 Source: the encoding vectors of Computer Modern, Latin Modern and AMSFonts in Type 1; Adobe Glyph
 List.
@@ -62,11 +62,13 @@ _TEX: Mapping[str, str] = _read(_UNKNOWN)
 _ALL: Mapping[str, str] = {**_read(_KNOWN_GLYPHS), **_TEX}
 _SIZES = ("big", "Big", "bigg", "Bigg", "display", "text", "wide", "wider", "widest")
 TEX_NAMES = frozenset(_TEX) | {name + size for name in _ALL for size in _SIZES}
-"""Names of TeX's fonts that are not in the Adobe Glyph List."""
+"""Glyph names of TeX's fonts that are not in the Adobe Glyph List."""
 
 
 def find_glyph_text(name: str) -> str | None:
-    """Return the character of a glyph with this name, in any size; None if unknown."""
+    """Return the character of a glyph name, whatever its size suffix; None if the name is
+    unknown.
+    """
     if _LETTER.fullmatch(name):
         return name
     text = _ALL.get(name)
@@ -76,8 +78,8 @@ def find_glyph_text(name: str) -> str | None:
 
 
 def is_tex_name(name: str) -> bool:
-    """Return whether a name is used by TeX's fonts and not in the Adobe Glyph List, which readers
-    know.
+    """Return whether a glyph name is used by TeX's fonts and missing in the Adobe Glyph List, which
+    PDF readers know.
     """
     return name in TEX_NAMES
 
@@ -107,7 +109,9 @@ OT1: Mapping[int, str] = {
     ),
     **_LIGATURES,
 }
-"""Computer Modern text; the five ligatures are split into letters."""
+"""Character of each code in Computer Modern text fonts. The five ligatures are written as separate
+letters.
+"""
 
 _CORK_HIGH = "ĂĄĆČĎĚĘĞĹĽŁŃŇŊŐŔŘŚŠŞŤŢŰŮŸŹŽŻĲİđ§ăąćčďěęğĺľłńňŋőŕřśšşťţűůÿźžżĳ¡¿£"
 _CORK_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖŒØÙÚÛÜÝÞẞàáâãäåæçèéêëìíîïðñòóôõöœøùúûüýþß"
@@ -121,19 +125,21 @@ T1: Mapping[int, str] = {
     0x1E: "ffi",
     0x1F: "ffl",
 }
-"""Text in the EC fonts."""
+"""Character of each code in the EC text fonts."""
 
 OML: Mapping[int, str] = _build_table(
     f"{_GREEK}αβγδϵζηθικλµνξπρστυφχψωεϑϖϱςϕ↼↽⇀⇁  ▷◁0123456789.,</>⋆∂{_CAPITALS}♭♮♯⌣⌢ℓ{_SMALL}ıȷ℘⃗⁀"
 )
-"""Letters in formulas; mu and the two phis as named in the Adobe Glyph List."""
+"""Character of each code in fonts for letters in formulas. Mu and the two phis are as in the Adobe
+Glyph List.
+"""
 
 OMS: Mapping[int, str] = _build_table(
     "−·×∗÷⋄±∓⊕⊖⊗⊘⊙◯∘∙≍≡⊆⊇≤≥⪯⪰∼≈⊂⊃≪≫≺≻"
     "←→↑↓↔↗↘≃⇐⇒⇑⇓⇔↖↙∝′∞∈∋△▽\u0338↦∀∃¬∅ℜℑ⊤⊥"
     f"ℵ{_CAPITALS}∪∩⊎∧∨⊢⊣⌊⌋⌈⌉{{}}⟨⟩|‖↕⇕\\≀√⨿∇∫⊔⊓⊑⊒§†‡¶♣♢♡♠"
 )
-"""Signs in formulas."""
+"""Character of each code in fonts for signs in formulas."""
 
 OMX: Mapping[int, str] = _build_table(
     "()[]⌊⌋⌈⌉{}⟨⟩|‖/\\()()[]⌊⌋⌈⌉{}⟨⟩/\\"
@@ -141,7 +147,9 @@ OMX: Mapping[int, str] = _build_table(
     "⎝⎠⎜⎟⟨⟩⊔⊔∮∮⊙⊙⊕⊕⊗⊗∑∏∫⋃⋂⊎⋀⋁∑∏∫⋃⋂⊎⋀⋁"
     "∐∐ˆˆˆ˜˜˜[]⌊⌋⌈⌉{}√√√√√√√‖↑↓    ⇑⇓"
 )
-"""Large signs in formulas, brackets of several sizes and pieces of larger ones."""
+"""Character of each code in fonts for large signs in formulas: brackets in several sizes and pieces
+of larger ones.
+"""
 
 MSAM: Mapping[int, str] = _build_table(
     "⊡⊞⊠□■·◇◆↻↺⇌⇋⊟⊩⊪⊨↠↞⇇⇉⇈⇊↾⇂↿⇃↣↢⇆⇄↰↱"
@@ -149,14 +157,16 @@ MSAM: Mapping[int, str] = _build_table(
     "⊏⊐▷◁⊵⊴★≬▼▶◀→←△▲▽≖⋚⋛⪋⪌¥⇛⇚✓⊻⊼⌆∠∡∢∝"
     "⌣⌢⋐⋑⋓⋒⋏⋎⋋⋌⫅⫆≏≎⋘⋙⌜⌝®Ⓢ⋔∔∽⋍⌞⌟✠∁⊺⊚⊛⊝"
 )
-"""Further signs of the American Mathematical Society."""
+"""Character of each code in the first symbol font of the American Mathematical Society."""
 
 MSBM: Mapping[int, str] = {
     **dict(zip(range(0x3F, 0x41), "∅∄", strict=True)),
     **dict(zip(range(0x66, 0x6D), "℧ð≂ℶℷℸ⋖", strict=True)),
     **dict(zip(range(0x6D, 0x80), "⋗⋉⋊∣∥∖∼≈≊⪸⪷↶↷ϝϰ𝕜ℏℏ϶", strict=True)),
 }
-"""Second set of these signs, without its letters, which are capitals under their own codes."""
+"""Character of each code in the second symbol font of the American Mathematical Society, without
+its capital letters, whose codes are those of the letters.
+"""
 
 STMARY: Mapping[int, str] = {0x4A: "⟦", 0x4B: "⟧"}
-"""Brackets of the St Mary's Road symbols."""
+"""Character of each code for brackets in the St Mary's Road symbol font."""

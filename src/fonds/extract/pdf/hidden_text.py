@@ -1,7 +1,7 @@
-"""Text in a page that is not visible: outside the page, or drawn invisibly.
+"""Find text in a page that is not visible: outside the page, or drawn invisibly.
 
-The recognised text of a scan is invisible too. If most of a page's text is invisible, it is the
-page's text.
+The recognised text of a scan is invisible too. If most of a page's text is invisible, it counts as
+the text of the page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\x00-\x20]+")
 
 
 class HiddenReason(StrEnum):
-    """Why a piece of a page's text is not visible."""
+    """Why a piece of text is not visible."""
 
     OFF_PAGE = "off-page"
     INVISIBLE = "invisible"
@@ -33,7 +33,7 @@ class HiddenReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HiddenText:
-    """A hidden piece of text; pages count from 0."""
+    """A piece of hidden text. `page` is its page number, from 0; `why` is why it is hidden."""
 
     page: int
     why: HiddenReason
@@ -43,9 +43,10 @@ class HiddenText:
 def find_hidden_characters(
     page: PageCharacters, box: Box, is_scan: Callable[[], bool]
 ) -> dict[int, HiddenReason]:
-    """Return the hidden characters by index; {} for almost every page.
+    """Return why each hidden character is hidden, by index; {} for almost every page.
 
-    A sample spread over the page is examined, and all characters if one of the sample is hidden.
+    `box` is the visible area of the page. `is_scan` returns whether the page is a scan. A sample of
+    characters is examined first, and all characters if one in the sample is hidden.
     """
     count = len(page.text)
     sample = range(0, count, max(1, -(-count // _SAMPLES)))
@@ -92,14 +93,18 @@ def find_hidden_characters(
 
 
 def _is_sampled(place: int, count: int) -> bool:
-    """Return whether the render mode of this sampled character is checked."""
+    """Return whether the render mode of the character at `place` in the sample is checked."""
     return count < _SHORT_CHARS or place % _DRAWN_EVERY == 0
 
 
 def iter_hidden_runs(
     units: Sequence[str], places: dict[int, HiddenReason]
 ) -> Iterator[tuple[HiddenReason, str]]:
-    """Yield the hidden characters as text, with blanks between runs, for each reason in turn."""
+    """Yield the reason and the text of the hidden characters, for each reason. Blanks separate runs
+    of characters.
+
+    `places` is why each character is hidden, by index.
+    """
     for hidden_reason in HiddenReason:
         run: list[str] = []
         last = None
@@ -122,10 +127,11 @@ def _find_hidden_reason(
     *,
     drawn: bool = True,
 ) -> HiddenReason | None:
-    """Return why a character is hidden, or None.
+    """Return why a character is hidden, or None if it is visible.
 
-    `object_numbers` None: accept the position pdfium reports, even in nested forms. `drawn`: check
-    the render mode.
+    - `box`: visible area of the page.
+    - `object_numbers`: page objects whose position is reliable; None accepts all positions.
+    - `drawn`: whether to check the render mode.
     """
     if page.is_beside(number, box, _MARGIN):
         # Within nested forms pdfium reports wrong positions.
@@ -147,7 +153,7 @@ _TEXT_MIN_CHARS = 50
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
-    """Return whether one image covers most of the page; in a scan it is among the first objects."""
+    """Return whether one image covers most of the page. In a scan it is among the first objects."""
     width, height = page.get_size()
     area = abs(width * height)
     count = min(pdfium.FPDFPage_CountObjects(page), _OBJECTS_MAX)
@@ -158,9 +164,9 @@ def is_picture(page: pypdfium2.PdfPage) -> bool:
 
 
 def judge_origin(pages: Sequence[tuple[bool, int]]) -> PageOrigin | None:
-    """Determine the origin from whether each page is a picture, and its number of characters.
+    """Return the origin of a PDF's text; None if all pages are blank.
 
-    None if all pages are blank.
+    `pages` has, for each page, whether it is a picture, and its number of characters.
     """
     nonblank = [(picture, chars) for picture, chars in pages if picture or chars]
     if not nonblank:
@@ -173,7 +179,7 @@ def judge_origin(pages: Sequence[tuple[bool, int]]) -> PageOrigin | None:
 
 
 def _measure_image_area(obj: object) -> float:
-    """Return the area in square points; 0 if the object is no image."""
+    """Return the area of an image object in square points; 0 for other objects."""
     if not obj or pdfium.FPDFPageObj_GetType(obj) != pdfium.FPDF_PAGEOBJ_IMAGE:
         return 0.0
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))

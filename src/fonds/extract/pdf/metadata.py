@@ -1,4 +1,5 @@
-"""Title, authors, DOI and arXiv id of a PDF from all sources, each with its source.
+"""Collect title, authors, DOI and arXiv id of a PDF from several sources, and name the source of
+each.
 
 Source: DOI Handbook, 2.2 (syntax); arXiv, "Understanding the arXiv identifier".
 """
@@ -74,8 +75,10 @@ _XMP_AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
 
 @dataclass(frozen=True, slots=True)
 class XmpFields:
-    """Fields of an XMP packet; None and () if missing. `doi` is in lower case and begins with
-    `10.`.
+    """Fields of an XMP packet (metadata in XML); None or () if missing.
+
+    - `doi`: in lower case, beginning with `10.`.
+    - `rights`: rights statements.
     """
 
     title: str | None = None
@@ -86,7 +89,9 @@ class XmpFields:
 
 
 def read_xmp(packet: str) -> XmpFields:
-    """Read the fields of a packet. Never raises; a packet that declares entities yields nothing."""
+    """Read the fields of an XMP packet. Never raises. A packet that declares XML entities yields no
+    fields.
+    """
     if "<!DOCTYPE" in packet or "<!ENTITY" in packet:
         return XmpFields()
     parser = etree.XMLParser(
@@ -110,7 +115,7 @@ def read_xmp(packet: str) -> XmpFields:
 
 
 def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
-    """Return the rights statements of the packet, in elements and attributes."""
+    """Return the rights statements in the elements and attributes of an XMP packet."""
     statements: list[Statement] = []
     for name, build_statements in _RIGHTS.items():
         for text in islice(_iter_property_values(root, name), STATEMENTS_MAX):
@@ -119,7 +124,7 @@ def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
 
 
 def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
-    """Yield the values of a property: texts, resources and attributes."""
+    """Yield the values of an XMP property: texts, resources and attributes."""
     for element in root.iter(name):
         resource = element.get(f"{_RDF}resource")
         yield from [resource] if resource else _list_texts(element)
@@ -129,7 +134,9 @@ def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
 
 
 def find_doi(root: etree._Element) -> str | None:
-    """Return a property called DOI, else an identifier or URL that contains one."""
+    """Return the value of a property called DOI. If there is none, return an identifier or URL that
+    contains a DOI, or None.
+    """
     properties = list(_iter_properties(root))
     for names in (_DOI_NAMES, _IDENTIFIER_NAMES):
         for name, text in properties:
@@ -140,7 +147,7 @@ def find_doi(root: etree._Element) -> str | None:
 
 
 def _iter_properties(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield local name and text of each property, whether an element or an attribute."""
+    """Yield local name and text of each XMP property, in elements and attributes."""
     for element in root.iter(etree.Element):
         yield _local_name(element.tag), element.text or ""
         for name, value in element.attrib.items():
@@ -152,7 +159,9 @@ def _local_name(name: str) -> str:
 
 
 def _list_texts(element: etree._Element) -> list[str]:
-    """Return the items of a list, that of the default language first, or the element's own text."""
+    """Return the texts of a list, the one in the default language first. Without a list, return the
+    text of the element.
+    """
     items = list(element.iter(f"{_RDF}li")) or [element]
     items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
     cleaned = (clean_text(item.text or "").strip()[:_VALUE_MAX_CHARS] for item in items)
@@ -182,7 +191,7 @@ _ARXIV_STAMP = re.compile(
 
 
 class MetadataSource(StrEnum):
-    """Where a value was found. The first source is preferred."""
+    """Where in a PDF a value was found. Sources are in order of preference."""
 
     INFO = "info"
     XMP = "xmp"
@@ -191,7 +200,7 @@ class MetadataSource(StrEnum):
 
 
 def has_own_metadata(info: Mapping[str, str] | None) -> bool:
-    """Return whether the Info dictionary has title and authors, so that the page need not be
+    """Return whether the Info dictionary has title and authors, so that the first page need not be
     searched.
     """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
@@ -206,9 +215,14 @@ def extract_bibliographic(
     page: str,
     links: Sequence[str],
 ) -> dict[str, Any]:
-    """Return `title`, `authors`, `doi` and `arxiv_id`, each with its `…_from`; only those found.
+    """Return `title`, `authors`, `doi` and `arxiv_id`, as far as found, and the source of each as
+    `KEY_from`.
 
-    `page` is the text of the first page, `links` are the URLs of its links.
+    - `info`: Info dictionary of the PDF.
+    - `xmp`: fields of the XMP packet.
+    - `front`: title and authors on the first page.
+    - `page`: text of the first page.
+    - `links`: URLs of the links on the first page.
     """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
     page_start = page[:_PAGE_SEARCHED_CHARS]
@@ -250,9 +264,10 @@ def _iter_authors(
 
 
 def split_authors(text: str) -> list[str]:
-    """Return the names in an entry with one or more; [] if it names a program or an account.
+    """Return the names in a text with one or more names; [] if it names a program or a user
+    account.
 
-    A comma separates names, or a family name from a given one: `Doe, Jane` stays unchanged.
+    A comma may separate two names, or a family name and a given name: `Doe, Jane` is one name.
     """
     names = []
     for part in _SEPARATOR.split(text):

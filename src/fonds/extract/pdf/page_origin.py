@@ -8,7 +8,7 @@ from fonds.model.pdf import SCANNED_ORIGIN
 
 
 class PageOrigin(StrEnum):
-    """How the pages of a PDF were made."""
+    """How the text of a PDF was made."""
 
     BORN_DIGITAL = "born-digital"
     SCANNED = SCANNED_ORIGIN  # pictures of pages, no text

@@ -29,10 +29,15 @@ _EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """Text of a page. `text` ends with the prefixed lines of form fields and notes.
+    """Text of a page.
 
-    `is_picture` is set for the first pages only; `front` and links for the first only. `is_blank`
-    means that the page has no objects, `is_garbled` that its text is in no language.
+    - `text`: the text, then form fields and notes as lines with prefixes.
+    - `is_picture`: whether one image covers the page; only examined on the first pages.
+    - `is_blank`: whether the page has no objects.
+    - `is_garbled`: whether its text is in no language.
+    - `front`: title and authors; only on the first page.
+    - `annotations`: form fields and notes, and on the first page links.
+    - `hidden_texts`: text that is not visible.
     """
 
     text: str
@@ -47,10 +52,11 @@ class PageText:
 def read_page(
     page: pypdfium2.PdfPage, number: int, *, with_front: bool = False, has_writing: bool = True
 ) -> PageText | None:
-    """Read an opened page; None if its text cannot be read.
+    """Read an open page; None if its text cannot be read.
 
-    `with_front` looks for title and authors. `has_writing` False means that the pages have no
-    fields or notes.
+    - `number`: page number, from 0.
+    - `with_front`: whether to look for title and authors.
+    - `has_writing`: False if the pages are known to have no form fields or notes.
     """
     is_scan = number < PAGES_JUDGED_MAX and is_picture(page)
     # Bypasses pypdfium2's object, which costs more than the call.
@@ -76,7 +82,9 @@ def read_page(
 
 
 def _contains_id(text: str) -> bool:
-    """Return whether links need not be searched for identifiers."""
+    """Return whether a text contains an identifier (DOI or arXiv), so that links need not be
+    searched for one.
+    """
     return "doi" in text or "arxiv" in text
 
 
@@ -115,17 +123,19 @@ _HIDDEN_MAX_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PagesText:
-    """Text of the pages, joined with form feeds; None if no page has a word. Unreadable pages are
-    empty.
+    """Text of a PDF, and what was found while reading it. Page numbers are from 0.
 
-    - `unreadable_pages` are pages (from 0) that could not be read.
-    - `cut_reason` says which limit ended the text early, or None.
-    - `origin` is judged by the first pages.
-    - `front` and `links` are those of the first page.
-    - `annotation_count` counts fields and notes in the text.
-    - `blank_pages` are pages without objects, `garbled_pages` those in no language.
-    - `hidden_texts` is hidden text that is not in `text`, at most 20,000 characters.
-    - `read_count` is the number of readable pages.
+    - `text`: texts of the pages, joined by form feeds; None if no page has a word. Unreadable pages
+      are empty.
+    - `unreadable_pages`: pages that could not be read.
+    - `cut_reason`: limit at which the text was cut; None if it is complete.
+    - `origin`: how the text was made, judged by the first pages.
+    - `front`, `links`: title, authors and links on the first page.
+    - `annotation_count`: number of form fields and notes in the text.
+    - `blank_pages`: pages without objects.
+    - `garbled_pages`: pages whose text is in no language.
+    - `hidden_texts`: hidden text, which is not in `text`; at most 20,000 characters.
+    - `read_count`: number of pages that were read.
     """
 
     text: str | None
@@ -154,12 +164,17 @@ def read_pages(
     with_front: bool = True,
     has_writing: bool = True,
 ) -> PagesText:
-    """Read the text of at most `pages_max` pages and `max_chars` characters.
+    """Read the text of a PDF.
 
-    `page0` is the opened first page, which stays open, or None if it cannot be opened. No page
-    begins later than `time_max_s` seconds after the first. An unreadable page affects only itself.
-    `with_front` looks for title and authors. `has_writing` False means that the pages have no
-    fields or notes. Raises MemoryError if a page needs more memory than available.
+    - `page0`: the open first page, which stays open; None if it cannot be opened.
+    - `pages_max`: maximum number of pages.
+    - `max_chars`: maximum number of characters.
+    - `time_max_s`: seconds after the first page in which the last page may begin.
+    - `with_front`: whether to look for title and authors.
+    - `has_writing`: False if the pages are known to have no form fields or notes.
+
+    An unreadable page does not affect other pages. Raises MemoryError if a page needs more memory
+    than available.
     """
     page_count = len(document)
     ends_at = time.monotonic() + time_max_s
@@ -187,7 +202,7 @@ def read_pages(
 
 @dataclass(slots=True)
 class _PageTotals:
-    """Collects what pages yield besides their text."""
+    """Sums of what was found on all pages besides their text."""
 
     unreadable_pages: list[int] = field(default_factory=list)
     blank_pages: list[int] = field(default_factory=list)

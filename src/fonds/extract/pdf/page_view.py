@@ -1,4 +1,6 @@
-"""Render one page of a PDF for reading on a screen, with word positions. Runs in a child process."""
+"""Draw one page of a PDF for reading on a screen, with the positions of its words. Runs in a child
+process.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ MAX_CHARS = 300_000
 def extract_word_boxes(
     page: pypdfium2.PdfPage, width: int, height: int, *, count_max: int
 ) -> tuple[PlacedWord, ...]:
-    """Return the words of a page drawn as `width` x `height` pixels; () if its text cannot be read."""
+    """Return the words of a page with their positions in a picture of `width` x `height` pixels.
+
+    At most `count_max` words. Return () if the text cannot be read.
+    """
     text_page = pdfium.FPDFText_LoadPage(page)
     if not text_page:
         return ()
@@ -57,7 +62,10 @@ def extract_word_boxes(
 
 
 def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
-    """Yield the character indexes of each word, and whether it continues the previous one."""
+    """Yield the character indexes of each word, and whether it continues the word before.
+
+    It does after a hyphen at a line end, and next to a character that is a word by itself.
+    """
     begin, is_joined, goes_on, is_hyphenated = 0, False, False, False
     for number, unit in enumerate(f"{text} "):
         stands_alone = is_spaceless(unit)
@@ -74,14 +82,14 @@ def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
 
 
 def _is_word_end(unit: str) -> bool:
-    """Return whether a character ends a word: blanks, line ends and controls do, half a character
+    """Return whether a character ends a word: blanks, line ends and controls do. A lone surrogate
     does not.
     """
     return unit.isspace() or not (unit.isprintable() or "\ud800" <= unit <= "\udfff")
 
 
 def _join_surrogates(units: str) -> str:
-    """Join surrogate pairs; a lone surrogate becomes a replacement character."""
+    """Join surrogate pairs. A lone surrogate becomes the replacement character."""
     if units.isascii():
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -97,15 +105,15 @@ def _bounding_box(boxes: list[Box]) -> Box:
 
 
 class _PagePixels:
-    """Pixel coordinates of a page, with its rotation and crop box."""
+    """Converts positions on a page to pixels, with the rotation and crop box of the page."""
 
     def __init__(self, page: pypdfium2.PdfPage, width: int, height: int) -> None:
         self._page, self._width, self._height = page, width, height
         self._x, self._y = ctypes.c_int(), ctypes.c_int()
 
     def convert_box(self, box: Box) -> tuple[int, int, int, int] | None:
-        """Return left, top, right and bottom of the visible part of a box; None if nothing is
-        visible.
+        """Return left, top, right and bottom of the visible part of a box in pixels; None if no
+        part is visible.
         """
         corners = [
             self._convert_point(box.left, box.bottom),
@@ -129,15 +137,18 @@ _XMP_NONE = 0
 
 
 def name_renderer(limits: ViewLimits) -> str:
-    """Return program, versions and size: pictures of a page with one name are equal."""
+    """Return the name and versions of the program, and the size of the picture.
+
+    Two pictures of a page with the same name are equal.
+    """
     return f"{PROGRAM} {limits.width_max}x{limits.height_max}-webp"
 
 
 def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
-    """Draw page `number` (from 1) of a PDF.
+    """Draw page `number` (from 1) of a PDF in an open file.
 
-    Raises TransientError if the body cannot be read, MemoryError if the page needs more memory than
-    available.
+    Raises TransientError if the file cannot be read, and MemoryError if the page needs more memory
+    than available.
     """
     if body.size_bytes > limits.size_max_bytes:
         problem = f"the PDF has {body.size_bytes:,} bytes; the limit is {limits.size_max_bytes:,}"
@@ -146,7 +157,7 @@ def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
 
 
 def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> PageView:
-    """Like `draw_page_view`, for bytes in memory."""
+    """Draw page `number` (from 1) of a PDF in memory, as `draw_page_view` does."""
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
     opened = open_mapped(data, structure.mapped)
@@ -163,8 +174,8 @@ def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> P
 def _draw_repaired(
     data: bytes, number: int, structure: PdfStructure, limits: ViewLimits
 ) -> PageView | None:
-    """Draw a page that pdfium finds blank from the file rewritten by qpdf; None if it is really
-    blank.
+    """Draw a page that pdfium finds blank, after qpdf has rewritten the PDF; None if the page is
+    really blank.
     """
     opened = open_repaired(data) if find_drawing_pages(data, [number - 1]) else None
     if opened is None or opened.document is None:
@@ -178,7 +189,7 @@ def _draw_repaired(
 def _draw_checked(
     document: pypdfium2.PdfDocument, number: int, structure: PdfStructure, limits: ViewLimits
 ) -> tuple[PageView, bool]:
-    """Return the page, and whether it has no objects."""
+    """Return the picture of a page, and whether the page has no objects."""
     count = len(document)
     if not 1 <= number <= count:
         problem = f"the PDF has {count:,} pages, so page {number:,} does not exist"
@@ -212,10 +223,10 @@ def _draw_page(page: pypdfium2.PdfPage, count: int, limits: ViewLimits) -> PageV
 
 
 def fit_view_size(width: float, height: float, limits: ViewLimits) -> tuple[int, int] | None:
-    """Return the pixels of a page of `width` x `height` points: as large as box and scale allow, at
-    least 1x1.
+    """Return width and height in pixels for a page of `width` x `height` points: as large as the
+    limits allow, at least 1x1.
 
-    None for a page without area.
+    Return None for a page without area.
     """
     if not (math.isfinite(width) and math.isfinite(height)) or min(width, height) <= 0:
         return None

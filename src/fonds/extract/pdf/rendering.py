@@ -1,4 +1,4 @@
-"""Render page 0 of a PDF as thumbnails."""
+"""Draw the first page of a PDF as thumbnails."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _WHITE = (255, 255, 255, 255)
 
 
 def render(page: pypdfium2.PdfPage, width: int, height: int) -> Image.Image:
-    """Render the page on white in RGB, with form values and annotations, as `width` x `height`
-    pixels.
+    """Draw a page as `width` x `height` pixels in RGB on white, with form values and
+    annotations.
     """
     bitmap = pypdfium2.PdfBitmap.new_native(
         width, height, format=pdfium.FPDFBitmap_BGR, rev_byteorder=True
@@ -51,11 +51,10 @@ _SAVING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def draw_thumbnails(
     page: pypdfium2.PdfPage, forms: Sequence[str], *, pixels_max: int
 ) -> dict[str, bytes]:
-    """Draw the page on white within the box of each format (`180px-jpg`), never above 72 dpi;
-    rendered once.
+    """Return the page as a picture in each format in `forms`, such as `180px-jpg`.
 
-    {} if the page has no area. A format is omitted if rendering for it would need more than
-    `pixels_max` pixels.
+    The page is drawn on white, once, at 72 dpi or less. Return {} if the page has no area. A format
+    is omitted if it would need more than `pixels_max` pixels.
     """
     boxes = {form: parse_thumbnail_form(form) for form in forms}
     width, height = page.get_size()
@@ -76,10 +75,10 @@ def draw_thumbnails(
 
 
 def fit_box(width: float, height: float, width_max: int, height_max: int) -> tuple[int, int] | None:
-    """Return the pixels of a page of `width` x `height` points within the box; at least 1x1, never
-    enlarged.
+    """Return width and height in pixels for a page of `width` x `height` points that fits the box.
+    It is not enlarged, and at least 1x1.
 
-    None for a page or a box without area.
+    Return None for a page or box without area.
     """
     if not (math.isfinite(width) and math.isfinite(height)):
         return None

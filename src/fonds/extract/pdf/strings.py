@@ -50,8 +50,8 @@ _YEAR_19100 = 1900
 
 
 def clean_stored_text(text: str) -> str:
-    """Return text that any store accepts: LF line ends, and no control characters except tab and
-    line feed.
+    """Return text that every store accepts: LF as line end, and no control characters except tab
+    and line feed.
 
     Lone surrogates and noncharacters are removed too.
     """
@@ -59,8 +59,8 @@ def clean_stored_text(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Clean text for readers and search: as `clean_stored_text`, with ligatures as letters, and
-    without soft hyphens and byte order marks.
+    """Clean text for reading and search: as `clean_stored_text`, with ligatures as separate
+    letters, and without soft hyphens and byte order marks.
     """
     text = clean_stored_text(text)
     if text.isascii():
@@ -76,10 +76,10 @@ def clean_text(text: str) -> str:
 
 
 def decode_text_string(raw: bytes) -> str:
-    """Decode a string object. Never raises.
+    """Decode a text string of a PDF. Never raises.
 
-    A byte order mark decides. Without one, non-ASCII bytes that are valid UTF-8 are decoded as
-    UTF-8 (many writers omit the mark), and all others as PDFDocEncoding.
+    A byte order mark decides the encoding. Without one, non-ASCII bytes that are valid UTF-8 are
+    decoded as UTF-8, because many programs omit the mark. All others are decoded as PDFDocEncoding.
     """
     for mark, encoding in _BOMS:
         if raw.startswith(mark):
@@ -94,11 +94,11 @@ def decode_text_string(raw: bytes) -> str:
 
 
 def convert_pdf_date(text: str) -> str:
-    """Convert `D:20200326012657-07'00'` to `2020-03-26T08:26:57Z`; text that is no date is returned
-    unchanged.
+    """Convert a PDF date to ISO 8601 in UTC: `D:20200326012657-07'00'` to
+    `2020-03-26T08:26:57Z`.
 
-    The date's own offset is applied; a date without one is taken as UTC. ISO 8601 dates, which some
-    writers use, and known faulty forms are accepted.
+    A date without an offset is taken as UTC. ISO 8601 dates and some faulty forms are accepted.
+    Text that is not a date is returned unchanged.
     """
     try:
         moment = _parse_pdf_date(text) or _parse_iso_date(text)

@@ -1,4 +1,4 @@
-"""Read the Info dictionary, XMP, ids, traits and fonts of a PDF with qpdf.
+"""Read the structure of a PDF with qpdf: Info dictionary, XMP, ids, traits and fonts.
 
 Source: ISO 32000-2:2020, 14.3.3 (document information dictionary), 14.3.2 (metadata streams), 14.4
 (file identifiers).
@@ -39,7 +39,7 @@ _FILES = ("/FontFile", "/FontFile2", "/FontFile3")
 
 @dataclass(frozen=True, slots=True)
 class PageFont:
-    """A font dictionary and the first page (from 0) that has it."""
+    """A font dictionary, and the number of the first page (from 0) that uses it."""
 
     page: int
     font: Any
@@ -47,7 +47,7 @@ class PageFont:
 
 def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
     """Return whether `all`, `some` or `none` of the fonts of the first 10 pages are embedded; None
-    without fonts.
+    if there are no fonts.
     """
     page_fonts = (page_font.font for page_font in fonts if page_font.page < _PAGES_JUDGED)
     embedded = [_is_embedded(font) for font in islice(page_fonts, _FONTS_JUDGED_MAX)]
@@ -59,7 +59,7 @@ def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
 
 
 def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
-    """Yield the fonts of the first 300 pages and their forms, each once; at most 1,000."""
+    """Yield each font of the first 300 pages and their forms once; at most 1,000 fonts."""
     visited: set[tuple[int, int]] = set()
     count = 0
     for number in range(min(len(pdf.pages), _PAGES_MAX)):
@@ -79,7 +79,9 @@ def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
 
 
 def _iter_resources(first: Any, visited: set[tuple[int, int]]) -> Iterator[Any]:
-    """Yield a page's resource dictionary and those of its forms, which may be whole pages."""
+    """Yield the resource dictionary of a page and those of its forms. A form may be a
+    whole page.
+    """
     pending = [(first, 0)]
     for _ in range(_FORMS_MAX):
         if not pending:
@@ -100,7 +102,9 @@ def _iter_resources(first: Any, visited: set[tuple[int, int]]) -> Iterator[Any]:
 
 
 def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
-    """Return whether an indirect object was visited before; direct objects have no number."""
+    """Return whether an indirect object was visited before, and add it to `visited`. Direct objects
+    are never visited.
+    """
     object_number = obj.objgen
     if object_number == (0, 0):
         return False
@@ -111,7 +115,7 @@ def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
 
 
 def _find_inherited(page: Any, key: str) -> Any:
-    """Return a page's attribute, or that of its nearest ancestor in the page tree."""
+    """Return the attribute of a page, or of its nearest ancestor in the page tree that has it."""
     node = page
     for _ in range(_PARENTS_MAX):
         if not isinstance(node, pikepdf.Dictionary):
@@ -123,8 +127,8 @@ def _find_inherited(page: Any, key: str) -> Any:
 
 
 def _is_embedded(font: Any) -> bool:
-    """Return whether a font is embedded. Type 3 fonts always are; a composite font is if its
-    descendant is.
+    """Return whether a font is embedded. A Type 3 font always is. A composite font is if its
+    descendant font is.
     """
     if font.get("/Subtype") == "/Type3":
         return True
@@ -145,14 +149,17 @@ _XMP_MARKS = ((b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"), (b"\xef\xb
 
 @dataclass(frozen=True, slots=True)
 class PdfStructure:
-    """What a PDF states about itself. `info` and `meta_xml` are None if missing.
+    """What a PDF states about itself.
 
-    - `extra` has `permanent_id`, `update_id` (lower-case hex), `pdf_version` and the traits.
-    - `is_locked` means that a password is needed.
-    - `error` says why qpdf could not open the file; `extra` then has what a scan of the bytes
-      yields.
-    - `mapped` is the PDF with added font maps, None if it needs none.
-    - `has_writing` is False if the pages have no form fields or notes.
+    - `info`: Info dictionary; None if missing.
+    - `extra`: `permanent_id` and `update_id` (lower-case hexadecimal), `pdf_version` and the
+      traits.
+    - `meta_xml`: XMP packet; None if missing.
+    - `is_locked`: whether a password is needed.
+    - `error`: why qpdf could not open the PDF, or None. If it is set, `extra` has what a scan of
+      the bytes found.
+    - `mapped`: the PDF with added font maps; None if it needs none.
+    - `has_writing`: False if the pages have no form fields or notes.
     """
 
     info: Mapping[str, str] | None
@@ -165,7 +172,9 @@ class PdfStructure:
 
 
 def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
-    """Read all of a PDF that is outside its pages. Never raises."""
+    """Read the structure of a PDF; no page is read. Never raises. A larger XMP packet than
+    `xmp_max_bytes` is omitted.
+    """
     limit_unpacking(len(data))
     try:
         with pikepdf.open(BytesIO(data)) as pdf:
@@ -191,10 +200,10 @@ def _list_fonts(pdf: pikepdf.Pdf) -> list[PageFont]:
 
 
 def limit_unpacking(size_bytes: int) -> None:
-    """Limit the unpacked size of any stream to 200 times `size_bytes`, the file's size (at least 16
-    MiB).
+    """Limit the decompressed size of any stream to 200 times the size of the file (`size_bytes`),
+    and at least 16 MiB.
 
-    The limit applies to the process, which reads one file at a time.
+    The limit applies to the whole process, which reads one file at a time.
     """
     unpacked_max = max(_UNPACKED_MIN_BYTES, size_bytes * _UNPACKED_RATIO_MAX)
     pikepdf.settings.set_qpdf_limits(
@@ -206,8 +215,9 @@ def limit_unpacking(size_bytes: int) -> None:
 
 
 def decode_info_value(value: object) -> str | None:
-    """Convert an Info value to text: decode strings, strip slashes of names, join lists; None for
-    others.
+    """Convert a value of the Info dictionary to text; None if that is impossible.
+
+    Strings are decoded, names lose their slash, and lists are joined.
     """
     match value:
         case pikepdf.String():

@@ -1,6 +1,7 @@
-"""Clean up the text of a page from pdfium: hyphens, accents, brackets, line ends.
+"""Clean up the text of a page as pdfium reads it: hyphens, accents, brackets, line ends.
 
-Limits: one pass over the page; at an accent at most `_BLANKS_MAX` blanks on each side are examined.
+Limits: one pass over the page. At an accent, at most `_BLANKS_MAX` blanks on each side are
+examined.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NEGATED = re.compile("\u0338 ?([=\u2190-\u22ff])")
 
 
 def clean_page_text(units: Sequence[str]) -> str:
-    """Return the clean text of a page's characters, or some of them; surrogate pairs are joined."""
+    """Return the clean text of some or all characters of a page. Surrogate pairs are joined."""
     text = "".join(units)
     if text.isascii() and text.isprintable():
         return text.strip()
@@ -41,7 +42,9 @@ def clean_page_text(units: Sequence[str]) -> str:
 
 
 def normalize_page_text(raw: str) -> str:
-    """Clean up the text of one page: rejoin words hyphenated at line ends, trim blanks."""
+    """Clean up the text of a page: rejoin words that are hyphenated at line ends, and trim
+    blanks.
+    """
     # Invisible characters may occur between a word, its hyphen and the end of the line.
     first_piece, *other_pieces = map(
         clean_stored_text, raw.replace("\ufeff", "").split(LINE_END_HYPHEN)
@@ -83,7 +86,7 @@ def _is_balanced(line: str) -> bool:
 
 
 def _restore_hyphen(match: re.Match[str]) -> str:
-    """Return pdfium's hyphen mark if this is a hyphen at a line end."""
+    """Return pdfium's mark for a hyphen if `match` is a hyphen at a line end."""
     before = match.string[max(0, match.start() - 1) : match.start()]
     if match[1] != "-":
         return LINE_END_HYPHEN if before.isalnum() else match[0]
@@ -94,7 +97,7 @@ def _restore_hyphen(match: re.Match[str]) -> str:
 
 
 def _join_tex_signs(text: str) -> str:
-    """Join signs that TeX sets as two: a stroke before the negated sign, a bar before its arrow."""
+    """Join signs that TeX sets as two characters, such as a stroke and the sign that it negates."""
     if "\u21a6" in text:
         text = text.replace("\u21a6\u2192", "\u21a6")
     if "\u0338" in text:
@@ -164,7 +167,9 @@ _SCRIPTS = (
 
 
 def is_garbled(text: str) -> bool:
-    """Return whether a page's text is in no language; False if it is too short to tell."""
+    """Return whether the text of a page is in no language. Return False if it is too short to
+    decide.
+    """
     text = text[:_MAX_CHARS]
     lower = text.encode("ascii", "ignore").lower()
     latin = len(lower) - len(lower.translate(None, _LATIN))
@@ -234,10 +239,10 @@ _INSIDE = 0.2
 
 
 def compose_accents(page: PageCharacters) -> list[str] | None:
-    """Combine each accent over, under or through a letter with it, and return the page's
-    characters.
+    """Combine each separate accent with its letter, and return the characters of the page.
 
-    None if there is nothing to combine, as on almost every page. An accent without a letter stays.
+    Return None if there is nothing to combine, as on almost every page. An accent without a letter
+    stays.
     """
     if page.text.isascii() and "`" not in page.text:
         return None
@@ -264,8 +269,8 @@ def _compose(letter: str, accent: str) -> str:
 
 
 def _find_letter(page: PageCharacters, place: int) -> int | None:
-    """Return the letter of an accent: the next or the previous one, else the one drawn at its
-    position.
+    """Return the index of the letter of an accent: the next or previous letter, or the one drawn at
+    its position. None if there is none.
     """
     accent = page.get_ink_box(place)
     is_below = _COMBINING.get(page.text[place], page.text[place]) in _MARKS_BELOW
@@ -297,7 +302,7 @@ def _find_neighbour(text: str, place: int, step: int) -> int | None:
 
 
 def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low: bool) -> bool:
-    """Return whether the accent is over or under the letter, at a usual distance."""
+    """Return whether an accent is over a letter, or with `low` under it, at a usual distance."""
     if not page.text[letter].isalpha():
         return False
     box = page.get_ink_box(letter)
@@ -312,7 +317,7 @@ def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low
 
 
 def _close_up(page: PageCharacters, units: list[str], place: int) -> None:
-    """Remove generated blanks around an accent if the letters on both sides touch."""
+    """Remove blanks that pdfium added around an accent, if the letters on both sides touch."""
     first = last = place
     begin, end = max(0, place - _BLANKS_MAX), min(len(units), place + _BLANKS_MAX)
     while first > begin and (units[first - 1] in _BLANK or not units[first - 1]):
@@ -346,9 +351,10 @@ _OVERLAP, _NO_POSITION = 1.0, (-1, 0.0)
 
 
 def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | None:
-    """Remove line ends between pieces of one line from `units`, or from the page's characters.
+    """Remove line ends that pdfium added between pieces of the same line.
 
-    Return `units` if there are no such line ends.
+    They are removed from `units`, or from the characters of the page if `units` is None. If there
+    are none, return `units`.
     """
     text = page.text
     begins = _NO_POSITION
@@ -375,10 +381,10 @@ def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | Non
 
 
 def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
-    """Return start and end of lines that are short, or whose end or following start is a single
-    sign.
+    """Return start and end of lines that may be pieces of one line: short lines, and lines next to
+    a single sign.
 
-    Lines of prose are skipped: examining them would cost more than reading the page.
+    Lines of prose are skipped, because examining them would cost more than reading the page.
     """
     lines = text.split("\r\n")
     if len(lines) > _BREAKS_MAX:

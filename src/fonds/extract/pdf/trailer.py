@@ -1,8 +1,8 @@
-"""Scan a PDF's bytes for version, ids and encryption, for files no reader opens.
+"""Scan the bytes of a PDF for version, ids and encryption. Used for files that no library opens.
 
 Source: ISO 32000-2:2020, 7.5.2 (header), 7.5.5 (trailer), 14.4 (file identifiers), annex F.3.3
 (linearization dictionary). Strings of a trailer are never encrypted.
-Linear in the file; 100 positions of `/ID` are examined.
+Linear in the size of the file; 100 positions of `/ID` are examined.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ _HEADER_SEARCH_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """Fields are None if unknown. Ids are lower-case hex; `page_count` is that of a linearized
-    file.
+    """What a scan of a PDF's bytes found; None if unknown.
+
+    - `permanent_id`, `update_id`: ids in lower-case hexadecimal.
+    - `page_count`: number of pages; known for linearized files only.
     """
 
     pdf_version: str | None
@@ -41,18 +43,18 @@ class Trailer:
 
 
 def strip_leading_junk(data: bytes) -> bytes:
-    """Return `data` from its `%PDF-` on, if more precedes it than readers skip themselves."""
+    """Return `data` from its `%PDF-` on, if more bytes come before it than PDF readers skip."""
     start = data.find(b"%PDF-", 0, _HEADER_SEARCH_MAX)
     return data[start:] if start > _HEADER_SEARCH_BYTES else data
 
 
 def looks_like_pdf(data: bytes) -> bool:
-    """Return whether the bytes have any mark of a PDF: header, page type or end."""
+    """Return whether the bytes have any sign of a PDF: its header, a page or its end."""
     return any(mark in data for mark in _PDF_MARKS)
 
 
 def scan_trailer(data: bytes) -> Trailer:
-    """Scan the header, the last `/ID` and the linearization dictionary. Never raises."""
+    """Scan a PDF for its header, its last `/ID` and its linearization dictionary. Never raises."""
     header = _HEADER.search(data, 0, _HEADER_SEARCH_MAX)
     ids = _find_last_ids(data)
     linearized = _LINEARIZED.search(data, 0, 2 * _HEADER_SEARCH_BYTES)

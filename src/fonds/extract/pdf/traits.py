@@ -1,5 +1,5 @@
-"""Traits of a PDF: tagged, forms, scripts, attachments, encryption, linearized, outline, page
-labels.
+"""Read the traits of a PDF: tagged, forms, scripts, attachments, encryption, linearized, outline,
+page labels.
 
 Source: ISO 32000-2:2020, 7.6 (encryption), 7.7.2 (catalog), 12.3.3 (document outline), 12.4.2 (page
 labels), 12.6 (actions), 12.7 (forms), 14.7.1 (mark information). Limits: 100 pages and 2,000
@@ -26,10 +26,10 @@ _LABELS_MAX = 2_000
 
 
 def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None:
-    """Return `level` (from 0), `title` and `page` (from 0, or None) of each outline entry, at most
-    1,000.
+    """Return the outline (table of contents) of a PDF, at most 1,000 entries; None without an
+    outline.
 
-    None without an outline.
+    Each entry has `level` (from 0), `title`, and `page` (from 0, or None).
     """
     entries = []
     for entry in islice(document.get_toc(max_depth=_DEPTH_MAX), _ENTRIES_MAX):
@@ -40,7 +40,9 @@ def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None
 
 
 def _read_title(entry: pypdfium2.PdfBookmark) -> str:
-    """Read a title. Decoded here because pypdfium2 raises on a lone surrogate."""
+    """Read the title of an outline entry. It is decoded here because pypdfium2 raises an error on a
+    lone surrogate.
+    """
     size_bytes = min(pdfium.FPDFBookmark_GetTitle(entry, None, 0), _TITLE_MAX_BYTES)
     buffer = ctypes.create_string_buffer(_TITLE_MAX_BYTES)
     if pdfium.FPDFBookmark_GetTitle(entry, buffer, _TITLE_MAX_BYTES) > _TITLE_MAX_BYTES:
@@ -50,9 +52,10 @@ def _read_title(entry: pypdfium2.PdfBookmark) -> str:
 
 
 def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
-    """Return the labels of at most 2,000 pages; None if they simply count from 1.
+    """Return the labels of at most 2,000 pages, such as `iv`; None if the labels are simply 1, 2,
+    3.
 
-    Read with qpdf: pdfium crashes on a label tree that is its own kid.
+    They are read with qpdf, because pdfium crashes on a label tree that contains itself.
     """
     if "/PageLabels" not in pdf.Root:
         return None
@@ -75,7 +78,9 @@ UNREADABLE = (
     TypeError,
     ValueError,
 )
-"""Errors pikepdf raises on broken parts of a file; each part affects only itself."""
+"""Errors that the library pikepdf raises on a broken part of a file. Other parts can still
+be read.
+"""
 
 T = TypeVar("T")
 
@@ -88,7 +93,9 @@ _EXHAUSTED = object()  # because None represents null in an array
 
 
 def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
-    """Return the traits by name, except that of the fonts; None if the relevant part is broken."""
+    """Return the traits of a PDF by name, without that of its fonts. A trait is None if its part of
+    the file is broken.
+    """
     return {name: read_or_none(trait, pdf) for name, trait in _TRAITS.items()}
 
 
@@ -101,7 +108,9 @@ def read_or_none(load: Callable[..., T], *args: object) -> T | None:
 
 
 def _read_version(pdf: pikepdf.Pdf) -> str | None:
-    """Return the higher version of header and catalog: an update cannot rewrite the header."""
+    """Return the PDF version: the higher of header and catalog, because an update cannot rewrite
+    the header.
+    """
     stated_versions = [pdf.pdf_version]
     catalog_version = pdf.Root.get("/Version")
     if isinstance(catalog_version, pikepdf.Name):
@@ -124,9 +133,9 @@ def _detect_form(pdf: pikepdf.Pdf) -> str:
 
 
 def _count_fields(pdf: pikepdf.Pdf) -> int | None:
-    """Return the number of fields; None above 10,000. Kids are counted under each of their parents.
+    """Return the number of form fields; None above 10,000, which no real form has.
 
-    No real form is so large.
+    A field with several parents is counted under each.
     """
     count = sum(1 for _ in _iter_fields(pdf.Root.get("/AcroForm"), _FIELDS_MAX + 1))
     return count if count <= _FIELDS_MAX else None
@@ -200,10 +209,11 @@ def _iter_pages(pdf: pikepdf.Pdf) -> Iterator[Any]:
 
 
 def _iter_fields(form: Any, count_max: int) -> Iterator[Any]:
-    """Yield the form's fields, at most `count_max`, since a field may be its own kid.
+    """Yield at most `count_max` form fields. The limit is needed because a field may be its own
+    child.
 
-    Kids are fetched one by one: ten thousand fields with two thousand kids each would exhaust the
-    memory.
+    Children are read one by one: ten thousand fields with two thousand children each would exhaust
+    the memory.
     """
     if not isinstance(form, pikepdf.Dictionary):
         return
@@ -258,8 +268,8 @@ _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
 
 
 def has_writing(pdf: pikepdf.Pdf) -> bool:
-    """Return whether the first 100 pages have form fields or free text. Longer documents are
-    assumed to.
+    """Return whether the first 100 pages have form fields or free text. Return True for longer
+    documents without them.
     """
     if next(_iter_fields(pdf.Root.get("/AcroForm"), 1), None) is not None:
         return True

@@ -1,6 +1,6 @@
-"""Bulk jobs: backfill of CDX indexes, and extraction of PDFs and pages from any list of WARCs.
+"""Bulk jobs: backfill from CDX indexes, and extraction of PDFs and pages from a list of WARCs.
 
-Extraction uses the pipeline's own steps. Records are identified in their WARCs and grouped by the
-SHA-1 of their bodies, and each body is extracted once. Every record of every WARC ends with exactly
-one disposition.
+Extraction uses the steps of the pipelines. It identifies the record of each capture and groups the
+records by the SHA-1 of their bodies. It extracts each distinct body once. Every record of every
+WARC ends with exactly one disposition (done, dropped or quarantined).
 """

@@ -1,7 +1,7 @@
-"""Which index lines a backfill accepts, and why the others are refused.
+"""Filter for a backfill: which CDX lines are accepted, and the reason for refusing a line.
 
-The filter `papers` recognises URLs that look like scholarly papers, by SURT only. It uses
-heuristics common for cutting paper crawls out of whole crawls: home pages at universities, words in
+The filter `papers` recognises URLs of scholarly papers by their SURT only. It uses heuristics that
+are common for selecting papers from whole crawls: personal pages at universities (`~`), words in
 paths, words in hosts, and DOI prefixes in paths.
 """
 
@@ -19,7 +19,8 @@ from fonds.model.disposition import Reason
 from fonds.papers.bibliography.identifiers import is_doi_prefix
 
 _UNIVERSITY_MEMBER = re.compile(r"(?:[a-z0-9-]+,)?(?:edu|ac),[^)]*\)(?::[0-9]+)?/(?:~|%7e)")
-"""`edu` or `ac` is the first or second label from the top, and the path begins with a person's `~`.
+"""SURT of a personal page at a university: the last or the last but one label of the host is `edu`
+or `ac`, and the path begins with `~`.
 """
 _PATH_WORD = re.compile(
     r"/(?:pubs?|research|publications?|articles?|proceedings?|papers?|full-?text)(?:/|$|\?)"
@@ -27,11 +28,13 @@ _PATH_WORD = re.compile(
 _HOST_WORD = re.compile(
     r"eprint|dspace|scielo|redalyc|revues|revistas|research|journal|(?:^|,)(?:hal|ojs)(?:,|-|$)"
 )
-"""Short words count only as whole parts of a name."""
+"""Words in the hosts of publishers and repositories. `hal` and `ojs` must be whole labels or whole
+words between hyphens.
+"""
 
 
 def is_paper(surt: str) -> bool:
-    """Return whether a SURT looks like that of a paper, ignoring case."""
+    """Return whether a SURT looks like the URL of a scholarly paper, ignoring case."""
     folded = surt.lower()
     host, _, path = folded.partition(")")
     return bool(
@@ -43,7 +46,9 @@ def is_paper(surt: str) -> bool:
 
 
 FILTERS: Mapping[str, Callable[[str], bool]] = {"papers": is_paper}
-"""Values of `--filter`."""
+"""Filters by name, the values of the option `--filter`. A filter returns whether a SURT is
+accepted.
+"""
 
 
 ACCEPTED_STATUSES = (200, 203, 226)
@@ -55,7 +60,11 @@ normalize_mime_cached = lru_cache(MIME_CACHE_SIZE)(normalize_mime)
 
 @dataclass(frozen=True, slots=True)
 class CaptureFilter:
-    """Which captures are accepted: normalised media types, and the name of a filter or ''."""
+    """Conditions for accepting the capture of a CDX line.
+
+    - `mimes`: accepted media types, normalised.
+    - `filter`: a name in `FILTERS`, or '' to accept every SURT.
+    """
 
     mimes: frozenset[str] = frozenset({PDF_MIME})
     filter: str = ""
@@ -64,12 +73,16 @@ class CaptureFilter:
 def find_refusal_reason(
     line: CdxLine | RejectedLine | None, capture_filter: CaptureFilter
 ) -> Reason | None:
-    """Return the first reason that applies to a line; None for one that is accepted.
+    """Return the first reason to refuse a CDX line, or None for an accepted line.
 
-    Headers, comments and blank lines are no captures. Unreadable lines are refused as such. A line
-    without a SHA-1 has no key. A revisit is accepted whatever its original, since its line does not
-    describe it. Responses with a status other than 200, 203 or 226 are no files; FTP transfers have
-    no status and are accepted.
+    - Headers, comments and blank lines are no captures.
+    - A line that cannot be parsed is refused as a bad index line.
+    - A line without a SHA-1 is refused, because the SHA-1 is the key of a file.
+    - A response with a status other than 200, 203 or 226 is refused. An FTP transfer has no status
+      and is not refused for that.
+    - A media type outside `capture_filter.mimes` is refused.
+    - A revisit is not checked for status and media type, since its line does not state those of the
+      original response.
     """
     if not isinstance(line, CdxLine):
         return Reason.NOT_A_CAPTURE if line is None else Reason.BAD_INDEX_LINE

@@ -1,6 +1,6 @@
-"""Manifest of an extraction: for each WARC the number of records and how each of them ended.
+"""Manifest of an extraction: for each WARC, the number of its records and of each ending.
 
-It also reserves the output folder and writes the manifest next to the Parquet files.
+The module also reserves the output folder and writes the manifest next to the Parquet files.
 """
 
 from __future__ import annotations
@@ -18,29 +18,32 @@ from fonds.model.disposition import PENDING, Disposition, Verdict
 from fonds.model.errors import ConfigurationError, cause_of
 
 MARK = b"~"
-"""Prefix of a WARC's counts in the job's records; they sort after all other records."""
+"""Prefix of manifest lines in the records of the job. They sort after the lines of captures."""
 RECORDS = "records"
 Ending = tuple[str, str]
-"""Verdict and reason; '' for no reason."""
+"""How a record ended: its verdict, and its reason or '' if there is none."""
 
 
 @dataclass(slots=True)
 class ExtractionManifest:
-    """Counts per WARC.
+    """Number of records and endings of each WARC, by WARC path.
 
-    `records` counts the records met while scanning, `endings` the endings as they were recorded.
-    They come from different code, so each verifies the other.
+    - `records`: number of records found while the WARC was scanned.
+    - `endings`: number of records for each verdict and reason, counted when the ending was
+      recorded.
+
+    Different code counts records and endings, so equal totals show that no record was lost.
     """
 
     records: Counter[str] = field(default_factory=Counter)
     endings: defaultdict[str, Counter[Ending]] = field(default_factory=lambda: defaultdict(Counter))
 
     def note_end(self, path: str, ending: Disposition, count: int = 1) -> None:
-        """Count records of a WARC that ended this way."""
+        """Add `count` records of the WARC `path` that ended with this disposition."""
         self.endings[path][str(ending.verdict), str(ending.reason or "")] += count
 
     def iter_lines(self) -> Iterator[bytes]:
-        """Yield the manifest as lines for `add_line`, in order."""
+        """Yield the counts as sorted lines (`MARK` and JSON) that `add_line` reads."""
         for path, count in sorted(self.records.items()):
             yield MARK + msgspec.json.encode([path, RECORDS, "", count])
         for path, counts in sorted(self.endings.items()):
@@ -48,7 +51,7 @@ class ExtractionManifest:
                 yield MARK + msgspec.json.encode([path, verdict, reason, count])
 
     def add_line(self, line: bytes) -> None:
-        """Add the counts of a line."""
+        """Add the count in one line that `iter_lines` produced."""
         path, word, reason, count = msgspec.json.decode(line.removeprefix(MARK))
         if word == RECORDS:
             self.records[path] += count
@@ -57,12 +60,12 @@ class ExtractionManifest:
 
     @property
     def total(self) -> Counter[Ending]:
-        """Return how the records of all WARCs ended."""
+        """Return the number of records for each verdict and reason, over all WARCs."""
         return sum(self.endings.values(), Counter())
 
     @property
     def failures(self) -> int:
-        """Return the number of records that should have been extracted but are quarantined or
+        """Return the number of records, over all WARCs, that ended as quarantined or are still
         pending.
         """
         wrong = (Verdict.QUARANTINED, PENDING)
@@ -70,12 +73,16 @@ class ExtractionManifest:
 
     @property
     def unbalanced_warcs(self) -> list[str]:
-        """Return the WARCs whose numbers of records and endings differ."""
+        """Return the sorted paths of WARCs whose number of records differs from their number of
+        endings.
+        """
         paths = {*self.records, *self.endings}
         return sorted(path for path in paths if self.records[path] != self.endings[path].total())
 
     def build_account(self, path: str) -> Mapping[str, object]:
-        """Return the manifest entry of one WARC as JSON."""
+        """Return the counts of one WARC as a JSON object: path, number of records, number of each
+        ending.
+        """
         return {
             "warc": path,
             RECORDS: self.records[path],
@@ -84,12 +91,12 @@ class ExtractionManifest:
 
 
 def encode_ending_counts(counts: Mapping[Ending, int]) -> Mapping[str, int]:
-    """Return counts keyed by `verdict` or `verdict:reason`."""
+    """Convert counts of endings to a JSON object with keys `verdict` or `verdict:reason`."""
     return {":".join(filter(None, ending)): count for ending, count in sorted(counts.items())}
 
 
 def sum_manifests(results: Iterable[bytes]) -> ExtractionManifest:
-    """Combine the results of a job into one manifest."""
+    """Combine manifest lines of all parts of a job into one manifest."""
     manifest = ExtractionManifest()
     for line in results:
         manifest.add_line(line)
@@ -100,10 +107,11 @@ OWNER, MANIFEST_FILE = "job.json", "books.jsonl"
 
 
 def reserve_folder(folder: Path, job: str) -> None:
-    """Reserve the folder for this job, or verify that it is reserved. A repeated job leaves the
-    same files.
+    """Reserve the output folder for a job, or check that the same job has reserved it before.
 
-    Raises ConfigurationError for a folder that holds anything else or cannot be written.
+    `job` identifies WARCs and settings. The reservation is a file with this id in the folder.
+    Raises ConfigurationError if the folder is reserved by another job, contains files without a
+    reservation, or cannot be written.
     """
     owner = folder / OWNER
     try:
@@ -120,8 +128,10 @@ def reserve_folder(folder: Path, job: str) -> None:
 
 
 def write_manifest(folder: Path, manifest: ExtractionManifest) -> None:
-    """Write the manifest, one JSON line per WARC, and remove files of killed writers. Raises
-    OSError.
+    """Write the manifest to the output folder, one JSON line per WARC.
+
+    Also remove the temporary Parquet files of killed processes. Raises OSError if the folder cannot
+    be written.
     """
     sweep(folder, RESULT_COLUMNS)
     partial = folder / f"{MANIFEST_FILE}.part"

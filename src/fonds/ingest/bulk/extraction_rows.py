@@ -1,4 +1,4 @@
-"""Result rows of an extraction: one for each extracted body, one for each capture and how it ended."""
+"""Rows of the Parquet files of an extraction: one per extracted body, and one per capture."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ RESULT_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "files": FILE_COLUMNS,
     "captures": CAPTURE_COLUMNS,
 }
-"""Result folders, each with its columns and their types (`fonds.model.parquet`)."""
+"""Columns of each result folder: column name to type (`fonds.model.parquet`)."""
 
 
 def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any]:
-    """Build the row of a capture and how it ended."""
+    """Build the Parquet row of a capture: its location, and its verdict, reason and detail."""
     return {
         **_build_place_fields(record),
         "record_type": record.capture.record_type,
@@ -79,7 +79,9 @@ def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any
 
 
 def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> dict[str, Any]:
-    """Build the row of a body and its extraction result; unknown values are None."""
+    """Build the Parquet row of an extracted body and its extraction result. Unknown values are
+    None.
+    """
     row: dict[str, Any] = dict.fromkeys(FILE_COLUMNS)
     row |= {
         "sha1hex": file.sha1,

@@ -1,5 +1,5 @@
-"""Backfill job: reads captures from indexes, and writes them, grouped by file, to the records and
-the table.
+"""Backfill job: read captures from CDX indexes, group them by SHA-1, and write them to the records
+and the table.
 """
 
 from __future__ import annotations
@@ -42,13 +42,20 @@ from fonds.urls.surt import build_lookup_key
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
 SETTLING_MAX = 10
-"""Maximum rounds for resolving contradicting index lines while other writers change the same rows.
+"""Maximum attempts to write a batch of CDX lines that contradict each other while other processes
+change the same rows.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureWriter:
-    """The `write` function of a backfill. It opens the stores where it runs."""
+    """The `write` function of a backfill job. It opens table and records in the process that calls
+    it.
+
+    - `open_table`, `open_records`: functions that open the stores.
+    - `journal`: name of the table to write.
+    - `started_at`: start of the job (aware UTC).
+    """
 
     open_table: Callable[[], Table]
     open_records: Callable[[], Records]
@@ -56,8 +63,9 @@ class CaptureWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write the captures and yield the counts. Rows of `cdx` are written before the table
-        refers to them.
+        """Write the captures of one range of SHA-1s, then yield the counts as lines.
+
+        Rows of `cdx` are written before the table cells that refer to them.
         """
         table, stored = self.open_table(), self.open_records()
         tallies = ExampleCounts()
@@ -119,10 +127,10 @@ class CaptureWriter:
     def _write_rows(
         self, table: Table, records: Records, batch: Sequence[IndexedCapture]
     ) -> set[str]:
-        """Write a row for each location, and return the SHA-1s of files that lost theirs.
+        """Write one `cdx` row for each location. Return the SHA-1s of files that lost a location.
 
-        Of several lines about one location the better one wins, in whatever order they come. Rows
-        from more than an index stay unchanged.
+        If several index lines describe one location, the better line wins, in whatever order the
+        lines arrive. Rows of captures that Fonds has read itself stay unchanged.
         """
         losing_files: set[str] = set()
         best: dict[tuple[str, int], IndexedCapture] = {}
@@ -167,7 +175,7 @@ class CaptureWriter:
 
 
 def _drop_taken_down(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[IndexedCapture]:
-    """Return the captures of files that were not removed."""
+    """Return the captures whose files were not removed by a takedown."""
     removed = {
         row.sha1hex for row in records.get(TakedownRow, [capture.sha1hex for capture in batch])
     }
@@ -177,11 +185,11 @@ def _drop_taken_down(records: Records, batch: Sequence[IndexedCapture]) -> Seque
 def _drop_known(
     records: Records, batch: Sequence[IndexedCapture]
 ) -> tuple[list[IndexedCapture], list[CdxRow]]:
-    """Return the captures not known under another name of their WARC, and existing rows with worse
-    names.
+    """Return the captures to write, and the existing rows to replace.
 
-    A capture that was read here keeps its row. If one index gives the bare name and another
-    `item/file`, the second is kept.
+    A capture is omitted if a row lists it under another name of its WARC. A capture that Fonds has
+    read keeps its row. If one index names a WARC `file` and another `item/file`, the row with
+    `item/file` is kept.
     """
     where = {
         "sha1hex": sorted({capture.sha1hex for capture in batch}),
@@ -218,7 +226,7 @@ def _capture_key(capture: IndexedCapture) -> CaptureKey:
 
 
 def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Mapping[str, bytes]:
-    """Return a file's cells without the location of a dropped row."""
+    """Return the table cells of a file without the location of a dropped `cdx` row."""
     try:
         location = read_location(cells)
     except ValueError:
@@ -231,7 +239,7 @@ def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Map
 
 
 def _iter_captures(records: Iterator[bytes], tallies: ExampleCounts) -> Iterator[IndexedCapture]:
-    """Yield the captures without repetitions; counts go to `tallies`."""
+    """Yield each distinct capture once. Add the counts among the records to `tallies`."""
     previous, previous_file = b"", b""
     for record in records:
         if record.startswith(MARK):
@@ -295,10 +303,11 @@ def build_backfill_job(
 ) -> Job:
     """Build the backfill job of these index parts.
 
-    - `stores` holds the functions that open table and records, and the name of the journal.
-    - `fingerprint` identifies the indexes as they are now and the stores. An interrupted job
-      resumes only if
-      nothing has changed.
+    - `range_count`: number of SHA-1 ranges to write in parallel.
+    - `stores`: the functions that open table and records, and the name of the journal.
+    - `now`: start of the job (aware UTC).
+    - `fingerprint`: identifies the stores and the present content of the indexes. An interrupted
+      job resumes only if its fingerprint is unchanged.
     """
     count = max(1, min(range_count, RANGES_MAX))
     identity = repr(
@@ -315,5 +324,7 @@ def build_backfill_job(
 
 
 def split_sha1_ranges(count: int) -> tuple[bytes, ...]:
-    """Return the keys that split hex SHA-1s into this number of ranges of about equal size."""
+    """Return the sort keys that divide the hexadecimal SHA-1s into `count` ranges of about equal
+    size.
+    """
     return tuple(f"{number * 65536 // count:04x}".encode() for number in range(1, count))

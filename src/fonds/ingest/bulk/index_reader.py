@@ -1,6 +1,6 @@
-"""Reads a part of an index: records for accepted lines, and counts of the others.
+"""Reader of a backfill: yield a record for each accepted CDX line, and counts of the other lines.
 
-Indexes are split into parts that are read in parallel.
+An index is split into byte ranges (parts) that are read in parallel.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ LEGEND = b" CDX "
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """The lines of an index that begin in a byte range; `end` None means all of a compressed index.
+    """The lines of one index that begin in a byte range.
 
-    `legend` is the index's first line if it names the fields, otherwise ''.
+    - `path`: path of the index.
+    - `start`: first byte of the range.
+    - `end`: end of the range (exclusive); None means the whole of a compressed index.
+    - `legend`: first line of the index if that line names the fields, otherwise ''.
     """
 
     path: str
@@ -41,7 +44,10 @@ class IndexPart:
 
 
 def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[IndexPart]:
-    """Split indexes into parts of about equal size; compressed ones are not split. Raises OSError."""
+    """Split indexes into parts of about `part_bytes` bytes. A compressed index is one part.
+
+    Raises OSError if an index cannot be read.
+    """
     for path in paths:
         with path.open("rb") as stream:
             first_line = stream.readline(LINE_MAX_BYTES)
@@ -55,10 +61,9 @@ def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[
 
 
 def iter_part_lines(part: IndexPart) -> Generator[bytes, None, None]:
-    """Yield the lines that begin in a part; each line belongs to one part. Their length is bounded
-    as in `iter_lines`.
+    """Yield the lines that begin in a part. Each line of an index belongs to exactly one part.
 
-    Raises what `iter_lines` raises, and OSError.
+    Lines over 64 KiB are split, as in `iter_lines`. Raises OSError and the errors of `iter_lines`.
     """
     if part.end is None:
         yield from iter_lines(Path(part.path))
@@ -85,12 +90,16 @@ LINES = "lines"
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
-    """The `read` function of a backfill."""
+    """The `read` function of a backfill job. `filter` decides which lines are accepted."""
 
     filter: CaptureFilter
 
     def __call__(self, part: IndexPart) -> Iterator[bytes]:
-        """Yield a record for each accepted line, then the counts. Raises OSError."""
+        """Yield a record for each accepted line of a part, then the counts of all other lines by
+        reason.
+
+        Raises OSError if the index cannot be read.
+        """
         tallies = ExampleCounts()
         try:
             yield from self._iter_kept(part, tallies)

@@ -1,4 +1,6 @@
-"""Parquet files: one per row type and range, written completely or not at all."""
+"""Parquet files of a job: one per row type and range of records. Each is written completely or not
+at all.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,21 @@ from fonds.model.parquet import build_arrow_schema, convert_rows
 
 ROWS_MAX = 200
 GROUP_BYTES = 32 * 2**20
-"""Limits of buffered rows before a write: number of rows, and bytes of texts and pictures."""
+"""Maximum number of buffered rows, and of bytes of their texts and pictures. At either limit the
+rows are written to the file.
+"""
 UNFINISHED_SUFFIX = ".unfinished"
 Schemas = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(slots=True)
 class ParquetFiles:
-    """The open files of one range.
+    """The open Parquet files of one range, by row type (`files` or `captures`).
 
-    `writers` are pyarrow's, `columns` their columns, both by row type.
+    - `writers`: pyarrow writers.
+    - `columns`: columns and their types.
+    - `pending`: buffered rows that are not written yet.
+    - `sizes_bytes`: bytes of texts and pictures in the buffered rows.
     """
 
     writers: Mapping[str, Any]
@@ -35,7 +42,7 @@ class ParquetFiles:
     sizes_bytes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, name: str, row: dict[str, Any]) -> None:
-        """Add a row with all columns of its type."""
+        """Buffer a row of type `name`. The row must have all columns of its type."""
         self.pending[name].append(row)
         self.sizes_bytes[name] += sum(
             len(value) for value in row.values() if isinstance(value, str | bytes)
@@ -44,7 +51,7 @@ class ParquetFiles:
             self.flush(name)
 
     def flush(self, name: str) -> None:
-        """Write the buffered rows."""
+        """Write the buffered rows of type `name` to its file."""
         import pyarrow
 
         rows, writer = self.pending.pop(name, []), self.writers[name]
@@ -56,10 +63,11 @@ class ParquetFiles:
 
 @contextmanager
 def open_result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[ParquetFiles]:
-    """Open files `TYPE/part-NUMBER.parquet` below a folder, zstd-compressed.
+    """Open one zstd-compressed file `TYPE/part-NUMBER.parquet` per row type below `folder`.
 
-    They have a temporary name until they are complete. Raises OSError and StorageFullError. A
-    killed process leaves files that `sweep` removes.
+    The files have temporary names until they are complete. A killed process leaves its temporary
+    files, which `sweep` removes. Raises OSError if a file cannot be written, and StorageFullError
+    if the disk is full.
     """
     partials = {name: _temporary_path(folder / name, number) for name in schemas}
     try:
@@ -86,7 +94,9 @@ def open_result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[P
 
 
 def sweep(folder: Path, schemas: Schemas) -> None:
-    """Remove the temporary files of killed writers. Call it only when nothing is being written."""
+    """Remove the temporary files of killed processes. Call it only while no process writes Parquet
+    files.
+    """
     for name in schemas:
         for partial in (folder / name).glob(f".*{UNFINISHED_SUFFIX}"):
             partial.unlink(missing_ok=True)

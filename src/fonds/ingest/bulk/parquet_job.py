@@ -1,4 +1,6 @@
-"""Extraction job: reads WARCs into records, extracts each body once, and writes Parquet files."""
+"""Extraction job: identify the captures of WARCs, extract each distinct body once, and write
+Parquet files.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,21 @@ from fonds.ports import Job, Source
 
 @dataclass(frozen=True, slots=True)
 class WarcReader:
-    """The `read` function of the job; a part is the input row of a WARC."""
+    """The `read` function of an extraction job. A part of the job is the input row of one WARC.
+
+    - `source`: yields the captures of a WARC.
+    - `open_reading`: starts the extraction steps.
+    """
 
     source: Source
     open_reading: Callable[[], ReadingSteps]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """Yield a record for each capture, then the counts. Raises errors that no single record
-        causes.
+        """Yield an encoded `RecordState` for each capture of a WARC, then the lines of its
+        manifest.
+
+        A fault in one capture becomes its ending. Raises all other errors, such as an unavailable
+        store.
         """
         manifest = ExtractionManifest()
         reading = self.open_reading()
@@ -54,9 +63,11 @@ class WarcReader:
 
 @dataclass(frozen=True, slots=True)
 class ParquetWriter:
-    """The `write` function of the job: Parquet files below `folder`, one per row type and range.
+    """The `write` function of an extraction job: one Parquet file per row type and range.
 
-    `urls` are the URLs of fetched WARCs, by the paths they are read from.
+    - `open_reading`: starts the extraction steps.
+    - `folder`: output folder.
+    - `urls`: URL of each WARC that was fetched, by the path of its local copy.
     """
 
     open_reading: Callable[[], ReadingSteps]
@@ -64,9 +75,10 @@ class ParquetWriter:
     urls: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write a range and yield its manifest.
+        """Extract and write the captures of one range, then yield the lines of its manifest.
 
-        Of several captures with one body the earliest is extracted; the others are its duplicates.
+        Of several captures with the same body, the earliest is extracted. The others are its
+        duplicates.
         """
         manifest, previous_body = ExtractionManifest(), ""
         with (
@@ -87,7 +99,7 @@ class ParquetWriter:
         yield from manifest.iter_lines()
 
     def _resolve_warc_url(self, record: RecordState) -> RecordState:
-        """Return the capture with the URL of its WARC."""
+        """Replace the local path of a fetched WARC by its URL in the location of a capture."""
         capture = record.capture
         url = self.urls.get(capture.place.path)
         if url is None:
@@ -103,10 +115,12 @@ def _write_record(
     previous_body: str,
     files: ParquetFiles,
 ) -> Disposition:
-    """Extract a capture's body if needed, and return how the capture ends.
+    """Write the rows of a capture, extract its body unless already extracted, and return its
+    ending.
 
-    `previous_body` is the SHA-1 of the body extracted last; `displayed` is the capture as its row
-    shows it.
+    - `record`: the capture, with the location to read the body from.
+    - `displayed`: the same capture, with the location to write to its row.
+    - `previous_body`: SHA-1 of the body that was extracted last.
     """
     file = record.file
     if file is None or record.ending != DONE:
@@ -121,7 +135,7 @@ def _write_record(
 
 
 WARCS_MAX = 100_000
-"""Maximum WARCs of one job: their manifest is held in memory as a whole."""
+"""Maximum number of WARCs in one job, because the whole manifest is held in memory."""
 RANGE_BYTES, RANGES_MAX = 64 * 2**20, 256
 
 
@@ -133,13 +147,17 @@ def build_extraction_job(
     fingerprint: str,
     urls: Mapping[str, str],
 ) -> Job:
-    """Build the job that extracts these WARCs.
+    """Build the job that extracts these WARCs to Parquet files.
 
-    `fingerprint` identifies extractors, limits and folder. `urls` are those of fetched WARCs, by
-    path. The number of ranges depends on the WARCs only, so every engine with any number of workers
-    writes the same files.
+    - `parts`: input rows of the WARCs.
+    - `source`: yields the captures of a WARC.
+    - `open_reading`: starts the extraction steps.
+    - `folder`: output folder.
+    - `fingerprint`: identifies extractor versions, limits and output folder.
+    - `urls`: URL of each WARC that was fetched, by the path of its local copy.
 
-    Raises ValueError for more than 100,000 WARCs.
+    The number of ranges depends on the WARCs only, so every engine writes the same files with any
+    number of workers. Raises ValueError for more than 100,000 WARCs.
     """
     if len(parts) > WARCS_MAX:
         raise ValueError(

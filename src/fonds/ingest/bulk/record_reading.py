@@ -1,4 +1,6 @@
-"""Runs the pipeline's extraction steps on one capture, outside a pipeline; nothing is stored."""
+"""Run the extraction steps of the pipelines on one capture, without a queue and without storing
+results.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,11 @@ _SEPARATOR = b"\t"
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """State of one record that holds a capture.
+    """A capture from a WARC, after its bytes were identified.
 
-    - `ending` is DONE unless its body is not to be extracted.
-    - `identified` has no file if the record has no body or it was not read.
+    - `identified`: the capture and its file. The file is None if the record has no body, or its
+      body was not read.
+    - `ending`: DONE if the body is to be extracted, else the disposition with the reason.
     """
 
     identified: IdentifiedCapture
@@ -46,14 +49,15 @@ class RecordState:
 
     @property
     def file(self) -> FileMeta | None:
-        """The file of its body, if it was read and accepted."""
+        """Hashes, size and type of the body; None if the body was not read or not accepted."""
         return self.identified.file
 
 
 def encode_record(record: RecordState) -> bytes:
-    """Encode a record to sort by the body's SHA-1, then by time and id of the capture.
+    """Encode a RecordState as bytes that sort by SHA-1 of the body, then capture time, then capture
+    id.
 
-    Records without a body sort anywhere among the others.
+    Records without a body have no particular order.
     """
     capture, ending = record.capture, record.ending
     name = capture.id.encode("utf-8", "replace")
@@ -64,7 +68,7 @@ def encode_record(record: RecordState) -> bytes:
 
 
 def decode_record(record: bytes) -> RecordState:
-    """Decode a record of `encode_record`."""
+    """Decode the bytes that `encode_record` produced."""
     _, ending_fields, body = record.split(_SEPARATOR, 2)
     verdict, reason, detail = msgspec.json.decode(ending_fields)
     identified = decode(Message("", body), IdentifiedCapture)
@@ -81,8 +85,10 @@ StepOutput = PdfText | ParsedPage | ArticleResult
 
 @dataclass(frozen=True, slots=True)
 class ReadingSteps:
-    """The steps `identify`, `extract_pdf`, `parse_story` and `read_article`, and what ends their
-    child processes.
+    """The steps that read a capture.
+
+    - `steps`: the steps `identify`, `extract_pdf`, `parse_story` and `read_article`, by name.
+    - `close`: ends the child processes of the steps.
     """
 
     steps: Mapping[str, StepFunction]
@@ -91,7 +97,12 @@ class ReadingSteps:
 
 @dataclass(frozen=True, slots=True)
 class BodyResult:
-    """What was extracted from one body, and how that ended; `thumbnail` has a PDF's default format."""
+    """Result of extracting one body.
+
+    - `ended`: disposition of the extraction.
+    - `output`: what the step produced, such as a PdfText; None if nothing.
+    - `thumbnail`: thumbnail of a PDF in the default format; None if there is none.
+    """
 
     ended: Disposition
     output: StepOutput | None = None
@@ -99,7 +110,10 @@ class BodyResult:
 
 
 def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState:
-    """Identify what a record holds. Raises errors that the record does not cause."""
+    """Read, hash and identify the bytes of a capture. A fault in the capture becomes its ending.
+
+    Raises the errors of `run_step`.
+    """
     result = run_step(steps["identify"], capture)
     identified = next((item for item in result.items if isinstance(item, IdentifiedCapture)), None)
     if identified is None:
@@ -110,7 +124,10 @@ def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState
 
 
 def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: FileMeta) -> BodyResult:
-    """Extract a body; there is a result even if the child process dies. Raises as `identify` does."""
+    """Extract one body. If the child process dies, that is the result.
+
+    Raises the errors of `run_step`.
+    """
     if file.kind is Kind.PDF:
         result = run_step(steps["extract_pdf"], UnextractedPdf(record.capture, file))
     elif file.kind is Kind.STORY:
@@ -127,9 +144,11 @@ def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: File
 
 
 def run_step(step: StepFunction, item: object) -> Result:
-    """Run a step. A fault in the item or in the step becomes its disposition.
+    """Run a step on one item. An error caused by the item or by a bug in the step becomes its
+    disposition.
 
-    Raises TransientError, ConfigurationError, and shortages of the machine.
+    Raises TransientError for an unavailable store, ConfigurationError, and the error for a machine
+    without free memory, disk space or file descriptors.
     """
     try:
         return step(item)

@@ -1,5 +1,7 @@
-"""Extraction into the stores: each WARC runs through the home's pipeline; its manifest comes from
-the ledger.
+"""Extraction job that stores results in a library: each WARC runs through the library's pipeline.
+
+The manifest of each WARC is computed from the ledger, the record of all entries and their
+dispositions.
 """
 
 from __future__ import annotations
@@ -17,21 +19,23 @@ from fonds.ports import Job, Records, Source
 
 
 class RunningPipeline(Protocol):
-    """The running pipeline of a home in one process."""
+    """A pipeline of a library, running in this process."""
 
     @property
     def records(self) -> Records:
-        """The records of the home, with the ledger."""
+        """The records (SQL rows) of the library. They contain the ledger of entries and
+        dispositions.
+        """
 
     @property
     def pipeline(self) -> str:
-        """The flavour's name, as recorded in the ledger."""
+        """Name of the pipeline's flavour, as in the ledger."""
 
     def run_input(self, source: Source, row: InputRow) -> None:
-        """Send a whole input through the pipeline, including known entries, and wait until it has
-        ended.
+        """Send all entries of an input through the pipeline, also known entries. Wait until all
+        have ended.
 
-        Raises the error that stopped the work.
+        Raises the error that stopped the pipeline before that.
         """
 
     def close(self) -> None:
@@ -40,32 +44,32 @@ class RunningPipeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SingleInputSource:
-    """A Source with only one of another source's inputs."""
+    """A Source that yields only the input `row` of another source."""
 
     source: Source
     row: InputRow
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the input."""
+        """Yield the single input."""
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of the other source."""
+        """Yield the entries of the single input."""
         yield from self.source.iter_entries(row)
 
 
 @dataclass(frozen=True, slots=True)
 class WarcIngester:
-    """The `read` function of the job; a part is the input row of a WARC.
+    """The `read` function of an ingest job. A part of the job is the input row of one WARC.
 
-    A repeated run creates the same ids of entries and messages, so nothing counts twice.
+    A repeated run creates the same ids of entries and messages, so nothing is counted twice.
     """
 
     source: Source
     open_working: Callable[[], RunningPipeline]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """Ingest the WARC, and yield its manifest from the ledger."""
+        """Ingest one WARC, then yield the lines of its manifest, computed from the ledger."""
         with closing(self.open_working()) as pipeline:
             pipeline.run_input(SingleInputSource(self.source, part), part)
             manifest = build_account(pipeline.records, pipeline.pipeline, part)
@@ -73,9 +77,10 @@ class WarcIngester:
 
 
 def build_account(records: Records, pipeline: str, part: InputRow) -> ExtractionManifest:
-    """Build the manifest of one input from the ledger: the intake's counts, and how entries ended.
+    """Build the manifest of one input from the ledger: the number of entries, and how each entry
+    ended.
 
-    A failure to read the input to its end counts as one record.
+    If the input could not be read to its end, that failure counts as one more record.
     """
     manifest = ExtractionManifest()
     rows = records.get(InputRow, [(part.input_id, pipeline)])
@@ -97,8 +102,9 @@ def build_ingest_job(
     open_working: Callable[[], RunningPipeline],
     fingerprint: str,
 ) -> Job:
-    """Build the job that ingests these WARCs. A run that must not resume an earlier one has a new
-    `fingerprint`.
+    """Build the job that ingests these WARCs into a library.
+
+    `fingerprint` identifies the job. A job with the fingerprint of an interrupted job resumes it.
     """
     return Job(
         name=f"extract-into-{fingerprint}",
@@ -110,5 +116,5 @@ def build_ingest_job(
 
 
 def combine_results(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the combined manifest of all parts."""
+    """Yield the lines of one manifest that sums up the manifest lines in `records`."""
     yield from sum_manifests(records).iter_lines()

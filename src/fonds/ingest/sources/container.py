@@ -1,12 +1,13 @@
-"""Container kinds: detect what a file is to a source, such as a WARC, an index, a ZIP or a list of
-URLs.
+"""Detect the type of an input file by its content: WARC, CDX index, ZIP, list of URLs, and
+others.
 
 Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dictionary frames); ARC
 1.0 and 2.0; CDX file format; CDXJ as pywb and OpenWayback write it; ZipNum clusters; RFC 1952; RFC
 8878.
 
-What looks like an archive counts as one, however damaged; its reader reports what is wrong.
-Limits: only the first 64 KiB are examined, and as many bytes of their unpacked content.
+A file that looks like an archive counts as one, even if it is damaged. Its reader reports the
+damage.
+Limits: only the first 64 KiB of a file are examined, and at most 64 KiB of their unpacked content.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ import zstandard
 from fonds.extract.mime import HEAD_BYTES, HTML_MIMES, sniff
 
 UNPACKED_BYTES = 65536
-"""Maximum bytes unpacked from a compressed head."""
+"""Maximum bytes unpacked from the compressed beginning of a file."""
 
 
 class Container(StrEnum):
-    """Kinds of files that a source opens.
+    """Types of input files that Fonds can read.
 
-    WARC and ARC files may have any compression; lists and indexes may be gzip.
+    WARC and ARC files may have any supported compression. Lists and indexes may be compressed with
+    gzip.
     """
 
     WARC = "warc"
@@ -73,16 +75,17 @@ TASK_FIELDS = frozenset(
         "item", "path", "petabox_item", "petabox_path", "member", "collection", "file_meta", "source",
     }
 )  # fmt: skip
-"""Fields of a line of a task list (`queues/messages/work_objects.py`)."""
+"""JSON fields that a line of a task list may have (`queues/messages/work_objects.py`)."""
 _DATETIME14 = re.compile(r"[0-9]{14}")
 _URL_LINE = re.compile(rb"https?://[^\s,;\"'<>]+$", re.IGNORECASE)
 _LINES_MAX = 50
 
 
 def detect_container(head: bytes) -> Container | None:
-    """Return the kind of a file by its first bytes (64 KiB suffice); None if no source reads it.
+    """Return the type of a file from its first 64 KiB; None if Fonds cannot read this type.
 
-    A compressed file has the kind of its content; a compressed PDF or page is None. Never raises.
+    A compressed file has the type of its content. Compressed PDFs and HTML pages return None. Never
+    raises.
     """
     head = head[:HEAD_BYTES]
     if head.startswith(_ZSTD_DICTIONARY):
@@ -96,12 +99,12 @@ def detect_container(head: bytes) -> Container | None:
 
 
 def is_archive_name(name: str) -> bool:
-    """Return whether a file is named like a WARC or ARC, compressed or not."""
+    """Return whether a file name has the extension of a WARC or ARC, compressed or not."""
     return _ARCHIVE_NAME.search(name) is not None
 
 
 def _detect_unpacked(head: bytes) -> Container | None:
-    """Return the kind of bytes that are not compressed as a whole."""
+    """Return the type of a file from its first bytes, which are not compressed."""
     if _WARC.match(head):
         return Container.WARC
     if _ARC.match(head) or _ARC_RECORD.match(head):
@@ -118,7 +121,9 @@ def _detect_unpacked(head: bytes) -> Container | None:
 
 
 def _detect_lines(head: bytes) -> Container | None:
-    """Detect an index or a list by its first complete lines."""
+    """Return the type of a text file (index, task list or URL list) from its first
+    complete lines.
+    """
     lines = [line.rstrip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     if len(head) >= UNPACKED_BYTES and len(lines) > 1:
         lines.pop()  # cut off in the middle
@@ -144,10 +149,10 @@ def _detect_lines(head: bytes) -> Container | None:
 
 
 def _is_task(line: bytes) -> bool:
-    """Return whether a line has one of the documented forms of a task.
+    """Return whether a line is a task: a JSON object that gives the location of a file.
 
-    Many JSON lines files have a `path`. A path alone makes a task only if all fields are those of
-    tasks.
+    Many other JSON lines have a field `path`. A line with only a `path` is a task if all of its
+    fields are in `TASK_FIELDS`.
     """
     try:
         fields = msgspec.json.decode(line)
@@ -170,7 +175,9 @@ def _is_task(line: bytes) -> bool:
 
 
 def _matches_mostly(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
-    """Return whether at least half of the lines match: real indexes contain broken lines."""
+    """Return whether at least half of the lines match `pattern`. Real indexes contain
+    broken lines.
+    """
     return sum(pattern.match(line) is not None for line in lines) * 2 >= len(lines)
 
 
@@ -234,4 +241,4 @@ _UNPACKERS: dict[bytes, Callable[[bytes], bytes]] = {
 _CONTAINERS_BY_MAGIC = {
     magic: _ARCHIVES | (_LINES if magic == _GZIP else set()) for magic in _UNPACKERS
 }
-"""Kinds that are read in each compression."""
+"""File types that Fonds reads in each compression, by the first bytes of the compressed file."""

@@ -1,4 +1,8 @@
-"""Captures from a CDX or CDXJ index, whose WARCs lie in its folder or below a base."""
+"""Read captures from a CDX or CDXJ index.
+
+The WARCs that an index names are searched in the folder of the index, or below a configured folder
+or URL (`warc_base`).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,12 @@ GZIP_MAGIC = b"\x1f\x8b"
 def read_index(
     path: Path, row: InputRow, collection: str, warc_base: str, follows_links: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield one capture per line, including unreadable lines; positions are line numbers."""
+    """Yield a line number (from 0) and a capture for each line of an index, from
+    `row.position` on.
+
+    An unreadable line yields a capture that reports the damage. `warc_base` is the folder or URL
+    below which WARCs are searched; '' means the folder of the index.
+    """
     reader = IndexReader()
     # Lines of one WARC are mostly adjacent; the cache looks each up on disk once.
     find = lru_cache(WARC_CACHE_SIZE)(
@@ -58,12 +67,16 @@ def read_index(
 
 
 def has_local_part(index: Path, name: bytes) -> bool:
-    """Return whether a part lies in the index's folder, by its base name, with or without `.gz`."""
+    """Return whether a part of a ZipNum index is in the folder of the index, with or
+    without `.gz`.
+
+    Only the file name in `name` is used, not its folders.
+    """
     return any(is_file(index.with_name(part_name)) for part_name in list_part_names(name))
 
 
 def list_part_names(name: bytes) -> list[str]:
-    """Return the names that a part of a ZipNum index may have in the index's folder."""
+    """Return the file names that a part of a ZipNum index may have: as named, and with `.gz`."""
     bare = PurePosixPath(name.decode("utf-8", "replace")).name
     return [bare, f"{bare}.gz"] if bare else []
 
@@ -74,10 +87,11 @@ def read_zipnum(
     collection: str,
     has_part: Callable[[Path, bytes], bool] = has_local_part,
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Check that the parts a ZipNum index refers to exist; if some are missing, yield one damaged
-    capture.
+    """Check that the parts of a ZipNum index exist. Yield one damaged capture if parts are
+    missing.
 
-    The parts are inputs of their own. Only the first 10,000 are checked.
+    A ZipNum index names the compressed parts (CDX files) of a large index. The parts are read as
+    separate inputs. Only the first 10,000 parts are checked.
     """
     names = (line.split(b"\t")[1] for line in iter_lines(path) if line.count(b"\t") >= 3)
     parts = list(dict.fromkeys(islice(names, PARTS_SEARCHED_MAX)))
@@ -96,10 +110,12 @@ def read_zipnum(
 def read_lines(
     path: Path, row: InputRow, collection: str, build_entry: Callable[[bytes, int], Capture | None]
 ) -> Iterator[Capture | int]:
-    """Yield the captures that `build_entry` builds from each line and its number (from 0), from
-    `row.position` on.
+    """Yield a line number and a capture for each line from `row.position` on (numbers
+    start at 0).
 
-    If unpacking fails, one capture reports it, and the rest of the file is lost.
+    `build_entry` builds the capture from a line and its number. It returns None for a line without
+    capture. If decompression fails, a last capture reports the failure, and the rest of the file is
+    not read.
     """
     number = 0
     try:
@@ -118,11 +134,11 @@ def read_lines(
 
 
 def iter_lines(path: Path) -> Generator[bytes, None, None]:
-    """Yield the lines of a file, unpacked if gzip; a line over 64 KiB is split and its pieces are
-    rejected later.
+    """Yield the lines of a file without line ends, decompressing gzip.
 
-    Raises LimitError (`bomb`) if the file unpacks to more than 200 times its size, and gzip's
-    errors.
+    A line over 64 KiB is split into several lines. Raises LimitError (`bomb`) if the file
+    decompresses to more than 200 times its size, and EOFError, zlib.error or gzip.BadGzipFile if it
+    is damaged.
     """
     size_max_bytes, size_bytes = max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size), 0
     with open_unpacked(path) as stream:
@@ -135,7 +151,7 @@ def iter_lines(path: Path) -> Generator[bytes, None, None]:
 
 
 def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacking gzip. The caller must limit the unpacked size."""
+    """Open a file for reading and decompress gzip. The caller must limit the decompressed size."""
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP_MAGIC
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
@@ -144,10 +160,16 @@ def open_unpacked(path: Path) -> IO[bytes]:
 def find_in_folder(
     filename: str, folder: Path, warc_base: str, follows_links: bool = False
 ) -> str | None:
-    """Return the path of a file named in another file, existing or expected; always below the base.
+    """Return the path or URL of a file that an index or list names.
 
-    None if `filename` has no name. Raises PermanentError (NOT_FOLLOWED) for a link that leads out
-    of the base, unless `follows_links`.
+    - `filename`: the name or relative path in the index.
+    - `folder`: the folder of the index, used if `warc_base` is ''.
+    - `warc_base`: the configured folder or URL to search below.
+    - `follows_links`: whether the file may be outside the folder, through a symbolic link.
+
+    If no file exists, return the first path where it is expected. Return None if `filename`
+    contains no name. Raises PermanentError (NOT_FOLLOWED) for a symbolic link out of the folder,
+    unless `follows_links` is set.
     """
     parts = _split_path(filename)
     if not parts:
@@ -168,8 +190,9 @@ def find_in_folder(
 
 
 def list_paths_in_folder(base: str, name: str) -> list[str]:
-    """Return where a WARC may lie below a configured base; empty without a base or for a refused
-    link.
+    """Return the paths below the folder or URL `base` where a WARC called `name` may be.
+
+    The list is empty if `base` is '' or if a symbolic link leads out of the folder.
     """
     if not base:
         return []
@@ -181,8 +204,11 @@ def list_paths_in_folder(base: str, name: str) -> list[str]:
 
 
 def normalize_warc_name(filename: str) -> str | None:
-    """Return the WARC name given by an index or task; None for a bare name, which may be one of our
-    WARCs.
+    """Return the normalized relative path of a WARC from an index or task. An absolute path is cut
+    to its last two segments.
+
+    Return None for a URL, and for a name without folders, because it may name a WARC that Fonds
+    wrote.
     """
     parts = _split_path(filename)
     if filename.startswith("/"):
@@ -249,7 +275,7 @@ def _build_entry(
 def build_damaged_capture(
     row: InputRow, collection: str, path: Path, number: int, reason: Reason, detail: str
 ) -> Capture:
-    """Build the capture for an unreadable line."""
+    """Build the capture that reports an unreadable line of an index or list."""
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,

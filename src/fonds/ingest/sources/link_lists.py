@@ -1,9 +1,9 @@
-"""Links from lists: files of URLs (CSV, or one per line) and whole-day RSS, gzip or not, and named
-URLs.
+"""Sources of links: files of URLs (CSV, or one URL per line), whole days of RSS, and URLs on the
+command line.
 
-A file is the same input as long as its full name, size and time are. Whether a URL is known is
-looked up in the ledger's entries. So memory does not grow with a file, and a URL is entered only
-once.
+Files may be compressed with gzip. A file is the same input while its full path, size and
+modification time stay the same. Each URL is looked up in the ledger (the record of all entries), so
+a URL is entered only once and memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -42,20 +42,22 @@ from fonds.urls.normalization import find_canonical_domain
 
 CHUNK = 200
 RECENT_MAX = 2_000
-"""Maximum number of recently yielded URLs to remember, which may not be in the ledger yet."""
+"""Maximum number of URLs remembered after they were yielded. The ledger may not have them yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkListSource:
-    """A Source of the names a user gives: paths, folders, http(s) URLs, and `s3://` with a final
-    `*`.
+    """Source of links from the files that a user names.
 
-    - `form` is the format of the files (`link_rows.py`).
-    - `downloads_url` is the location of downloads.
-    - `records` is None if nothing is known, as when there is no home yet.
-    - `allows_known` makes a file a new input and yields its links even if other inputs entered
-      them.
-    - `problems` collects a sentence for each file that could not be read to its end.
+    - `names`: paths, folders, http(s) URLs, and `s3://BUCKET/PREFIX*`.
+    - `form`: format of the files, one of the formats in `link_rows.py`.
+    - `home`: folder of the library.
+    - `records`: SQL rows of the library; None if the library does not exist yet.
+    - `follows_links`: whether to follow symbolic links out of the named folders.
+    - `allows_known`: also yield links that other inputs have entered, and treat each file as new.
+    - `choice`: which of the links are taken.
+    - `problems`: receives one sentence for each file that could not be read to its end.
+    - `downloads_url`: URL below which an old system stored its downloads.
     """
 
     names: Sequence[str]
@@ -75,7 +77,7 @@ class LinkListSource:
     downloads_url: str = ""
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input per file; unreadable files are inputs too."""
+        """Yield one input per file. An unreadable file is an input too."""
         for name in self.names:
             if is_remote(name):
                 yield from (self._build_remote_input(path) for path in self.remotes.find(name))
@@ -88,7 +90,9 @@ class LinkListSource:
                 )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the links of a file from `row.position` on, and counts of refused lines by reason."""
+        """Yield positions and links of a file from `row.position` on, and counts of refused lines
+        by reason.
+        """
         if row.error is not None:
             reason = Reason.MISSING_SOURCE if row.kind == "missing" else Reason.UNREADABLE_SOURCE
             yield self._build_broken(row, reason, row.error)
@@ -140,7 +144,9 @@ class LinkListSource:
     def _iter_sifted(
         self, row: InputRow, rows: Sequence[Row], recent: OrderedDict[str, None]
     ) -> Iterator[tuple[int, Entry | Reason]]:
-        """Yield for each line its number and an entry, or the reason there is none."""
+        """Yield for each line its number and an entry, or its number and the reason for refusing
+        it.
+        """
         judged_rows = [(number, link, self._find_refusal(link)) for number, link in rows]
         first_entries = self._find_known(
             row, [_get_url(link) for _, link, reason in judged_rows if reason is None]
@@ -190,9 +196,11 @@ class LinkListSource:
         return None if self.choice.is_sampled(link.url) else Reason.NOT_SAMPLED
 
     def _find_known(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
-        """Return which of these URLs the pipeline's ledger has, with the first entry of each.
+        """Return the known URLs among `urls`, each with the id of its first entry in the pipeline's
+        ledger.
 
-        With `allows_known`, only entries of this input and those waiting to be fetched count.
+        With `allows_known`, only entries of this input and links that still wait to be fetched are
+        considered.
         """
         if self.records is None or not urls:
             return {}
@@ -215,12 +223,12 @@ class LinkListSource:
         return UnreadTally(reason, detail)
 
     def _local_copy_path(self, row: InputRow) -> Path:
-        """Return where the local copy of a remote file lies while it is read."""
+        """Return the path of the local copy that a remote file has while it is read."""
         return self.home / "inbox" / f"list-{row.input_id}"
 
     def _is_within_named(self, found_path: FoundPath) -> bool:
-        """Return False for links that lead out of the given paths; without --follow they have no
-        content.
+        """Return False for a symbolic link out of the named paths, unless such links are
+        followed.
         """
         return not found_path.is_outside
 
@@ -251,7 +259,7 @@ class LinkListSource:
 
 
 def _classify_known(row: InputRow, entry_id: str, first: str) -> Reason | None:
-    """Return why a URL whose first entry is `first` is not new; None if it is."""
+    """Return the reason for refusing a URL whose first entry is `first`; None if the URL is new."""
     if first == entry_id:
         return None
     return Reason.REPEATED if first.startswith(row.input_id) else Reason.KNOWN_LINK
@@ -267,9 +275,13 @@ POSITION_EVERY = 200
 
 @dataclass(frozen=True, slots=True)
 class NamedLinkSource:
-    """A Source of URLs given on the command line or on standard input.
+    """Source of URLs from the command line or standard input.
 
-    `named_at` (aware UTC) makes each run distinct, so known URLs are fetched again.
+    - `collection`: collection of the links.
+    - `named_at`: time of the command (aware UTC). It is part of the input's id, so known URLs are
+      fetched again.
+    - `tls`: how strictly certificates are checked.
+    - `via`: text that says where the URLs came from.
     """
 
     urls: Sequence[str]
@@ -288,7 +300,7 @@ class NamedLinkSource:
             )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield a link for each URL after the row's position; repeated URLs are counted."""
+        """Yield a link for each URL after `row.position`. Repeated URLs are only counted."""
         rss_entry = RssEntry(via=self.via, fetch_date=self.named_at.date().isoformat())
         seen_ids: set[str] = set()
         for number, url in enumerate(self.urls, 1):
@@ -311,10 +323,12 @@ class NamedLinkSource:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledSource:
-    """A Source in another order: nearby links are shuffled, so that those of one site are spread
-    out.
+    """Source that yields the links of another source in shuffled order, to spread the links of a
+    site.
 
-    `shuffle` reorders a list in place. `window` is the number of links shuffled together.
+    - `source`: the other source.
+    - `shuffle`: reorders a list in place.
+    - `window`: number of links that are shuffled together.
     """
 
     source: LinkListSource
@@ -322,13 +336,12 @@ class ShuffledSource:
     window: int = 2_500
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the inputs of the source."""
+        """Yield the inputs of the other source."""
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of the source, one window at a time.
-
-        A position is yielded only after all entries before it.
+        """Yield the entries of an input in shuffled order. Each position follows all entries before
+        it.
         """
         window: list[Entry] = []
         tally: Counter[str] = Counter()
@@ -359,20 +372,21 @@ class ShuffledSource:
 
 @dataclass(frozen=True, slots=True)
 class LimitedSource:
-    """A Source that stops when enough links were taken in this run.
+    """Source that stops when a maximum number of links was taken from another source in
+    this run.
 
-    `is_done` then tells the intake to stop after a position, from which the next run resumes.
+    The next run resumes at the position where this run stopped.
     """
 
     source: LinkListSource | ShuffledSource
     choice: LinkSample
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the inputs of the source."""
+        """Yield the inputs of the other source."""
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of the source."""
+        """Yield the entries of an input of the other source."""
         for item in self.source.iter_entries(row):
             if isinstance(item, int) and self.choice.is_full():
                 self.choice.is_done = True
@@ -380,10 +394,10 @@ class LimitedSource:
 
     @property
     def problems(self) -> list[str]:
-        """Return a sentence for each file that could not be read to its end, so far."""
+        """Return one sentence for each file that could not be read to its end so far."""
         lists = self.source.source if isinstance(self.source, ShuffledSource) else self.source
         return lists.problems
 
     def is_done(self) -> bool:
-        """Return whether the intake should stop."""
+        """Return whether the maximum number of links was taken, so that reading should stop."""
         return self.choice.is_done

@@ -1,6 +1,7 @@
-"""Rows of link lists: parse the lines or items of each format, and sample them.
+"""Parsers of link lists: one row reader per format, and sampling of links.
 
-Line length is bounded by its reader. A whole day of RSS unpacks to at most 200 times its size.
+The readers limit the length of a line. A whole day of RSS may decompress to at most 200 times its
+size.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ from fonds.model.errors import LimitError
 
 
 class BoundedStream:
-    """Reads `stream`; raises LimitError (`bomb`) after `max_bytes`. Compressed data may unpack to
-    far more than its size.
+    """Stream that raises LimitError (`bomb`) once more than `max_bytes` bytes are read from
+    `stream`.
+
+    It protects against compressed files that decompress to far more than their size.
     """
 
     def __init__(self, stream: IO[bytes], max_bytes: int) -> None:
@@ -43,7 +46,7 @@ class BoundedStream:
         self._max_bytes = max_bytes
 
     def read(self, size: int) -> bytes:
-        """Read at most `size` bytes; none at the end."""
+        """Read at most `size` bytes. Return empty bytes at the end of the stream."""
         data = self._stream.read(size)
         self._remaining_bytes -= len(data)
         if self._remaining_bytes < 0:
@@ -52,12 +55,20 @@ class BoundedStream:
 
 
 URL_LISTS, RSS_DAY, DOWNLOADS = "addresses", "whole-day", "downloads"
-"""Formats of a list: tables of URLs, whole days of RSS, tables of downloads of an old system."""
+"""Names of the list formats: table of URLs, whole day of RSS, table of downloads of an old
+system.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedLink:
-    """The link of a line; `url` is fetched. `final_url` and `fetch_timestamp` are those of `Link`."""
+    """Link in one line or item of a list.
+
+    - `url`: URL to be fetched.
+    - `entry`: what the list states about the link, as an RSS entry.
+    - `final_url`: URL of the page after redirects, if recorded.
+    - `fetch_timestamp`: time of an earlier fetch in Unix seconds, if recorded.
+    """
 
     url: str
     entry: RssEntry = field(default_factory=RssEntry)
@@ -66,20 +77,21 @@ class ListedLink:
 
     @property
     def page(self) -> str | None:
-        """Return the URL of the page; None if it was not recorded."""
+        """Return the URL of the page; None if the list does not record it."""
         return None if self.final_url == NEED_CANONICAL_URL else self.final_url or self.url
 
 
 Row = tuple[int, ListedLink | None]
-"""Number of a line or item from 0, and its link; None if it cannot be parsed."""
+"""Number of a line or item (from 0) and its link. The link is None if the line cannot be parsed."""
 
 Rows = Generator[Row, None, None]
 
 
 def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
-    """Yield the lines of a table, except empty lines, comments and the header.
+    """Yield the rows of a table of URLs, without empty lines, comments and the header.
 
-    Without a header a whole line is a URL, including commas, except in files named `.csv`.
+    If there is no header, a whole line is one URL, including its commas. In a file named `.csv`,
+    the columns are split.
     """
     day, header, is_bare = find_day_in_name(name), None, False
     with closing(_iter_lines(path)) as lines:
@@ -100,7 +112,7 @@ def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
 
 
 def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
-    """Yield the items of a whole day of RSS."""
+    """Yield the items of a whole day of RSS as rows."""
     bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
     with open_unpacked(path) as stream:
         for item in read_rss_day(BoundedStream(stream, bytes_max), name, find_day_in_name(name)):
@@ -110,9 +122,10 @@ def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
 
 
 def iter_download_rows(path: Path, name: str, downloads_url: str) -> Rows:
-    """Yield the lines of a table of downloads. Each lies below `downloads_url` under its id.
+    """Yield the rows of a table of downloads. The URL to fetch is `downloads_url` and the
+    download's id.
 
-    Without a header a line is only an id.
+    If there is no header, each line is only an id.
     """
     day, header = find_day_in_name(name), None
     with closing(_iter_lines(path)) as lines:
@@ -137,11 +150,11 @@ READERS: Mapping[str, Callable[[Path, str, str], Rows]] = {
     RSS_DAY: iter_rss_items,
     DOWNLOADS: iter_download_rows,
 }
-"""Row reader of each format. It takes a file, its name, and the location of downloads."""
+"""Row reader of each format. Arguments: path, name of the file, URL of the downloads."""
 
 
 def _build_epoch_suffix(row: HistoricalRow) -> str:
-    """Return the URL suffix that distinguishes two downloads with one id."""
+    """Return the URL suffix that distinguishes two downloads of the old system with the same id."""
     if row.fetch_timestamp is None or not is_ambiguous(row.downloads_id):
         return ""
     epoch = find_epoch(datetime.fromtimestamp(row.fetch_timestamp, UTC))
@@ -149,7 +162,7 @@ def _build_epoch_suffix(row: HistoricalRow) -> str:
 
 
 def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """Yield the lines with content, with their numbers."""
+    """Yield the number and text of each line that is not empty."""
     with closing(iter_lines(path)) as lines:
         for number, line in enumerate(lines):
             text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")
@@ -159,7 +172,13 @@ def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
 
 @dataclass(slots=True)
 class LinkSample:
-    """Which of the links are taken: a sample in percent, and a maximum number for this run."""
+    """Decides which links of a list are taken.
+
+    - `percent`: share of the URLs to sample.
+    - `count_max`: maximum number of links in this run; None for no maximum.
+    - `taken_count`: number of links taken so far.
+    - `is_done`: whether reading has stopped at the maximum.
+    """
 
     percent: float = 100.0
     count_max: int | None = None
@@ -167,11 +186,13 @@ class LinkSample:
     is_done: bool = False
 
     def is_full(self) -> bool:
-        """Return whether the maximum for this run is reached."""
+        """Return whether `count_max` links were taken."""
         return self.count_max is not None and self.taken_count >= self.count_max
 
     def is_sampled(self, url: str) -> bool:
-        """Return whether a URL is in the sample; always the same for one percentage."""
+        """Return whether a URL is in the sample. The same URL and `percent` always give the same
+        answer.
+        """
         if self.percent >= 100.0:
             return True
         chance = sha1(url.encode("utf-8", "replace")).digest()  # noqa: S324 (for sampling, not security)

@@ -1,5 +1,6 @@
-"""Captures from local paths: folders, WARC, ARC, CDX, ZIP and loose files, each recognised by its
-content.
+"""Source of captures from local paths: folders, WARC, ARC, CDX, ZIP and single files.
+
+The type of a file is detected from its content.
 """
 
 from __future__ import annotations
@@ -48,20 +49,24 @@ KINDS = {
 NOUNS = {"warc": "WARC", "index": "index", "zipnum": "index", "tasks": "list", "zip": "ZIP"}
 """Display name of each kind of input."""
 NAMES = {".cdx": "index", ".cdxj": "index", ".cdx.gz": "index", ".cdxj.gz": "index", ".wacz": "zip"}
-"""Kind by file name suffix, for content that is not recognised; the reader reports what is wrong.
+"""Kind of input by file name suffix, used if the content is not recognised. The reader of that kind
+reports the damage.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
-    """A Source of the paths given on the command line.
+    """Source of captures from the paths on the command line.
 
-    - `warc_base` is the location of the WARCs of a CDX ('' for the folder of the CDX).
-    - `home` has the inbox, which keeps WARCs that had to be unpacked.
-    - `follows_links` follows links that lead out of the given paths; they are recorded in either
-      case.
-    - `has_part` returns whether a part of a ZipNum index exists, from the index and the part's
-      name.
+    - `paths`: files and folders to read.
+    - `home`: library folder. Unpacked WARCs are stored in its subfolder `inbox`.
+    - `collection`: collection of the captures.
+    - `warc_base`: folder or URL of the WARCs that a CDX index names; '' means the folder of the
+      index.
+    - `follows_links`: whether to read files behind symbolic links out of the given paths. Such
+      links are recorded in any case.
+    - `has_part`: returns whether a part of a ZipNum index exists, given the index and the name of
+      the part.
     """
 
     paths: Sequence[Path]
@@ -73,23 +78,26 @@ class PathSource:
 
     @property
     def inbox(self) -> Path:
-        """Folder of unpacked WARCs."""
+        """Folder for unpacked WARCs."""
         return self.home / "inbox"
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input per file. Unreadable files are inputs too, so that they are accounted
-        for.
+        """Yield one input per file. An unreadable file is an input too, so that its failure is
+        recorded.
         """
         for path in iter_files(self.paths, self.home, follows_links=self.follows_links):
             yield _build_input(path, self.warc_base, self.follows_links)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of an input from `row.position` on. An empty input has one entry."""
+        """Yield the positions and entries of an input from `row.position` on.
+
+        An input without records, members or lines yields one entry that reports this.
+        """
         for capture in self.iter_captures(row):
             yield build_capture_entry(capture) if isinstance(capture, Capture) else capture
 
     def iter_captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
-        """Yield the same as `iter_entries`, with captures instead of entries."""
+        """Yield the same as `iter_entries`, with captures in place of entries."""
         is_empty = row.position == 0
         for capture in self._read(row):
             is_empty = is_empty and isinstance(capture, int)
@@ -138,7 +146,7 @@ class PathSource:
         )
 
     def _build_link_capture(self, row: InputRow, path: Path) -> Capture:
-        """Build the capture for a link out of the given paths, with its target."""
+        """Build the capture that reports a symbolic link out of the given paths, and its target."""
         return replace(
             self.build_unreadable(row, f"the link points to {path.resolve()}"),
             id=f"{row.input_id}-link",
@@ -147,7 +155,7 @@ class PathSource:
         )
 
     def _build_empty_capture(self, row: InputRow) -> Capture:
-        """Build the capture for an input without records, members or lines."""
+        """Build the capture that reports an input without records, members or lines."""
         return replace(
             self.build_unreadable(row, f"this {NOUNS.get(row.kind, 'file')} is empty"),
             id=f"{row.input_id}-empty",
@@ -156,9 +164,11 @@ class PathSource:
         )
 
     def build_unreadable(self, row: InputRow, detail: str) -> Capture:
-        """Build the capture for an input that cannot be read, a local file or a URL.
+        """Build the capture that reports that a local file or URL cannot be read; `detail` says
+        why.
 
-        It is the only entry of its own input, so that its failure can end when the path is read.
+        It is the only entry of a separate input. Its failure ends when the path is read
+        successfully.
         """
         missing = row.kind == "missing"
         input_id = compute_unread_input_id(row.path)
@@ -176,8 +186,10 @@ class PathSource:
 
 
 def _build_input(found_path: FoundPath, warc_base: str, follows_links: bool) -> InputRow:
-    """Build the input of a path. Its id depends on path, size and time, and for an index on the
-    base.
+    """Build the input row of a file or link.
+
+    Its id depends on the path, size and modification time of the file. The id of an index also
+    depends on `warc_base`.
     """
     fingerprint = f"{found_path.size_bytes}:{found_path.modified_ns}"
     error, kind = found_path.error, "missing" if found_path.is_missing else "unreadable"
@@ -206,9 +218,9 @@ def _build_input(found_path: FoundPath, warc_base: str, follows_links: bool) -> 
 
 
 def _inspect_file(path: Path) -> tuple[str | None, str]:
-    """Return why a file cannot be read, or None, and the kind of input it is.
+    """Return the reason why a file cannot be read (None if it can), and its kind of input.
 
-    Raises shortages of the machine.
+    Raises an error if the machine lacks file descriptors or memory.
     """
     try:
         str(path).encode()
@@ -223,7 +235,7 @@ def _inspect_file(path: Path) -> tuple[str | None, str]:
 
 
 def _to_datetime(seconds: float) -> datetime:
-    """Return a file's time; the beginning of 1970 for times outside the calendar."""
+    """Convert Unix seconds to a UTC datetime. Times outside the calendar become 1970-01-01."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -231,7 +243,11 @@ def _to_datetime(seconds: float) -> datetime:
 
 
 def detect_kind(path: Path) -> str:
-    """Return the kind of input of a file, by its content, else by its name. Raises OSError."""
+    """Return the kind of input of a file by its content, or by its name if the content is
+    unknown.
+
+    Raises OSError if the file cannot be read.
+    """
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     container = detect_container(head)

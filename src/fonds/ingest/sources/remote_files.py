@@ -1,4 +1,4 @@
-"""Remote files named by a user: find and fetch them over http(s) and from S3."""
+"""Find and fetch files that a user names by http(s) or S3 URL."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ SCHEMES = ("http", "https", "s3")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A remote file.
+    """File at a URL.
 
-    - `version` distinguishes it from earlier files at the URL: its time, or the server's ETag.
-    - `error` says why it cannot be read, or is None. `is_missing` says that it does not exist.
+    - `url`: its URL.
+    - `size_bytes`: its size; 0 if unknown.
+    - `version`: its modification time or ETag, which distinguishes it from earlier files at this
+      URL.
+    - `error`: why it cannot be read; None if it can.
+    - `is_missing`: whether it does not exist.
     """
 
     url: str
@@ -36,24 +40,25 @@ class RemoteFile:
 
 
 class RemoteFileStore(Protocol):
-    """Access to files on other machines."""
+    """Access to files at URLs."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """Yield the file at a URL; for `s3://BUCKET/PREFIX*` all with that prefix, in order of
+        """Yield the file at a URL. For `s3://BUCKET/PREFIX*`, yield all files with this prefix by
         name.
 
-        An unavailable file is yielded with an error. A file that is fetched before the next one is
-        requested costs no further request.
+        An unavailable file is yielded with an error. If a file is fetched before the next file is
+        requested from this iterator, no second request is sent.
         """
 
     def fetch(self, url: str, target: Path) -> Path:
-        """Fetch the complete file to `target`, once, and return it. Raises PermanentError and
-        OSError.
+        """Fetch a complete file to the path `target`, unless it exists, and return the path.
+
+        Raises PermanentError if the server refuses, and OSError if the file cannot be written.
         """
 
 
 def is_remote(name: str) -> bool:
-    """Return whether a name is the URL of a remote file."""
+    """Return whether a name is an http(s) or S3 URL."""
     return urlsplit(name).scheme.lower() in SCHEMES if "://" in name[:12] else False
 
 
@@ -65,21 +70,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """Implements RemoteFileStore. `web` fetches over http(s); `objects` opens the S3 client on
-    first use.
+    """Implementation of RemoteFileStore.
 
-    If a server does not respond, the request is repeated after each of `pauses_s`; then it fails.
+    - `web`: client for http(s) URLs.
+    - `objects`: opens the S3 client when it is first needed.
+    - `pauses_s`: seconds to wait before each repeated request if a server does not respond.
     """
 
     web: ServiceClient
     objects: Callable[[], Any]
     pauses_s: Sequence[float] = (1.0, 5.0)
     _answers: dict[str, Any] = field(default_factory=dict)
-    """The response that `find` keeps open, by URL."""
+    """Response that `find` keeps open, by URL."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """Yield the file at a URL, or those in S3 with the prefix. A response stays open until the
-        next file.
+        """Yield the file at a URL, or all S3 objects with a prefix.
+
+        The response of a file stays open until the next file is requested.
         """
         try:
             if urlsplit(url).scheme == "s3":
@@ -91,7 +98,10 @@ class RemoteFiles:
             yield RemoteFile(url, error=error.detail, is_missing=missing)
 
     def fetch(self, url: str, target: Path) -> Path:
-        """Fetch the file to `target`, completely or not at all. Raises PermanentError and OSError."""
+        """Fetch a file to the path `target`, completely or not at all, and return the path.
+
+        Raises PermanentError if the server refuses, and OSError if the file cannot be written.
+        """
         if not target.exists():
             self._retry(lambda: self._download(url, target))
         return target

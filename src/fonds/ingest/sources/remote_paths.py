@@ -1,4 +1,5 @@
-"""Captures from files at http(s) URLs and in S3, read like local files.
+"""Source of captures from files at http(s) and S3 URLs. The files are fetched, then read like local
+files.
 
 Source: seed 004, "Queuers" (local files, directories, HTTP URLs, cloud storage with `*`).
 """
@@ -30,7 +31,7 @@ from fonds.pipelines.runtime.intake import (
 from fonds.urls.parts import member_name, member_url
 
 REMOTE = "remote"
-"""Kind of a remote input; its content is detected after the fetch."""
+"""Kind of an input at a URL. The content type is detected after the file was fetched."""
 LISTS = ("index", "zipnum", "tasks")
 URL_NAMED_KINDS = ("warc", "file")
 _ODD_NAMES = ("", ".", "..")
@@ -38,13 +39,20 @@ _ODD_NAMES = ("", ".", "..")
 
 @dataclass(frozen=True, slots=True)
 class RemotePathSource:
-    """A Source of URLs, `s3://BUCKET/PREFIX*`, and the paths of `local`.
+    """Source of captures from URLs, from `s3://BUCKET/PREFIX*`, and from the paths of `local`.
 
-    Each file is fetched once, completely, to `inbox/INPUT` in the home. It stays there, since
-    captures refer to it. With `keeps_files` False (when workers on other machines read the files)
-    WARCs and loose files are deleted afterwards, and their captures refer to the URL. Indexes and
-    task lists are always deleted. WARCs that they name are read at their URLs, below
-    `local.warc_base` or in the index's folder.
+    - `local`: source of the local paths.
+    - `urls`: the URLs.
+    - `remotes`: finds and fetches files.
+    - `clock`: returns the current time (aware UTC).
+    - `keeps_files`: whether fetched WARCs and single files are kept.
+
+    Each file is fetched completely, to `inbox/INPUT-ID` in the library folder. If `keeps_files` is
+    set, it stays there and its captures refer to the local file. Otherwise (when workers on other
+    machines read the files) it is deleted after reading, and its captures refer to the URL.
+
+    Indexes and task lists are always deleted after reading. The WARCs that they name are read at
+    URLs below `local.warc_base`, or below the URL folder of the index.
     """
 
     local: PathSource
@@ -55,7 +63,7 @@ class RemotePathSource:
     _found_urls: set[str] = field(default_factory=set)
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input per file; unavailable files are inputs too."""
+        """Yield one input per file. An unavailable file is an input too."""
         yield from self.local.iter_inputs()
         for url in self.urls:
             for remote_file in self.remotes.find(url):
@@ -63,7 +71,7 @@ class RemotePathSource:
                 yield self._build_input(remote_file)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of an input, from `row.position` on."""
+        """Yield the positions and entries of an input from `row.position` on."""
         if not is_remote(row.path):
             yield from self.local.iter_entries(row)
             return
@@ -71,9 +79,10 @@ class RemotePathSource:
             yield build_capture_entry(item) if isinstance(item, Capture) else item
 
     def fetch(self, row: InputRow) -> Path:
-        """Fetch the complete file of a `REMOTE` input to the inbox, and return it.
+        """Fetch the complete file of a `REMOTE` input to the inbox, and return its local path.
 
-        Raises PermanentError, LimitError and OSError.
+        Raises PermanentError if the server refuses, LimitError if the file is too large, and
+        OSError if the file cannot be written.
         """
         if row.error is not None:
             raise PermanentError(Reason.MISSING_SOURCE, row.error)
@@ -82,7 +91,7 @@ class RemotePathSource:
         )
 
     def discard(self, path: Path) -> None:
-        """Delete a fetched file and the folders that become empty."""
+        """Delete a fetched file, and the folders in the inbox that become empty."""
         path.unlink(missing_ok=True)
         folder = path.parent
         while folder != self.local.inbox and not any(folder.iterdir()):
@@ -139,8 +148,9 @@ class RemotePathSource:
             yield item
 
     def _has_part(self, folder_url: str) -> Callable[[Path, bytes], bool]:
-        """Return a function that checks whether a part of an index was given too, or found by the
-        same prefix.
+        """Return a function that checks whether a part of a ZipNum index is available.
+
+        A part is available if the user gave its URL, or if it was found by an S3 prefix.
         """
 
         def has_part(index: Path, name: bytes) -> bool:
@@ -153,7 +163,9 @@ class RemotePathSource:
         return has_part
 
     def _build_input(self, remote_file: RemoteFile) -> InputRow:
-        """Build the input of a remote file. Its id depends on URL, size, version and base."""
+        """Build the input row of a remote file. Its id depends on URL, size, version and
+        `warc_base`.
+        """
         if remote_file.error is not None:
             kind = "missing" if remote_file.is_missing else REMOTE
             return build_failed_input(remote_file.url, kind, self.clock(), remote_file.error)
@@ -171,8 +183,9 @@ class RemotePathSource:
 
 
 def _build_target_path(inbox: Path, url: str, input_id: str) -> Path:
-    """Return where a file is stored: below at most two parts of its URL's path, which give a WARC
-    its name.
+    """Return the local path for a fetched file.
+
+    It ends with at most the last two segments of the URL's path, from which a WARC gets its name.
     """
     parts = [unquote(part).replace("/", "_")[-200:] for part in urlsplit(url).path.split("/")]
     names = [part for part in parts if part.strip() not in _ODD_NAMES and "\0" not in part]

@@ -1,8 +1,8 @@
-"""Task lists: captures from JSON lines with file locations, and the locations allowed to tasks of
-other programs.
+"""Task lists: captures from JSON lines that give the location of a file.
 
-A line is a work object (`queues/messages/work_objects.py`). Files and WARCs are searched below a
-base, never at the path a line gives.
+The module also decides which locations tasks of other programs may name. A line is a work object
+(`queues/messages/work_objects.py`). Files and WARCs are searched below a configured folder or URL,
+never at an arbitrary path.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from fonds.queues.messages.work_objects import read_task
 def read_tasks(
     path: Path, row: InputRow, collection: str, base: str, follows_links: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield one capture per line, including unreadable lines; positions are line numbers.
+    """Yield a line number (from 0) and a capture for each line, from `row.position` on.
 
-    Files and WARCs are searched below `base`, or in the list's folder.
+    An unreadable line yields a capture that reports the damage. Files and WARCs are searched below
+    the folder or URL `base`; '' means the folder of the list.
     """
 
     def entry(line: bytes, number: int) -> Capture | None:
@@ -83,8 +84,11 @@ def _choose_url(task: Task, place: Place) -> str:
 
 
 def _build_place(task: Task, folder: Path, base: str, follows_links: bool) -> Place:
-    """Return the location of a task's bytes, with local names below `base` or `folder`. Raises
-    ValueError.
+    """Return the location of a task's bytes. Local names are searched below `base`, or below
+    `folder` if `base` is ''.
+
+    Raises ValueError if the task contains no file name, and PermanentError if a symbolic link leads
+    out of the folder.
     """
     if task.kind is PlaceKind.WARC:
         path = _resolve_in_folder(task.path, folder, base, follows_links)
@@ -108,12 +112,14 @@ def _resolve_in_folder(name: str, folder: Path, base: str, follows_links: bool) 
 
 @dataclass(frozen=True, slots=True)
 class TaskPlaces:
-    """Resolves the locations in tasks of other programs. Tasks give names; Fonds decides where to
-    search.
+    """Resolves the locations in tasks of other programs to locations that Fonds may read.
 
-    WARCs are below `warc_base` (folder or URL), else below `folder`. Loose files are below `folder`
-    only. If both are empty, no local file is read. Without a base, a capture whose WARC is not
-    below the folder is requested from the web archive, if the task has its time.
+    - `warc_base`: folder or URL of WARCs.
+    - `folder`: folder of single files, and of WARCs if `warc_base` is ''.
+    - `follows_links`: whether files may be outside the folder, through symbolic links.
+
+    If both are empty, no local file is read. Without `warc_base`, a capture whose WARC is not below
+    `folder` is requested from the web archive, if the task states its time.
     """
 
     warc_base: str
@@ -121,9 +127,10 @@ class TaskPlaces:
     follows_links: bool = False
 
     def __call__(self, task: Task) -> tuple[Place, str]:
-        """Return the location, and the URL of its capture.
+        """Return the location of a task's bytes, and the URL of the capture.
 
-        Raises PermanentError (`unreadable-source`) with a sentence on what is refused.
+        Raises PermanentError (`unreadable-source`) if the location is not allowed; its text says
+        why.
         """
         place = self._build_place(task)
         return place, _choose_url(task, place)
@@ -148,7 +155,9 @@ class TaskPlaces:
         return Place(PlaceKind.REPLAY, f"{task.datetime14}/{task.url}")
 
     def _resolve_allowed(self, name: str) -> str:
-        """Resolve a local path with links; it must lie below the folder."""
+        """Resolve a local path and its symbolic links. Raises PermanentError if it is outside the
+        folder.
+        """
         if not self.folder:
             detail = (
                 f"{name[:200]!r} is a file on this computer. To allow such files, "

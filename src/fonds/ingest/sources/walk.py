@@ -1,4 +1,4 @@
-"""Walks the given paths and finds each file once, in a stable order, without link loops."""
+"""Walk the given paths. Find each file once, in a stable order, without loops of symbolic links."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from fonds.model.errors import cause_of, find_shortage
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """A path found.
+    """File or symbolic link that was found.
 
-    `error` says why it cannot be read, `is_missing` that it does not exist. `is_outside` marks a
-    link that leads out of the given path.
+    - `size_bytes`: size of the file.
+    - `modified_ns`: modification time in Unix nanoseconds.
+    - `error`: why the file cannot be read; None if it can.
+    - `is_missing`: whether the path does not exist.
+    - `is_outside`: whether it is a symbolic link to a target outside the given path.
     """
 
     path: Path
@@ -31,10 +34,11 @@ class FoundPath:
 def iter_files(
     paths: Sequence[Path], excluded: Path, *, follows_links: bool = False
 ) -> Iterator[FoundPath]:
-    """Yield the files below `paths`, folders in order of name. No folder is entered twice.
+    """Yield the files below `paths`, in order of name. No folder is entered twice.
 
-    A given path may be a link. Below it, links are followed if they stay below it. A link that
-    leads out is yielded as such, and its content only with `follows_links`. `excluded` (the home) is not
+    A given path may be a symbolic link. Below a given path, symbolic links are followed if their
+    target is below the path too. A link to a target outside is yielded with `is_outside`; its
+    target is read only with `follows_links`. The folder `excluded` (the library folder) is not
     entered.
     """
     entered: set[tuple[int, int]] = set()
@@ -45,7 +49,11 @@ def iter_files(
 
 
 def is_outside(path: Path, root: Path) -> bool:
-    """Return whether links lead a path out of the folder `root`. Raises OSError."""
+    """Return whether `path` resolves, through symbolic links, to a target outside the folder
+    `root`.
+
+    Raises OSError if a link cannot be resolved.
+    """
     try:
         return not path.resolve().is_relative_to(root.resolve())
     except RuntimeError as error:

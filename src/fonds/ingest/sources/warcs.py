@@ -1,4 +1,4 @@
-"""Captures from one WARC or ARC, found by scanning record heads; bodies are read later, by
+"""Read captures from one WARC or ARC by scanning its record heads. Bodies are read later, by
 location.
 """
 
@@ -32,11 +32,16 @@ CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 def read_warc(
     stream: BinaryIO, row: InputRow, collection: str, path: Path, *, base_bytes: int = 0
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield captures, counts of other records, and before each record its offset, where reading can
-    resume.
+    """Yield captures, counts of all other records, and the offset of each record before its
+    capture.
 
-    `base_bytes` is the offset of the WARC in the file at `path`, if it is stored inside another
-    file. A file without records is one damage.
+    - `stream`: the open WARC.
+    - `row`: input row; `row.position` is the offset to resume from.
+    - `collection`: collection of the captures.
+    - `path`: path of the file that contains the WARC.
+    - `base_bytes`: offset of the WARC in that file; not 0 if the WARC is a member of a ZIP.
+
+    A damaged record yields a capture that reports the damage. So does a file without any record.
     """
     is_empty = row.position == 0
     crawler = _find_crawler(stream, base_bytes)
@@ -60,10 +65,11 @@ def read_warc(
 
 
 def _find_crawler(stream: BinaryIO, offset: int) -> str:
-    """Return the User-Agent from the first warcinfo record; '' if there is none.
+    """Return the crawler's User-Agent from the first warcinfo record of a WARC; '' if there is
+    none.
 
-    Later warcinfo records are ignored: they belong to files appended to this one, and a scan may
-    begin in the middle.
+    Later warcinfo records are ignored. They belong to WARCs that were appended to this one, and a
+    scan may begin in the middle of a file.
     """
     try:
         payload = read_record(stream, offset, body_max_bytes=WARCINFO_MAX_BYTES)
@@ -81,7 +87,9 @@ def _find_crawler(stream: BinaryIO, offset: int) -> str:
 def _build_capture(
     row: InputRow, collection: str, place: Place, head: RecordHead, path: Path
 ) -> Capture:
-    """Build the capture of a record. Without a URL it gets one from its location."""
+    """Build the capture of a WARC record. A record without URL gets a URL made from its
+    location.
+    """
     return Capture(
         id=f"{row.input_id}-{build_offset_id(place.offset)}",
         input_id=row.input_id,

@@ -1,4 +1,4 @@
-"""Captures from a ZIP: PDFs, pages, and the WARCs of a WACZ."""
+"""Read captures from a ZIP: PDFs, pages, and WARCs, for example in a WACZ."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from fonds.urls.parts import member_url
 
 
 class Window(io.RawIOBase):
-    """`size_bytes` bytes of `stream` from `start_bytes` on as a file, for a WARC stored
-    uncompressed in a ZIP.
+    """File object for a byte range of another stream, such as a WARC stored uncompressed
+    in a ZIP.
+
+    The range has `size_bytes` bytes of `stream` and begins at offset `start_bytes`.
     """
 
     def __init__(self, stream: BinaryIO, start_bytes: int, size_bytes: int) -> None:
@@ -47,13 +49,13 @@ class Window(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move within the window. A position past its end is allowed and reads nothing."""
+        """Move within the byte range. Reading at a position after its end returns no bytes."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = max(0, base + offset)
         return self._position
 
     def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
-        """Fill `buffer` from the window."""
+        """Fill `buffer` from the byte range, and return the number of bytes read."""
         self._stream.seek(self._start + self._position)
         data = self._stream.read(max(0, min(len(buffer), self._size - self._position)))
         buffer[: len(data)] = data
@@ -83,8 +85,10 @@ UNREADABLE = (
 def read_zip(
     path: Path, row: InputRow, collection: str, inbox: Path
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield one capture per member, or those of its records for a WARC; positions are member
-    numbers.
+    """Yield a member number (from 0) and the captures of each member, from `row.position` on.
+
+    A member that is a WARC yields the captures of its records. Any other member yields one capture.
+    WARCs that are compressed in the ZIP are unpacked to the folder `inbox`.
     """
     reading = _OpenZip(path, row, collection, inbox)
     try:
@@ -111,7 +115,9 @@ class _ZipMember:
 
 @dataclass(frozen=True, slots=True)
 class _OpenZip:
-    """The open ZIP: what its captures have in common."""
+    """The values that all captures of one ZIP share: path, input row, collection and inbox
+    folder.
+    """
 
     path: Path
     row: InputRow
@@ -119,7 +125,9 @@ class _OpenZip:
     inbox: Path
 
     def build_damaged(self, member: _ZipMember | None, reason: Reason, detail: str) -> Capture:
-        """Build the capture for an unreadable member, or for None the whole ZIP."""
+        """Build the capture that reports an unreadable member, or the whole ZIP if `member` is
+        None.
+        """
         suffix = "whole" if member is None else f"{member.number:012x}"
         return Capture(
             id=f"{self.row.input_id}-{suffix}-damage",
@@ -155,7 +163,9 @@ class _OpenZip:
     def iter_records(
         self, stream: BinaryIO, path: Path, base_bytes: int, prefix: str | None = None
     ) -> Iterator[Capture | Mapping[str, int]]:
-        """Yield the records of a contained WARC without positions: a ZIP resumes per member."""
+        """Yield the captures of a WARC in the ZIP, without positions: reading a ZIP resumes at a
+        member.
+        """
         unread_row = replace(self.row, position=0)
         for item in read_warc(stream, unread_row, self.collection, path, base_bytes=base_bytes):
             if isinstance(item, Capture):
@@ -168,8 +178,9 @@ class _OpenZip:
                 yield item
 
     def _build_member_id(self, capture_id: str, prefix: str) -> str:
-        """Return the id of a record of an unpacked member: two members may have records at one
-        offset.
+        """Return the capture id of a record in an unpacked WARC.
+
+        It contains the member number, because two members may have records at the same offset.
         """
         return prefix + capture_id.removeprefix(self.row.input_id)
 
@@ -201,7 +212,9 @@ def _iter_member(
 def _iter_member_captures(
     reading: _OpenZip, stream: IO[bytes], archive: zipfile.ZipFile, member: _ZipMember
 ) -> Iterator[Capture | Mapping[str, int]]:
-    """Yield the captures of one member. Raises one of UNREADABLE if its bytes are damaged."""
+    """Yield the captures of one member. Raises an error in `UNREADABLE` if the member is
+    damaged.
+    """
     info, row = member.info, reading.row
     with archive.open(info) as unpacked:
         head = unpacked.read(HEAD_BYTES)
@@ -230,12 +243,14 @@ def _iter_member_captures(
 
 
 def _is_nested(name: str, head: bytes) -> bool:
-    """Return whether a nested ZIP should be opened: office documents and others are ZIPs too."""
+    """Return whether a ZIP in the ZIP is an archive of files, unlike office documents, which are
+    ZIPs too.
+    """
     return name.lower().endswith((".zip", ".wacz")) or b"datapackage.json" in head
 
 
 def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
-    """Return the offset of a stored member's bytes, after its local header with its own lengths."""
+    """Return the offset of an uncompressed member's bytes, which follow its local header."""
     stream.seek(member.header_offset)
     header = stream.read(LOCAL_HEADER_BYTES)
     name_bytes, extra_bytes = struct.unpack_from("<HH", header, 26)
@@ -243,7 +258,10 @@ def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
 
 
 def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
-    """Unpack a member to the inbox, once, and return the file. Raises OSError."""
+    """Unpack a member to the path `target`, unless it is there already, and return the path.
+
+    Raises OSError if the file cannot be written.
+    """
     if target.exists() and target.stat().st_size == member.file_size:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,3 @@
-"""Pipeline steps, one module per verb. A step knows neither its queue nor its neighbours."""
+"""Pipeline steps, one module per step. A step does not know its queue, nor the steps before and
+after it.
+"""

@@ -1,6 +1,7 @@
-"""archive_body: write bodies that are in no WARC yet to our WARC files, and record their locations.
+"""archive_body: write bodies that are in no WARC yet to the WARC files of Fonds, and record their
+locations.
 
-archive_unparsed: send pages to the archive in pipelines that do not parse them.
+archive_unparsed: send pages to `archive_body` in pipelines that do not parse pages.
 """
 
 from __future__ import annotations
@@ -48,20 +49,22 @@ EMITS = ()
 
 
 def name_lease(capture_id: str) -> str:
-    """Return the name of the lease for archiving a capture."""
+    """Return the name of the lease (exclusive right) for archiving a capture."""
     return f"archive {capture_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBodyStep:
-    """Step that writes each capture once.
+    """Step that writes the body of each capture to a WARC, once.
 
-    A capture that `cdx` already lists is not written again. If several processes have the
-    same capture, as two pipelines may, one acquires its lease and the others retry later.
+    - `archive`: reads bodies and writes WARC records.
+    - `journal`: name of the table that has the files.
+    - `leases`: leases of captures, with the duration `LEASE_S`.
+    - `prefix`: beginning of the WARC file names; '' for the default. `{YYYY}` in it becomes the
+      year of the capture.
 
-    `leases` are in the table `lease`, with the duration `LEASE_S`.
-    `prefix` begins the file names, "" for the archive's own. `{YYYY}` in it is the year of
-    the capture.
+    A capture that has a `cdx` row is not written again. If several processes have the same capture,
+    as two pipelines may, one acquires its lease and the others retry later.
     """
 
     archive: Archive
@@ -74,10 +77,11 @@ class ArchiveBodyStep:
     prefix: str = ""
 
     def __call__(self, items: Sequence[UnarchivedBody]) -> list[Result]:
-        """Archive the bodies.
+        """Write the bodies to WARCs, then record their locations, then delete the bodies from the
+        spool.
 
-        A body is durable in the WARC before its location is recorded. Both precede its removal from
-        the spool, and all precede the completion of the message.
+        Return one result per item, in order. A capture that another process is archiving is
+        deferred.
         """
         ids = [item.capture.id for item in items]
         with self.leases.acquire_free({name_lease(capture_id) for capture_id in ids}) as leases:
@@ -107,10 +111,11 @@ class ArchiveBodyStep:
         update_capture_counts(self.table, self.records, self.journal, sha1s)
 
     def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
-        """Return the primary captures of these bytes, by id.
+        """Return the primary captures that the items repeat, by capture id.
 
-        They come from the file's `f:c`; a page we fetched has its final URL. For files not in the
-        table yet, the ledger is searched, in all pipelines.
+        A primary capture is read from the cell `f:c` of the file's table row. If the file is not in
+        the table yet, it is read from the entries of all pipelines. For a fetched page, the final
+        URL and exact time are used.
         """
         primary_keys = {
             item.repeat_of: build_row_key(item.file.sha1) for item in items if item.repeat_of
@@ -138,7 +143,7 @@ class ArchiveBodyStep:
         }
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
-        """Delete archived bodies from the spool."""
+        """Delete the bodies of archived captures from the spool."""
         spooled = [capture for capture in captures if capture.place.kind is PlaceKind.SPOOL]
         if spooled:
             self.blobs.delete([item.place.path for item in spooled])
@@ -191,9 +196,9 @@ class ArchiveBodyStep:
 
 
 def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> OriginalCapture:
-    """Build the original of a page we fetched, with fractions of a second.
+    """Build the primary capture of a fetched page, with fractions of a second in its time.
 
-    It has the record's id if `f:c` is of the same capture.
+    It has a WARC record id if `recorded` has the same URL and time.
     """
     fetched_capture = (row.final_url, format_datetime14(row.fetched))
     is_same = (
@@ -206,7 +211,9 @@ def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> Or
 
 
 def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedBody]]:
-    """Yield groups whose bodies fit in memory together; a larger body is a group of its own."""
+    """Yield groups of bodies of at most `BATCH_MAX_BYTES`. A larger body is a group with
+    one item.
+    """
     group: list[UnarchivedBody] = []
     size_bytes = 0
     for item in items:
@@ -224,15 +231,15 @@ ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUnparsedStep:
-    """Step that sends pages to the archive.
+    """Step that sends pages to `archive_body` without parsing them.
 
-    Bodies in a WARC stay there unless `copies_bodies` is set.
+    If `copies_bodies` is False, pages that are already in a WARC are not sent.
     """
 
     copies_bodies: bool
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """Return the body, if it is in no WARC yet."""
+        """Return the body to archive, or nothing if the body stays in its WARC."""
         if item.capture.place.kind is PlaceKind.WARC and not self.copies_bodies:
             return Result()
         return Result(items=(UnarchivedBody(item.capture, item.file),))

@@ -45,15 +45,16 @@ EMITS = (Output(PdfText), Output(Thumbnail), Output(UnarchivedBody))
 
 @dataclass(frozen=True, slots=True)
 class ExtractPdfStep:
-    """Extracts one PDF.
+    """Step that extracts one PDF.
 
-    - `extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
-    - `extract_metadata` extracts only the metadata, if `extract` was stopped.
-    - `find_known_ending` returns the known ending of a PDF that needs no extraction, before its bytes are
-      fetched.
-    - `register_task` turns another program's task into an UnextractedPdf and further work on the file. It
-      also
-      checks work that is already in that form.
+    - `archive`: reads the bytes of the PDF.
+    - `extract`: extracts text, metadata and thumbnails in an isolated process.
+    - `extract_metadata`: extracts only the metadata; called if `extract` was killed or crashed.
+    - `pdf_extractor`: names and versions of the extraction programs.
+    - `find_known_ending`: returns the disposition of a PDF that needs no extraction, or None. It is
+      called before the bytes are read.
+    - `register_task`: converts a task of another program to an UnextractedPdf and other work on the
+      file. It also checks an UnextractedPdf.
     """
 
     archive: Archive
@@ -64,11 +65,12 @@ class ExtractPdfStep:
     register_task: Callable[[Task | UnextractedPdf], Result]
 
     def __call__(self, item: UnextractedPdf | Task) -> Result:
-        """Return a PdfText in any case, unless the result is known, and the thumbnails of page 0.
+        """Return the thumbnails of the first page, and then a PdfText. Return neither if the result
+        is already known.
 
-        The thumbnails come first, so they have been sent when the text arrives. A task with a SHA-1
-        that leads to no PDF has a PdfText that says why. Raises PermanentError for other refused
-        work.
+        The thumbnails come first, so they are sent before the text. A failed extraction has a
+        PdfText with the error. A task that states a SHA-1 but leads to no PDF has a PdfText with
+        the reason. Raises PermanentError for any other task that is refused.
         """
         return register_then_run(
             self.register_task, item, UnextractedPdf, self._extract, self._build_missing
@@ -77,7 +79,7 @@ class ExtractPdfStep:
     def _build_missing(
         self, task: Task, sha1hex: str, missing_reason: MissingPdfReason, message: str
     ) -> PdfText:
-        """Build the result of a task whose PDF could not be obtained."""
+        """Build the PdfText of a task whose PDF is unavailable."""
         return PdfText(
             sha1hex=sha1hex,
             status=_STATUS_BY_MISSING_REASON[missing_reason],
@@ -127,7 +129,9 @@ class ExtractPdfStep:
         )
 
     def _read(self, body: bytes) -> PdfExtraction:
-        """Return the full extraction, else the metadata, else only how extraction ended."""
+        """Return the full extraction. If it fails, return only the metadata; if that fails, only
+        the error.
+        """
         try:
             return self.extract(body)
         except FaultError as fault:

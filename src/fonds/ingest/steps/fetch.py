@@ -1,4 +1,6 @@
-"""fetch: fetch many links concurrently, each host within its rate limit and its robots.txt."""
+"""fetch: fetch many links concurrently. Each host has a rate limit, and its robots.txt is
+obeyed.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,18 @@ from fonds.urls.request_url import parse_request_url
 EMITS = (Output(Capture), Output(UnindexedFile))
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,application/xml;q=0.9,*/*;q=0.8"
 SAVE_BATCH = 64
-"""Maximum pages written to the spool together."""
+"""Maximum number of pages that are written to the spool together."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """Limits of one link. `retry_s` is the approximate delay after a temporary fault."""
+    """Limits of fetching.
+
+    - `body_max_bytes`: maximum size of a body.
+    - `redirects_max`: maximum number of redirects of one link.
+    - `active_max`: maximum number of links in progress.
+    - `retry_s`: approximate delay in seconds after a temporary fault.
+    """
 
     body_max_bytes: int = 10_000_000
     redirects_max: int = 10
@@ -47,13 +55,13 @@ class FetchRules:
 
 
 class FetchStep:
-    """Implements ConcurrentStep with the fetcher of this process.
+    """Step that fetches links concurrently; implements ConcurrentStep.
 
-    - `refusal` judges redirects of links from sources and lists, `named_link_refusal` those of
-      links that a
-      user named.
-    - `keep_robots` stores the robots.txt that allowed each fetch, and records it in the exchange.
-    - `tdmrep` holds each page until its host's tdmrep.json is known. None requests no tdmrep.json.
+    - `refusal`: decides whether a redirect is refused, for links from sources and lists.
+    - `named_link_refusal`: the same, for links that a user named.
+    - `keep_robots`: stores the robots.txt that allowed each fetch, and records it in the exchange.
+    - `tdmrep`: holds each page until the tdmrep.json of its host was requested; None requests no
+      tdmrep.json.
     """
 
     def __init__(
@@ -85,7 +93,7 @@ class FetchStep:
 
     @property
     def free_slots(self) -> int:
-        """Number of further links that may begin."""
+        """Number of links that may begin now."""
         pending = (self._links, self._new, self._fetched, self._unchanged, self._ended)
         held_count = len(self._tdmrep) if self._tdmrep is not None else 0
         return self._rules.active_max - sum(map(len, pending)) - held_count
@@ -132,14 +140,16 @@ class FetchStep:
         self._fetcher.close(self._count_unsaved)
 
     def _count_unsaved(self) -> int:
-        """Return the number of responses that would be lost with this process. The fetcher's thread
-        calls it.
+        """Return the number of responses that are not in the spool yet. The fetcher's thread calls
+        it.
+
+        If the process ends, these responses are lost.
         """
         return len(self._outcomes) + len(self._fetched) + len(self._unchanged)
 
     def _start_new(self) -> None:
-        """Submit the new links after looking up earlier fetches. A link that was itself fetched has
-        its capture.
+        """Submit the new links to the fetcher. For a link that was fetched before, use the stored
+        capture.
         """
         if not self._new:
             return
@@ -193,7 +203,7 @@ class FetchStep:
         return self._named_link_refusal if link.allows_any_site else self._refusal
 
     def _continue(self, pages: Sequence[tuple[int, Link, Capture]]) -> None:
-        """Pass on pages from the spool, once the tdmrep.json of their hosts is known."""
+        """Pass on pages in the spool as soon as the tdmrep.json of their hosts was requested."""
         if self._tdmrep is None:
             self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
             return
@@ -204,7 +214,9 @@ class FetchStep:
         self._ended += self._tdmrep.add(fetched, self._receive_outcome)
 
     def _receive_outcome(self, key: str, end: FetchOutcome) -> None:
-        """Store an outcome; called from the fetcher's thread."""
+        """Store the outcome of a request for the next `collect_finished`. The fetcher's thread
+        calls it.
+        """
         with self._outcome_arrived:
             self._outcomes.append((key, end))
             self._outcome_arrived.notify()
@@ -238,8 +250,8 @@ class FetchStep:
         self._fetched.append((number, FetchedLink(link, exchange, end.body, host=robots_response)))
 
     def _save_fetched(self) -> None:
-        """Write fetched pages to the spool in batches. Pages that cannot be written now are retried
-        next time.
+        """Write fetched pages to the spool in batches. Pages that cannot be written are kept for
+        the next call.
         """
         while self._unchanged:
             self._handle_unchanged(*self._unchanged[0])
@@ -257,7 +269,9 @@ class FetchStep:
             self._fetcher.wake()
 
     def _handle_unchanged(self, number: int, unchanged: FetchedLink) -> None:
-        """Use the body of the previous capture for an unchanged page, if it was stored."""
+        """Use the stored body of the previous capture for a page that the server reports as
+        unchanged.
+        """
         body = self._spool.load_body(unchanged.previous) if unchanged.previous is not None else None
         if body is None:
             self._ended.append((number, Result(classify_status(unchanged.link.id, NOT_MODIFIED))))
@@ -266,7 +280,9 @@ class FetchStep:
 
 
 def _build_conditional_headers(previous: FetchedPageRow | None) -> Headers:
-    """Return the request headers that make a repeated fetch conditional."""
+    """Return the request headers (ETag and date) that let a server answer that a page is
+    unchanged.
+    """
     if previous is None:
         return ()
     headers = {"If-None-Match": previous.etag, "If-Modified-Since": previous.last_modified}

@@ -1,4 +1,4 @@
-"""fetch_download: copy a page stored by an old system from its bucket to the spool, as if fetched
+"""fetch_download: copy a page that an old system stored in S3 to the spool, as if it was fetched
 then.
 
 Source: seed 004, Appendix A (`historical`); mediacloud/story-indexer, hist-fetcher.
@@ -29,34 +29,45 @@ from fonds.text.coding import decode_body
 EMITS = (Output(Capture),)
 GZIP_MAGIC = b"\x1f\x8b"
 REDUNDANT = b"(redundant feed)"
-"""Stored by the old system in place of an unchanged feed."""
+"""Content that the old system stored in place of a feed that had not changed."""
 
 
 class DownloadStore(Protocol):
-    """Objects by URL, `s3://BUCKET/KEY`. Raises the errors of `Archive.read`, and TransientError."""
+    """Reads objects at `s3://BUCKET/KEY`. Raises the errors of `Archive.read`, and
+    TransientError.
+    """
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """Return the object, or this version of it, and its write time (aware)."""
+        """Return the bytes of an object, or of one of its versions, and when it was written (aware
+        UTC).
+        """
 
     def list_versions(self, url: str) -> Sequence[tuple[str, datetime]]:
-        """Return the ids of an object's versions and their write times."""
+        """Return the version ids of an object, each with the time when it was written
+        (aware UTC).
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class FetchDownloadStep:
-    """Copies one download. Objects are gzip or uncompressed; both have at most `body_max_bytes`."""
+    """Step that copies one download of the old system.
+
+    - `downloads`: reads the objects, which may be compressed with gzip.
+    - `spool`: stores the copies.
+    - `body_max_bytes`: maximum size of an object, both compressed and decompressed.
+    """
 
     downloads: DownloadStore
     spool: Spool
     body_max_bytes: int
 
     def __call__(self, link: Link) -> Result:
-        """Return the capture of a page, with the URL and time from the table.
+        """Return the capture of a page, with the URL and time that the link states.
 
-        If missing, they are the object's URL and write time. Raises as `DownloadStore` and
-        `decode_body`.
+        If the link states none, the URL and write time of the object are used. Raises the errors of
+        `DownloadStore` and `decode_body`.
         """
         captures = self.spool.find_kept([link])
         if link.id in captures:
@@ -76,8 +87,9 @@ class FetchDownloadStep:
         return Result(items=tuple(self.spool.save([FetchedLink(link, Exchange((hop,)), body)])))
 
     def _choose_version(self, link: Link, url: str) -> str | Result | None:
-        """Return the version to read; None for the newest, or a result if no version can be
-        determined.
+        """Return the version id of the object to read; None for the newest version.
+
+        Return a Result with the reason if the version cannot be determined.
         """
         number = _parse_downloads_id(link)
         if not is_ambiguous(number):
@@ -98,7 +110,9 @@ class FetchDownloadStep:
 
 
 def _parse_downloads_id(link: Link) -> int:
-    """Return the download id of a link. Raises PermanentError if it has none."""
+    """Return the numeric id of a download from its link. Raises PermanentError if there is no valid
+    id.
+    """
     text = link.rss_entry.link or ""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise PermanentError(Reason.BAD_URL, f"not a download id: {text[:80]!r}")

@@ -38,7 +38,9 @@ _HOST_FILES = {
     ("/robots.txt", PLAIN_TEXT): ROBOTS_TXT,
     ("/.well-known/tdmrep.json", "application/json"): TDMREP,
 }
-"""Types by path and detected type; a page at one of these paths stays a page."""
+"""Media types of host files, by URL path and detected type. An HTML page at such a path stays a
+page.
+"""
 
 
 EMITS = (
@@ -52,14 +54,15 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class IdentifyStep:
-    """Identifies captures.
+    """Step that identifies the bytes of captures.
 
-    - `describe` builds a FileMeta from bytes and a declared type.
-    - The limits are in bytes.
-    - `statuses` are the HTTP statuses of responses with a file.
-    - `takes_plain_text` is for pipelines that begin with links: linked plain text is a story; other
-      plain
-      text in a crawl is not.
+    - `archive`: reads the bytes.
+    - `describe`: builds the FileMeta (hashes, size, type) from bytes and the declared media type.
+    - `pdf_max_bytes`: maximum size of PDFs and other large kinds.
+    - `page_max_bytes`: maximum size of all other files.
+    - `statuses`: HTTP statuses of responses that are accepted.
+    - `takes_plain_text`: whether plain text is accepted as a story. It is set in pipelines that
+      begin with links.
     """
 
     archive: Archive
@@ -70,9 +73,11 @@ class IdentifyStep:
     takes_plain_text: bool = False
 
     def __call__(self, capture: Capture) -> Result:
-        """Return an IdentifiedCapture for what is accepted, or the reason for what is not.
+        """Return an IdentifiedCapture, or the reason for dropping the capture.
 
-        Raises DamagedInputError, LimitError and PermanentError as `Archive.read` does.
+        Raises DamagedInputError, LimitError and PermanentError under the conditions of
+        `Archive.read`. Also raises DamagedInputError if fetched bytes do not match their declared
+        digest.
         """
         disposition = self._judge_unread(capture)
         if disposition is not None:
@@ -101,9 +106,9 @@ class IdentifyStep:
         )
 
     def _identify_revisit(self, capture: Capture) -> IdentifiedCapture:
-        """Identify a revisit. If it has no SHA-1, read what its record refers to.
+        """Identify a revisit record. If it declares no SHA-1, read which capture it refers to.
 
-        A revisit with a SHA-1 whose record cannot be read states no rights.
+        If the record cannot be read but declares a SHA-1, the result has no rights statements.
         """
         is_known = parse_sha1(capture.digest or "") is not None
         try:
@@ -127,7 +132,9 @@ class IdentifyStep:
         return DONE
 
     def _judge_unread(self, capture: Capture) -> Disposition | None:
-        """Return the disposition that needs no reading, or None."""
+        """Return the disposition of a capture that need not be read, such as a damaged record; None
+        if it must be read.
+        """
         if capture.damage is not None:
             return end(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
         status = capture.status if capture.record_type != "revisit" else None
@@ -136,8 +143,9 @@ class IdentifyStep:
         return None
 
     def _is_kept(self, status: int, capture: Capture) -> bool:
-        """Return whether a response with this status has a page. Our own 304 has the page fetched
-        before.
+        """Return whether a response with this HTTP status has a body to store.
+
+        A 304 (not modified) that Fonds fetched has the body of the previous fetch.
         """
         return status in self.statuses or (
             status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
@@ -145,13 +153,17 @@ class IdentifyStep:
 
 
 def _set_host_file_type(capture: Capture, file: FileMeta) -> FileMeta:
-    """Set the own types of robots.txt and tdmrep.json, which are neither pages nor unknown data."""
+    """Set the internal media type of a robots.txt or tdmrep.json. Other files are returned
+    unchanged.
+    """
     mime = _HOST_FILES.get((split_address(capture.url).path, file.magic_mime))
     return file if mime is None else replace(file, mime=mime)
 
 
 def read_stated_rights(capture: Capture, payload: Payload) -> Rights:
-    """Return the rights stated in the robots.txt we fetched, the response headers, and the feed."""
+    """Return the rights stated by the robots.txt of the fetch, the response headers and the feed
+    entry.
+    """
     http, exchange, entry = payload.http, payload.exchange, capture.rss_entry
     exchange_rights = exchange.rights if exchange is not None and exchange.rights else NO_RIGHTS
     statements = read_header_statements(http, capture.url) if http is not None else ()
@@ -160,7 +172,10 @@ def read_stated_rights(capture: Capture, payload: Payload) -> Rights:
 
 
 def _build_revisit(capture: Capture, payload: Payload) -> IdentifiedCapture:
-    """Return a capture whose record proves to be a revisit, with the SHA-1 it declares."""
+    """Return a capture as a revisit, with the SHA-1 that its record declares.
+
+    An index may describe a revisit as a response. Only its record shows that it is a revisit.
+    """
     reference = _build_reference(capture, payload.warc_headers)
     sha1 = parse_sha1(reference.digest)
     digest = reference.digest or None if sha1 is None else encode_sha1_base32(sha1)
@@ -188,10 +203,11 @@ def _parse_moment(text: str) -> datetime | None:
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:
-    """Check the digest of fetched bytes: a web archive may return another capture of the URL.
+    """Compare fetched bytes with the declared digest: a web archive may return another capture of
+    the URL.
 
-    The digests of WARC records are not checked: too many include content codings. Raises
-    DamagedInputError.
+    Digests of local WARC records are not compared, because many include content codings. Raises
+    DamagedInputError if the digests differ.
     """
     if capture.digest is None or capture.place.kind not in FULLY_FETCHED_KINDS:
         return

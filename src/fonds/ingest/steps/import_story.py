@@ -1,5 +1,5 @@
 """import_story: write a story's text to the blobs, its metadata to the records, and both to the
-index.
+search index.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class ImportStoryStep:
-    """Writes blobs first, then the row, then the index, so that everything a row promises exists.
+    """Step that stores parsed stories: first blobs, then rows, then the search index.
 
-    The index has one document per story, from the version captured last, with the texts of earlier
-    ones.
+    This order ensures that everything a row refers to exists. The index has one document per story:
+    the version that was captured last, with the texts of earlier versions.
     """
 
     records: Records
@@ -46,7 +46,7 @@ class ImportStoryStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[ParsedPage]) -> list[Result]:
-        """Import the stories. Idempotent by the SHA-1 of the page."""
+        """Store the stories. A repeated call for the same page (SHA-1) has the same result."""
         now = self.clock()
         rows = [_build_row(item, now) for item in items]
         texts = [encode_text(item.story.content_metadata.text_content or "") for item in items]
@@ -79,11 +79,11 @@ class ImportStoryStep:
         return [Result() for _ in items]
 
     def _find_left_stories(self, rows: Sequence[StoryMetaRow]) -> set[str]:
-        """Return the stories these files no longer belong to: a page parsed again may state another
-        URL.
+        """Update the documents of stories that lose a page to another story. Return the ids of
+        these stories.
 
-        Their documents are updated before the rows change; afterwards the old story would be
-        unknown.
+        A page that is parsed again may state another URL and so belong to another story. This
+        happens before the rows change, because afterwards the old story would be unknown.
         """
         story_ids = {row.sha1hex: row.story_id for row in rows}
         old_rows = self.records.get(StoryMetaRow, list(story_ids))
@@ -101,14 +101,19 @@ class ImportStoryStep:
     def _list_documents(
         self, current: Sequence[CurrentRow], loaded: Mapping[str, tuple[bytes, DocumentOrigin]]
     ) -> list[IndexDocument]:
-        """Build the documents of these versions; `loaded` has text and origin of those in memory."""
+        """Build the index documents of story versions.
+
+        `loaded` has text and origin of the versions in memory, by SHA-1. Other texts are read from
+        the blobs.
+        """
         return list(iter_index_documents(INDEXED, self.records, self.blobs, current, loaded))
 
 
 def choose_publication_date(story: Story) -> date | None:
-    """Return the parser's date, else the feed's; None if neither is valid.
+    """Return the publication date that the parser found, else the date in the feed; None if neither
+    is valid.
 
-    The story itself keeps both, so that the archive distinguishes extracted from announced dates.
+    The stored story keeps both dates.
     """
     try:
         return date.fromisoformat(story.content_metadata.publication_date or "")

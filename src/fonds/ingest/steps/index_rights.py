@@ -1,4 +1,4 @@
-"""index_rights: update a file's document with the rights stated by its later captures."""
+"""index_rights: update the index document of a file with the rights that later captures state."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class IndexRightsStep:
-    """Reindexes files whose rights changed; documents that are up to date are not written."""
+    """Step that updates the index documents of files whose rights changed. Documents that did not
+    change are not written.
+    """
 
     records: Records
     blobs: Blobs
     index: Index
 
     def __call__(self, items: Sequence[UnindexedFile]) -> list[Result]:
-        """Reindex the files. Idempotent by SHA-1."""
+        """Update the index documents of the files. A repeated call has the same result."""
         sha1hexes = sorted({item.sha1hex for item in items})
         reindex_files(self.records, self.blobs, self.index, sha1hexes)
         return [Result() for _ in items]

@@ -1,4 +1,7 @@
-"""Store the robots.txt and tdmrep.json of hosts as captures, once per change."""
+"""Store the robots.txt and tdmrep.json of hosts as captures, once per change.
+
+These two files are called host files.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +30,24 @@ from fonds.rights.host_files import (
 )
 
 CACHE_SIZE = 10_000
-"""Maximum robots.txt files whose captures are cached, to avoid a query for each page."""
+"""Maximum number of robots.txt files whose capture ids are cached. The cache avoids a query per
+page.
+"""
 _FOLDERS = {ROBOTS_TXT: "robots", TDMREP: "tdmrep"}
 
 
 def return_fetched(links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-    """Return the links unchanged, where robots.txt files are not stored."""
+    """Return the links unchanged. Used where robots.txt files are not stored."""
     return links
 
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """The response to a request for robots.txt or tdmrep.json; `body` still has its content
-    codings.
+    """Response to a request for a robots.txt or tdmrep.json.
 
-    `mime` is Fonds's own type of such a file. The last of the `hops` is the response.
+    - `mime`: internal media type of the host file.
+    - `hops`: requests and responses with all redirects; the last is the final response.
+    - `body`: body of the final response, with its content codings.
     """
 
     mime: str
@@ -55,7 +61,7 @@ class HostFile:
 
     @property
     def digest(self) -> str:
-        """Hash that identifies the bytes."""
+        """Hash of the body."""
         return hashlib.sha256(self.body).hexdigest()[:16]
 
 
@@ -63,8 +69,8 @@ class HostFile:
 class KeptHostFile:
     """Result of storing a host file.
 
-    `capture_id` is None if it was not stored. `changed` are the SHA-1s of files captured before
-    whose captures now have other rights.
+    - `capture_id`: id of its capture; None if it was not stored.
+    - `changed`: SHA-1s of files whose earlier captures now have other rights.
     """
 
     capture_id: str | None = None
@@ -73,10 +79,13 @@ class KeptHostFile:
 
 @dataclass(frozen=True, slots=True)
 class HostFileKeeper:
-    """Stores host files. Not thread-safe.
+    """Stores host files as captures. Not thread-safe.
 
-    A host file runs through the steps of every capture at once, without a message. It has a row in
-    `fetched`.
+    - `spool`: stores a response until it is archived.
+    - `identify`, `persist`, `archive`: the steps that every capture passes. They are called
+      directly, without a queue.
+    - `clock`: returns the current time (aware UTC).
+    - `capture_ids`: cached capture ids of robots.txt files, by URL and digest.
     """
 
     spool: Spool
@@ -88,19 +97,19 @@ class HostFileKeeper:
     capture_ids: OrderedDict[tuple[str, str], str | None] = field(default_factory=OrderedDict)
 
     def __call__(self, links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-        """Add to each exchange what its robots.txt stated, and the id of the stored robots.txt
-        capture.
+        """Store the robots.txt of each link. Return the links with the robots.txt's statements and
+        capture id in their exchange.
         """
         files = {id(link.host.robots): link.host.robots for link in links if link.host is not None}
         ids = {key: self._find_robots_id(robots) for key, robots in files.items()}
         return [replace(link, exchange=_add_robots_id(link, ids)) for link in links]
 
     def save(self, file: HostFile) -> KeptHostFile:
-        """Store a file whose bytes differ from the last ones of its URL, and record that it is in
-        force.
+        """Store a host file if its bytes differ from the last stored bytes at its URL.
 
-        Nothing is stored of a body of another type, larger than 500 KiB, or removed by a takedown.
-        Raises StoreUnavailableError; a repeated call resumes.
+        Record that the file is in force from its response time on. A file of another type, over 500
+        KiB or removed by a takedown is not stored. Raises StoreUnavailableError if a store is
+        unavailable; a repeated call continues.
         """
         where = {"url": file.url}
         rows = self.records.find(FetchedPageRow, where, order=("-fetched",), count_max=1)
@@ -113,7 +122,9 @@ class HostFileKeeper:
         return self._extend_last(last_row, file)
 
     def _find_robots_id(self, robots: Robots) -> str | None:
-        """Return the capture id of a robots.txt; None if it is not stored."""
+        """Return the capture id of a robots.txt, storing it if necessary; None if it is
+        not stored.
+        """
         if not robots.is_kept:
             return None
         file = HostFile(ROBOTS_TXT, robots.hops, robots.body)
@@ -126,7 +137,7 @@ class HostFileKeeper:
         return self.capture_ids[key]
 
     def _extend_last(self, last_row: FetchedPageRow, file: HostFile) -> KeptHostFile:
-        """Record that an unchanged file is still in force."""
+        """Record that a host file with unchanged bytes is still in force."""
         if file.mime == ROBOTS_TXT:
             return KeptHostFile(last_row.capture_id)
         places = self.records.find(CdxRow, {"capture_id": last_row.capture_id}, count_max=1)
@@ -156,7 +167,7 @@ class HostFileKeeper:
         return self.spool.find_kept([link])[row.capture_id]
 
     def _register_file(self, capture: Capture, mime: str) -> KeptHostFile:
-        """Run the steps on a host file at once; remove it if its type is wrong."""
+        """Run the steps on a host file. Remove it from the spool if it is not stored."""
         identified = [item for item in self._identify(capture) if _is_host_file(item, mime)]
         results = self.persist(identified) if identified else ()
         items = [item for result in results for item in result.items]
@@ -180,7 +191,7 @@ class HostFileKeeper:
 
 
 def _is_host_file(identified: IdentifiedCapture, mime: str) -> bool:
-    """Return whether the file has the expected type: many sites respond with a page."""
+    """Return whether the file has the expected type. Many sites respond with an HTML page."""
     file = identified.file
     return file is not None and file.mime == mime and (mime != TDMREP or file.size <= MAX_BYTES)
 

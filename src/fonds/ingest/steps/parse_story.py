@@ -28,17 +28,21 @@ EMITS = (Output(ParsedPage), Output(UnarchivedBody))
 
 
 def _allow_any_url(url: str) -> None:
-    """Refuse no URL."""
+    """Return None, which refuses no URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParseStoryStep:
-    """Parses one page.
+    """Step that parses one page.
 
-    - `parse` runs in an isolated process with (body, url, charset, captured_at, whether fetched,
-      whether
-      plain text).
-    - `refusal` judges URLs known only from the page, like those of links.
+    - `archive`: reads the bytes of the page.
+    - `parse`: parses in an isolated process. Arguments: body, URL, charset, capture time, whether
+      it was fetched over HTTP, whether it is plain text.
+    - `page_extractor`: name and version of the parser.
+    - `copies_bodies`: whether pages in WARCs of others are copied to the archive.
+    - `clock`: returns the current time (aware UTC).
+    - `refusal`: returns the reason for refusing a URL, or None. It is called for URLs that only the
+      page states.
     """
 
     archive: Archive
@@ -49,8 +53,8 @@ class ParseStoryStep:
     refusal: Callable[[str], tuple[Reason, str] | None] = _allow_any_url
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """Return a ParsedPage if there is text. The body is sent to the archive in any case,
-        unless it is in a WARC.
+        """Return a ParsedPage if the page has text. Also return the body to archive, unless it
+        stays in its WARC.
         """
         capture = item.capture
         is_archived = item.again or (
@@ -81,8 +85,10 @@ class ParseStoryStep:
         return Result(items=(parsed, *archived_bodies))
 
     def _handle_unplaced(self, capture: Capture, url: str) -> Disposition:
-        """Return how a page without a recorded URL ends: dropped if it states no URL, or a refused
-        one.
+        """Return the disposition of a page whose URL is not recorded.
+
+        The page is dropped if it does not state a URL itself, or if the URL that it states is
+        refused.
         """
         if not _has_only_storage_url(capture):
             return DONE
@@ -106,7 +112,7 @@ class ParseStoryStep:
 
 
 def _has_only_storage_url(capture: Capture) -> bool:
-    """Return whether the URL of a page is only the address of its stored object."""
+    """Return whether the URL of a capture is only the S3 URL of its stored object."""
     return capture.place.kind is PlaceKind.SPOOL and capture.url.startswith("s3://")
 
 

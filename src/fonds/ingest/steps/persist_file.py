@@ -1,7 +1,9 @@
-"""persist_file: record a file and its capture, and send new files to the extractors of their kind.
+"""persist_file: record a file and its capture, and send new files to the extractors of
+their kind.
 
-A crawler may have recorded a file's first capture in the column `f:c`. That note stays, with an
-updated count of captures.
+The column `f:c` of the table describes the first capture of a file. A crawler, such as Heritrix,
+may have written it before Fonds knew the file (crawler's note). Fonds keeps a crawler's note and
+updates only its count of captures.
 """
 
 from __future__ import annotations
@@ -57,16 +59,18 @@ from fonds.stores.journal_table.cells import (
 from fonds.stores.journal_table.keys import build_alternate_key, build_old_key, build_row_key
 
 ROUNDS_MAX = 10
-"""Maximum rounds while other processes write the same cells."""
+"""Maximum number of attempts to write a cell while other processes write the same cell."""
 
 
 def record_crawler_counts(
     table: Table, records: Records, journal: str, sha1hexes: Collection[str]
 ) -> None:
-    """Record which of these files a crawler noted before Fonds knew them, with its count.
+    """Record which new files have a crawler's note in `f:c`, each with the count of captures in the
+    note.
 
-    Call it before writing anything about a new file; repeated calls are harmless. The note is `f:c`
-    in the file's row, or in the row `sha1:BASE32` that Heritrix writes, from which it is copied.
+    The note is in the row of the file, or in the row `sha1:BASE32` that Heritrix writes. It is
+    copied from there to the row of the file. Call this before writing anything about a new file. A
+    repeated call changes nothing.
     """
     unknown = _find_unknown(records, sorted(set(sha1hexes)))
     keys = {build_row_key(sha1hex): sha1hex for sha1hex in unknown}
@@ -106,9 +110,9 @@ def record_crawler_counts(
 
 
 def record_no_crawler(records: Records, sha1hexes: Collection[str]) -> None:
-    """Record that files have no crawler's note, if they may have no row of `cdx`.
+    """Record that the files have no crawler's note.
 
-    Otherwise their `f:c` would later pass for a crawler's.
+    Otherwise, once a file has no `cdx` row, its `f:c` could later be mistaken for a crawler's note.
     """
     if sha1hexes:
         records.put(
@@ -117,7 +121,9 @@ def record_no_crawler(records: Records, sha1hexes: Collection[str]) -> None:
 
 
 def find_crawler_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
-    """Return the files whose `f:c` is a crawler's; only its count may change."""
+    """Return the SHA-1s of files whose `f:c` is a crawler's note. In these, only the count may
+    change.
+    """
     return {
         row.sha1hex for row in records.get(CrawlerCountRow, sorted(set(sha1hexes))) if row.count
     }
@@ -126,11 +132,13 @@ def find_crawler_files(records: Records, sha1hexes: Collection[str]) -> set[str]
 def count_captures(
     records: Records, notes: Mapping[str, bytes], leaving: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """Count the captures of files, given their `f:c`: rows of `cdx`, plus captures a crawler
+    """Return the number of captures of each file: its `cdx` rows, plus captures that a crawler
     counted before.
 
-    The capture in the crawler's note counts once, even if it has a row now. `leaving` is the number
-    of rows, by SHA-1, that are about to be removed.
+    - `notes`: the cell `f:c` of each file, by SHA-1.
+    - `leaving`: number of `cdx` rows that are about to be removed, by SHA-1. They are not counted.
+
+    The capture in a crawler's note counts once, even if it also has a `cdx` row.
     """
     counts = {
         sha1hex: count
@@ -154,15 +162,17 @@ def update_capture_counts(
     sha1hexes: Sequence[str],
     leaving: Mapping[str, int] | None = None,
 ) -> None:
-    """Update the capture counts of these files, including revisits, from `cdx`. Idempotent.
+    """Update the number of captures in the cell `f:c` of each file, from its `cdx` rows (including
+    revisits).
 
-    `leaving` is as in `count_captures`. If the count is updated before the rows are removed, it is
-    right even if this process is killed in between.
+    `leaving` is the number of `cdx` rows that are about to be removed, by SHA-1. Counting before
+    the removal keeps the number right if this process is killed in between. A repeated call changes
+    nothing.
 
     A count is written only if the cell is unchanged since it was read, so that concurrent writes
-    stay. After a write the count is checked again: of several processes that add captures of one
-    file, the last to write sees the rows of all others. The row that crawlers read, `sha1:BASE32`,
-    gets the same count.
+    are not lost. After a write the captures are counted again: of several processes that add
+    captures of one file, the last to write sees the rows of all others. The row `sha1:BASE32`,
+    which crawlers read, gets the same count.
     """
     unique = sorted(set(sha1hexes))
     old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in find_crawler_files(records, unique)}
@@ -186,7 +196,7 @@ def update_capture_counts(
 
 
 def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
-    """Return the files without any rows in the records."""
+    """Return the SHA-1s that have no row in the records."""
     if not sha1hexes:
         return []
     indexed = records.count(CdxRow, ("sha1hex",), {"sha1hex": sha1hexes})
@@ -196,7 +206,9 @@ def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
 
 
 def _count(cell: bytes) -> int | None:
-    """Return the count in a crawler's note, 1 if it has none; None if the note is unreadable."""
+    """Return the number of captures in a crawler's note; 1 if it states none, None if it is
+    unreadable.
+    """
     try:
         note = read_first_seen({F_C: cell})
     except ValueError:
@@ -205,7 +217,7 @@ def _count(cell: bytes) -> int | None:
 
 
 def _has_row(records: Records, sha1hex: str, cell: bytes) -> bool:
-    """Return whether the capture in a note has a row in `cdx`."""
+    """Return whether the capture in a crawler's note has a `cdx` row."""
     try:
         note = read_first_seen({F_C: cell})
     except ValueError:
@@ -220,7 +232,7 @@ RETRY_S = 2.0
 
 
 def return_place(place: Place) -> Place:
-    """Return the location unchanged, where no WARC names are recorded."""
+    """Return the location unchanged. Used where names of WARCs are not recorded."""
     return place
 
 
@@ -236,8 +248,13 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class PersistFileStep:
-    """Records files and captures. The first capture of a file becomes its primary capture; later
-    ones end as duplicates.
+    """Step that records files and captures in the table and the records.
+
+    - `journal`: name of the table.
+    - `copies_bodies`: whether bodies in WARCs of others are copied to the archive.
+    - `clock`: returns the current time (aware UTC).
+
+    The first capture of a file becomes its primary capture. Later captures end as duplicates.
     """
 
     table: Table
@@ -246,17 +263,17 @@ class PersistFileStep:
     copies_bodies: bool
     clock: Callable[[], datetime]
     name_place: Callable[[Place], Place] = return_place
-    """Returns a location with the WARC's name as path, like `WarcNames.name_place`."""
+    """Function that replaces the path in a location by the name of the WARC, as
+    `WarcNames.name_place` does.
+    """
 
     def __call__(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
-        """Record the captures.
+        """Record the captures. Return one result per capture, in order.
 
-        Idempotent: a repeated primary capture is sent on again. Nothing stays written of removed
-        bytes.
-
-        Takedowns are checked before and after the write. A takedown is recorded before it purges,
-        so what it came too early to see is found here. Rows of a killed process are removed when
-        its message returns.
+        A repeated call has the same result: a primary capture is sent on again. Captures of files
+        that were removed by a takedown leave no rows. Takedowns are checked before and after the
+        write, because a takedown that began earlier may not see the new rows. Rows of a killed
+        process are removed when its message is delivered again.
         """
         without_sha1 = [item for item in items if _is_missing_sha1(item)]
         if not without_sha1:
@@ -272,8 +289,9 @@ class PersistFileStep:
         return [results[id(item)] for item in items]
 
     def _persist_revisit(self, identified: IdentifiedCapture) -> Result:
-        """Record a revisit without a SHA-1 under the file it repeats; defer it while that file may
-        still arrive.
+        """Record a revisit without a SHA-1 under the file that it repeats.
+
+        The revisit is deferred while a capture in progress may still add that file.
         """
         revisited = find_revisited(
             self.records, identified.capture, identified.refers_to or RevisitReference()
@@ -309,8 +327,8 @@ class PersistFileStep:
         return {row.sha1hex for row in self.records.get(TakedownRow, sorted(sha1hexes))}
 
     def _remove_written(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        """Remove what was written for these captures. The file rows go last, since they lead to the
-        rest.
+        """Remove the rows of these captures after a takedown. Rows of files go last, since they
+        lead to the others.
 
         Return the SHA-1s of other files whose captures now have other rights.
         """
@@ -381,18 +399,18 @@ class PersistFileStep:
         return results
 
     def _find_stating(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        """Return the ids of the captures with any rights statements."""
+        """Return the ids of the captures that have any rights statements."""
         rows = self.records.get(CaptureRightsRow, [item.capture.id for item in items])
         return {row.capture_id for row in rows if parse_row_rights(row).statements}
 
     def _load_cells(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:
-        """Return the current table cells of these files."""
+        """Return the current table cells of the files, by row key."""
         keys = [build_row_key(sha1hex) for sha1hex in sha1hexes]
         columns = [F_C, FILE_CDX, FILE_META]
         return self.table.get(self.journal, keys, columns) if keys else {}
 
     def _is_referenced(self, capture: Capture) -> bool:
-        """Return whether the body stays where it is, in a WARC of others."""
+        """Return whether the body stays in a WARC that Fonds did not write."""
         return capture.place.kind is PlaceKind.WARC and not self.copies_bodies
 
     def _build_cells(
@@ -404,8 +422,8 @@ class PersistFileStep:
         *,
         first: bool,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Build the table rows of a capture. If a crawler's note of the same record has its record
-        id, that id stays.
+        """Build the table rows of a capture. The record id in a crawler's note of the same record
+        is kept.
         """
         row = plan.rows.get(capture.id)
         place = replace(capture.place, path=row.warc_path) if row else capture.place
@@ -439,8 +457,8 @@ class PersistFileStep:
     def _route(
         self, identified: IdentifiedCapture, owners: dict[str, str], stating_ids: set[str]
     ) -> Result:
-        """Return the result of a capture. A later capture with rights statements triggers a
-        reindex.
+        """Return the result of a capture. A later capture with rights statements also requests a
+        reindex of its file.
         """
         capture, file = identified.capture, identified.file
         sha1hex = identified.sha1hex
@@ -476,7 +494,9 @@ class PersistFileStep:
 def _request_reindex(
     results: list[Result], items: Sequence[IdentifiedCapture], sha1hexes: Collection[str]
 ) -> None:
-    """Add to the first result the files whose documents may lack changed rights."""
+    """Add to the first result a request to reindex the files in `sha1hexes`, whose rights may have
+    changed.
+    """
     if sha1hexes:
         first_result, unindexed = results[0], tuple(map(UnindexedFile, sorted(sha1hexes)))
         about = items[0].sha1hex
@@ -484,7 +504,7 @@ def _request_reindex(
 
 
 def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
-    """Return whether this is a revisit without a SHA-1, whose bytes are known from the capture it
+    """Return whether a capture is a revisit without a SHA-1. Its bytes are those of the capture it
     refers to.
     """
     return identified.refers_to is not None and identified.sha1hex is None
@@ -493,10 +513,9 @@ def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
 def _build_displaced_rows(
     stored_cells: Mapping[bytes, Mapping[str, bytes]], plan: CapturePlan
 ) -> list[tuple[bytes, dict[str, bytes]]]:
-    """Build rows of captures an index had listed before the files came; they become alternates of
-    the first.
+    """Build the rows of captures that an index had listed before the files were read.
 
-    Captures that are the same as one of this batch are omitted.
+    They become later captures of the file. Captures that are also in this batch are omitted.
     """
     replaced_keys = set(_list_replaced_keys(plan))
     return [
@@ -509,7 +528,7 @@ def _build_displaced_rows(
 
 
 def _list_replaced_keys(plan: CapturePlan) -> list[bytes]:
-    """Return the table keys of the captures that are replaced."""
+    """Return the table keys of the captures that the plan replaces."""
     replaced = chain.from_iterable(plan.replaced.values())
     return sorted({build_alternate_key(row.sha1hex, row.capture_id) for row in replaced})
 
@@ -527,7 +546,9 @@ def _build_file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMeta
 
 
 def _build_rights_row(identified: IdentifiedCapture, now: datetime) -> CaptureRightsRow | None:
-    """Build the row of a capture's rights; None if it states nothing or its file is unknown."""
+    """Build the row of a capture's rights statements; None if there are none or the file is
+    unknown.
+    """
     sha1hex = identified.sha1hex
     return (
         None

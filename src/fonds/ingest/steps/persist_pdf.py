@@ -1,5 +1,5 @@
-"""persist_pdf_text and persist_thumbnail: write what was extracted from a PDF to blobs, records and
-index.
+"""persist_pdf_text and persist_thumbnail: write the results of extracting a PDF to the blobs,
+records and search index.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ METADATA_KEYS = (
     "keywords",
 )
 BIBLIOGRAPHIC_KEYS = ("title", "authors", "doi", "arxiv_id")
-"""Fields searched in several places; `…_from` says where one was found."""
+"""Metadata fields that are searched in several places of a PDF. `KEY_from` says where a value was
+found.
+"""
 EXTRA_KEYS = (
     "form",
     "encrypted",
@@ -73,9 +75,11 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class PersistPdfTextStep:
-    """Writes blobs first, then the row, then the index, so that everything a row promises exists.
+    """Step that stores the results of PDF extractions: first blobs, then rows, then the search
+    index.
 
-    A crash of the extractor is remembered for `stopped_days`.
+    This order ensures that everything a row refers to exists. `stopped_days` is the number of days
+    for which a crash of the extractor is remembered, so that the PDF is not extracted again.
     """
 
     records: Records
@@ -85,7 +89,9 @@ class PersistPdfTextStep:
     stopped_days: float
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Store the texts. Idempotent by SHA-1; a failure never replaces an earlier success."""
+        """Store the texts. A repeated call has the same result. A failure never replaces an earlier
+        success.
+        """
         now = self.clock()
         keys = [item.sha1hex for item in items]
         old_rows = {row.sha1hex: row for row in self.records.get(PdfMetaRow, keys)}
@@ -121,8 +127,8 @@ class PersistPdfTextStep:
         return [Result(_build_disposition(item)) for item in items]
 
     def _build_document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
-        """Build the document of a row. A row that another process wrote meanwhile has another text
-        than `item`.
+        """Build the index document of a row. If another process wrote the row, its text is read
+        from the blobs.
         """
         url = item.source.url
         captured_date = item.source.captured_at.astimezone(UTC).date()
@@ -138,8 +144,9 @@ class PersistPdfTextStep:
         return build_document(row_with_thumbnail, _encode_text(item), origin)
 
     def _write_rows(self, items: Sequence[PdfText], now: datetime) -> None:
-        """Write the rows. A thumbnail stored meanwhile found no row yet, so thumbnails are checked
-        again afterwards.
+        """Write the rows, then check for thumbnails again.
+
+        A thumbnail that was stored before the row existed could not be recorded in the row.
         """
         with_thumbnail = self._find_pictured([item.sha1hex for item in items])
         rows = [_build_row(item, now, item.sha1hex in with_thumbnail) for item in items]
@@ -162,18 +169,18 @@ class PersistPdfTextStep:
         self.records.change(PdfMetaRow, sorted(added_later), {"has_page0_thumbnail": True})
 
     def _find_pictured(self, sha1hexes: Sequence[str]) -> set[str]:
-        """Return the files whose page-0 thumbnail is in the blobs."""
+        """Return the SHA-1s of files that have a thumbnail of the first page in the blobs."""
         keys = {build_thumbnail_blob_key(sha1hex): sha1hex for sha1hex in sha1hexes}
         return {keys[key] for key in self.blobs.filter_existing(list(keys))} if keys else set()
 
 
 def _encode_text(item: PdfText) -> bytes | None:
-    """Return the text as stored; None for a text without words."""
+    """Return the text as bytes for the blobs; None for a text without words."""
     return encode_text(item.text) if item.text and item.text.strip() else None
 
 
 def _build_disposition(item: PdfText) -> Disposition:
-    """Return how the message ends: done, with a reason if a PDF that was read has no text."""
+    """Return the disposition `done`. It has a reason if the PDF was read but has no text."""
     if item.status.status_class is not StatusClass.OK or _encode_text(item) is not None:
         return DONE
     origin = (item.pdf_extra or {}).get("origin")
@@ -183,7 +190,9 @@ def _build_disposition(item: PdfText) -> Disposition:
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
-    """Return one result for each file: the last of those with the highest weight."""
+    """Return one result for each file: a success before a failure, and the last of equal
+    results.
+    """
     best: dict[str, PdfText] = {}
     for item in items:
         previous = best.get(item.sha1hex)
@@ -193,9 +202,9 @@ def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
 
 
 def _replaces_row(item: PdfText, stored: PdfMetaRow | None) -> bool:
-    """Return whether this result may replace the row.
+    """Return whether a result may replace the stored row.
 
-    A failure does not replace a success, nor a temporary failure a finding about the file.
+    A failure does not replace a success. A temporary failure does not replace a permanent failure.
     """
     return stored is None or _weigh_status(item.status) >= _weigh_row(stored)
 
@@ -205,7 +214,7 @@ def _weigh_status(status: PdfStatus) -> int:
 
 
 def _weigh_row(row: PdfMetaRow) -> int:
-    """Return the weight of a stored status; 0 for a status of another program."""
+    """Return the rank of the status in a stored row; 0 for a status that Fonds does not use."""
     return _weigh_status(PdfStatus(row.status)) if row.status in set(PdfStatus) else 0
 
 
@@ -240,10 +249,11 @@ def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
 
 
 def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | None:
-    """Return the metadata fields of seed 003, spelled as there whatever the case in the file, and
-    other small ones.
+    """Return the metadata fields of seed 003 and some short further fields, or None if there are
+    none.
 
-    Title and DOI are those judged to be the document's, wherever they were found.
+    The spelling of field names is that of seed 003, whatever their case in the PDF. Title and DOI
+    are the ones judged to be those of the document.
     """
     by_name: dict[str, str] = {}
     for name, value in (item.pdf_info or {}).items():
@@ -272,13 +282,15 @@ def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | No
 
 
 def _find_publication_date(bibliography: Any) -> dict[str, str]:
-    """Return when the paper says it was published, as a year, month or day."""
+    """Return the publication date that the paper states, as a year, month or day."""
     published = bibliography.get("date") if isinstance(bibliography, dict) else None
     return {"published": published} if isinstance(published, str) and published else {}
 
 
 def _find_creation_date(info: Mapping[str, str]) -> datetime | None:
-    """Return the creation date; None if it is missing, invalid or without a zone."""
+    """Return the creation date of the PDF; None if it is missing, invalid or without a
+    time zone.
+    """
     try:
         moment = datetime.fromisoformat(info.get("CreationDate", ""))
     except ValueError:
@@ -294,16 +306,17 @@ _CONTENT_TYPES = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 
 @dataclass(frozen=True, slots=True)
 class PersistThumbnailStep:
-    """Writes the thumbnail's blob, then records it. Idempotent: the same picture overwrites itself.
+    """Step that writes a thumbnail to the blobs, then records it in the row of the PDF.
 
-    The step that writes the row checks for the blob afterwards, so the later of the two records it.
+    If the row does not exist yet, the step that writes the row finds the blob. A repeated call
+    overwrites the blob with the same picture.
     """
 
     blobs: Blobs
     records: Records
 
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
-        """Store one blob each, `thumbnail/pdf/….180px.jpg`."""
+        """Write each thumbnail to a blob `thumbnail/pdf/….180px.jpg`."""
         self.blobs.put([_build_blob(item) for item in items])
         self.records.put(
             [

@@ -1,6 +1,7 @@
-"""restore_story: read the story from a page's metadata record, as it was parsed when archived.
+"""restore_story: read a story from the metadata record that an archive stores with the page.
 
-Source: seed 004, "WARC metadata record" and Appendix A (`archive`).
+The story is the one parsed when the page was archived. Source: seed 004, "WARC metadata record" and
+Appendix A (`archive`).
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from fonds.urls.normalization import compute_story_id
 
 EMITS = (Output(ParsedPage),)
 EXTRACTOR = "archived-story/1"
-"""Extractor name of stories that were not parsed here."""
+"""Extractor name of stories that were restored, not parsed."""
 
 RECORDS_MAX = 4
-"""Maximum records to read after a page's; a request may lie between the two."""
+"""Maximum number of WARC records to read after the record of a page, to find its metadata record. A
+request record may come first.
+"""
 
 _COMPANION_TYPES = frozenset({"metadata", "request"})
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -37,15 +40,17 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 @dataclass(frozen=True, slots=True)
 class RestoreStoryStep:
-    """Reads the records after each page's, up to the metadata record that refers to it."""
+    """Step that reads the WARC records after a page, until the metadata record that refers to the
+    page.
+    """
 
     archive: Archive
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """Return a ParsedPage without parsing.
+        """Return a ParsedPage from the metadata record, without parsing the page.
 
-        Raises DamagedInputError for metadata that is not JSON; LimitError and PermanentError as
-        `Archive.read`.
+        Raises DamagedInputError for metadata that is not JSON, and LimitError and PermanentError
+        under the conditions of `Archive.read`.
         """
         metadata = self._read_metadata(item.capture)
         if metadata is None:
@@ -95,7 +100,7 @@ def _is_metadata_record(record: Payload, record_id: str, url: str) -> bool:
 
 
 def _complete_story(story: Story, capture: Capture) -> Story:
-    """Complete the story with the fields every story has, if its archive omitted them."""
+    """Add the fields that every story has, if the metadata record omits them."""
     content, http = story.content_metadata, story.http_metadata
     final_url = http.final_url if http.final_url != NEED_CANONICAL_URL else None
     url = content.url or final_url or capture.url
@@ -114,11 +119,11 @@ def _complete_story(story: Story, capture: Capture) -> Story:
 
 
 def _parse_language(content: ContentMetadata) -> str | None:
-    """Return the language code, as for pages parsed here; None if malformed."""
+    """Return the language code in the normalized form of parsed pages; None if it is malformed."""
     code = (content.language or "").strip().lower()
     return find_two_letter_code(code) or code if _LANGUAGE.fullmatch(code) else None
 
 
 def _format_naive(moment: datetime) -> str:
-    """Format a UTC time without zone, as Media Cloud does."""
+    """Format a UTC time without a time zone, as Media Cloud does."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat()

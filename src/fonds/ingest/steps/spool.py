@@ -1,4 +1,8 @@
-"""Spool: stores fetched exchanges durably before they are used: first a blob, then its row."""
+"""Spool: folder in the blob store where fetched exchanges are stored until they are archived.
+
+An exchange is all requests and responses of one fetched link. Its blob is written first, then its
+row.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ BLOB_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class RobotsResponse:
-    """The robots.txt that allowed a URL."""
+    """The robots.txt that allowed the fetch of a URL."""
 
     url: RequestUrl
     robots: Robots
@@ -31,10 +35,13 @@ class RobotsResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchedLink:
-    """A link that was fetched. `body` still has its content codings.
+    """A link that was fetched.
 
-    For an unchanged page `body` is that of `previous`, decoded. `host` is None if robots.txt was
-    not requested.
+    - `exchange`: its requests and responses.
+    - `body`: body of the last response, with its content codings. For an unchanged page, the
+      decoded body of `previous`.
+    - `previous`: row of the previous fetch if the page is unchanged, else None.
+    - `host`: robots.txt of the host; None if it was not requested.
     """
 
     link: Link
@@ -46,16 +53,16 @@ class FetchedLink:
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """Writes blob before row, and row before capture, so that every capture is readable."""
+    """Stores exchanges: first the blob, then the row, then the capture is returned. So every
+    capture is readable.
+    """
 
     blobs: Blobs
     records: Records
     archive: Archive
 
     def save(self, links: Sequence[FetchedLink]) -> list[Capture]:
-        """Store the fetched links and return their captures, in order. A repeated call replaces
-        what is stored.
-        """
+        """Store fetched links. Return their captures, in order. A repeated call overwrites them."""
         rows = [_build_row(fetched_link) for fetched_link in links]
         self.blobs.put(
             [
@@ -74,21 +81,23 @@ class Spool:
         ]
 
     def find_kept(self, links: Sequence[Link]) -> dict[str, Capture]:
-        """Return the captures of links that were fetched before, by id.
-
-        A later failure is no reason to fetch them again.
+        """Return the captures of links that were fetched before, by link id. They need not be
+        fetched again.
         """
         rows = self.records.get(FetchedPageRow, [link.id for link in links])
         by_id = {link.id: link for link in links}
         return {row.capture_id: _build_capture(by_id[row.capture_id], row) for row in rows}
 
     def remove(self, capture: Capture) -> None:
-        """Remove a capture from the spool."""
+        """Remove the row and the blob of a capture from the spool."""
         self.records.delete(FetchedPageRow, [capture.id])
         self.blobs.delete([capture.place.path])
 
     def load_body(self, previous: FetchedPageRow) -> bytes | None:
-        """Return the body of a previous fetch; None if it was not stored. Raises TransientError."""
+        """Return the body of a previous fetch; None if it is not stored or empty.
+
+        Raises TransientError if a store is unavailable.
+        """
         try:
             place = Place(PlaceKind.SPOOL, build_spool_key(previous.capture_id))
             return self.archive.read(place).body or None
@@ -96,8 +105,11 @@ class Spool:
             return None
 
     def find_previous(self, urls: Sequence[str]) -> dict[str, FetchedPageRow]:
-        """Return the last fetch of each URL that allows a conditional request, with the capture id
-        of its body.
+        """Return the last fetch of each URL that has an ETag or Last-Modified header, for a
+        conditional request.
+
+        If the last fetch was a 304 (not modified), its capture id is that of the fetch with the
+        body.
         """
         previous: dict[str, FetchedPageRow] = {}
         unique_urls = sorted(set(urls))
@@ -136,7 +148,7 @@ def _get_mime(hop: Hop) -> str | None:
 
 
 def _get_validator(hop: Hop, name: str) -> str | None:
-    """Join all headers of this name."""
+    """Return the values of all response headers with this name, joined."""
     values = [value for key, value in hop.headers if key.lower() == name]
     return ", ".join(values)[:VALIDATOR_MAX_CHARS] or None
 

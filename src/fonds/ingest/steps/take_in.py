@@ -1,4 +1,8 @@
-"""take_in: turn another program's task into a file and a capture like any other."""
+"""take_in: register a task of another program, so that its file and capture are recorded like any
+other.
+
+A task is a JSON object that gives the location of a file to read.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +34,17 @@ from fonds.ports import Records
 
 
 def scan_no_records(_: str) -> Iterator[RecordHead | Damage]:
-    """Return no records, where no WARCs are scanned."""
+    """Return no WARC records. Used where no WARCs are scanned."""
     return iter(())
 
 
 def require_reading(_: Work) -> bool:
-    """Return True, where nothing is remembered."""
+    """Return True: the bytes must be read. Used where earlier results are not looked up."""
     return True
 
 
 def find_no_file(_: str) -> FileMeta | None:
-    """Return None for any SHA-1."""
+    """Return None for any SHA-1. Used where no files are looked up."""
     return None
 
 
@@ -48,10 +52,12 @@ def find_no_file(_: str) -> FileMeta | None:
 class TaskIntake:
     """Registers tasks of other programs.
 
-    - `locate` returns where to look for a task's bytes, and the URL of its capture.
-    - `identify` and `persist` are the steps of these names, so a task's capture is recorded like
-      any other.
-    - `build_work` builds the requested work from a capture and its file.
+    - `locate`: returns the location of a task's bytes, and the URL of its capture.
+    - `identify`, `persist`: the steps with these names. They record the capture like any other
+      capture.
+    - `build_work`: builds the work object (UnextractedPdf or UngrobidedPdf) from a capture and its
+      file.
+    - `clock`: returns the current time (aware UTC).
     """
 
     records: Records
@@ -61,25 +67,36 @@ class TaskIntake:
     build_work: Callable[[Capture, FileMeta], Work]
     clock: Callable[[], datetime]
     name_place: Callable[[Place], Place] = return_place
-    """Returns a location with the WARC's name as path, like `WarcNames.name_place`."""
+    """Function that replaces the path in a location by the name of the WARC, as
+    `WarcNames.name_place` does.
+    """
     find_file: Callable[[str], FileMeta | None] = find_no_file
-    """Returns the file metadata in the table, by SHA-1."""
+    """Function that returns the FileMeta of a SHA-1 from the table; None if unknown."""
     scan: ScanWarc = scan_no_records
-    """Lists the records of a WARC, to find the response that a revisit repeats."""
+    """Function that lists the records of a WARC. It is used to find the response that a revisit
+    repeats.
+    """
     needs_reading: Callable[[Work], bool] = require_reading
-    """Whether work on a known file still has to read its bytes."""
+    """Function that returns whether the bytes must be read for this work, although the file is
+    known.
+    """
 
     def __call__(self, item: Task | Work) -> Result:
-        """Return work on a recorded file, and an UnarchivedBody if one is needed.
+        """Return the work on a file that is recorded, and an UnarchivedBody if the body must be
+        archived.
 
-        Work that already names a known file passes unchanged. Raises PermanentError if the file is
-        unknown, if a location is refused, and if the bytes differ from those requested; other
-        errors are those of `IdentifyStep`.
+        Work of Fonds itself on a known file is returned unchanged. Raises PermanentError if the
+        location is refused, if work of Fonds names an unknown file, or if the bytes do not have the
+        stated SHA-1. Also raises the errors of `IdentifyStep`.
         """
         return self._register_task(item) if isinstance(item, Task) else self._check_known(item)
 
     def _check_known(self, item: Work) -> Result:
-        """Accept work only on known files: anyone could claim to be Fonds and name any location."""
+        """Return work of Fonds unchanged if its file is known.
+
+        Raises DamagedInputError for an unknown file: other programs could send such work with any
+        location.
+        """
         if not self.records.get(FileMetaRow, [item.file.sha1]):
             detail = (
                 f"the message is marked as work of Fonds, but the file {item.file.sha1} is unknown"
@@ -106,8 +123,8 @@ class TaskIntake:
         return Result(items=(self.build_work(identified.capture, identified.file), *bodies))
 
     def _identify_original(self, task: Task, revisit: IdentifiedCapture) -> Result:
-        """Read the response that a revisit repeats, and record the revisit if the two are different
-        captures.
+        """Read the response that a revisit repeats. Record the revisit too, if it is a separate
+        capture.
         """
         original = find_original(self.records, revisit, self.scan)
         not_here = Result(
@@ -137,10 +154,10 @@ class TaskIntake:
         return result
 
     def _find_known_work(self, task: Task) -> Work | None:
-        """Return work on a capture known by URL, time and SHA-1, or on a file that needs no
-        reading.
+        """Return the work of a task without reading bytes; None if the bytes must be read.
 
-        Nothing is read or recorded again.
+        This is possible if the capture (URL, time and SHA-1) is recorded, or if the file is known
+        and its result exists.
         """
         if not task.sha1hex:
             return None
@@ -167,13 +184,17 @@ class TaskIntake:
         return work if self._is_owner(task, owner) or not self.needs_reading(work) else None
 
     def _is_owner(self, task: Task, file: FileMetaRow) -> bool:
-        """Return whether the task names the primary capture of a file that is in no WARC yet."""
+        """Return whether a task names the primary capture of a file whose body is in no
+        WARC yet.
+        """
         where = {"entry_id": file.capture_id, "url": task.address}
         entry = next(self.records.find(EntryRow, where, count_max=1), None)
         return entry is not None and task.datetime14 in (None, entry.seen)
 
     def _find_capture(self, task: Task, allowed: Place | None = None) -> Capture:
-        """Return the capture a task names. `allowed` is its location if that was checked before."""
+        """Return the capture that a task names. `allowed` is its location if that was already
+        resolved.
+        """
         known_row = self._find_row(task.path, task.offset) if task.kind is PlaceKind.WARC else None
         if known_row is not None:
             place = Place(
@@ -200,8 +221,8 @@ class TaskIntake:
         )
 
     def _find_row(self, path: str, offset: int) -> CdxRow | None:
-        """Return the recorded capture at this location, so that a repeated task yields the same
-        one.
+        """Return the recorded capture at a WARC location, so that a repeated task uses the same
+        capture.
         """
         where = {"warc_path": path, "warc_offset": offset}
         row = next(self.records.find(CdxRow, where, count_max=1), None)
@@ -209,8 +230,9 @@ class TaskIntake:
         return None if row is None or is_indexed(row.capture_id) else row
 
     def _choose_time(self, task: Task) -> datetime:
-        """Return the capture time: as in the task, else when the task was entered. A repeated task
-        gets the same time.
+        """Return the capture time that a task states, else the time when the task was entered.
+
+        A repeated task gets the same time.
         """
         if task.datetime14:
             return parse_datetime14(task.datetime14)
@@ -224,7 +246,7 @@ def _find_identified(result: Result) -> IdentifiedCapture | None:
 
 
 def _check_sha1(task: Task, file: FileMeta) -> None:
-    """Raise DamagedInputError if the bytes are not those requested."""
+    """Raise DamagedInputError if the bytes do not have the SHA-1 that the task states."""
     if task.sha1hex not in (None, file.sha1):
         detail = f"{task.place}: the bytes have the SHA-1 {file.sha1} instead of {task.sha1hex}"
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)

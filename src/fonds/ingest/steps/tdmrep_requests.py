@@ -1,8 +1,8 @@
-"""Requests for the tdmrep.json of hosts: one for each host that returned a page, once in 24 hours.
+"""Request the tdmrep.json of hosts that returned a page, at most once per host in 24 hours.
 
-A page is passed on when its host has responded. It is in the spool by then, so nothing is fetched
-again if a process is killed: its link is redelivered, and the host is asked then. A row shared by
-all processes records when a host was asked.
+A page waits in the spool until its host has responded, then it is passed on. If the process is
+killed, the link of the page is delivered again: the page is not fetched again, but the host is
+asked then. A row that all processes share records when each host was asked.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
 """
@@ -34,7 +34,7 @@ from fonds.urls.request_url import parse_request_url, parse_web_url
 ACCEPT = "application/json,*/*;q=0.1"
 REQUEST_EVERY = timedelta(hours=24)
 WAIT_MAX = timedelta(minutes=10)
-"""Maximum time a page waits for a host that may not be asked yet."""
+"""Maximum time that a page waits for a host that may not be asked yet because of its rate limit."""
 CACHE_SIZE = 10_000
 ANSWER_MAX_CHARS = 100
 
@@ -45,7 +45,13 @@ FinishedItem = tuple[int, Result | Exception]
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A page in the spool: its capture, and number, TLS check and refusal of its link."""
+    """A page in the spool.
+
+    - `number`: number of its link in the concurrent step.
+    - `capture`: its capture.
+    - `tls`, `refusal`: certificate check and refusal function of its link, also used for the
+      tdmrep.json.
+    """
 
     number: int
     capture: Capture
@@ -55,10 +61,11 @@ class FetchedPage:
 
 @dataclass(slots=True)
 class TdmrepRequests:
-    """Holds pages until the response of their host is known. For one thread.
+    """Holds pages until the tdmrep.json of their host was requested. For use in one thread.
 
-    `save_file` stores a file as a capture and records that it is in force. `clock` returns aware
-    UTC.
+    - `fetcher`: sends the requests.
+    - `save_file`: stores a tdmrep.json as a capture and records that it is in force.
+    - `clock`: returns the current time (aware UTC).
     """
 
     fetcher: Fetcher
@@ -66,10 +73,10 @@ class TdmrepRequests:
     save_file: Callable[[HostFile], KeptHostFile]
     clock: Callable[[], datetime]
     _asked_at: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
-    """Request times of hosts with a known response, by origin."""
+    """Time of the last request, by origin (scheme, host and port)."""
     _waiting: dict[str, list[FetchedPage]] = field(default_factory=dict)
     _requested: dict[str, str] = field(default_factory=dict)
-    """Origins by request key."""
+    """Origin of each request in progress, by request key."""
     _answers: list[tuple[str, FetchOutcome]] = field(default_factory=list)
     _ended: list[FinishedItem] = field(default_factory=list)
 
@@ -80,10 +87,11 @@ class TdmrepRequests:
     def add(
         self, pages: Sequence[FetchedPage], on_outcome: Callable[[str, FetchOutcome], None]
     ) -> list[FinishedItem]:
-        """Add pages, and return the results of those that need not wait.
+        """Add pages. Return the results of pages that need not wait, because their host was asked
+        recently.
 
-        `on_outcome` is called with the responses, in the fetcher's thread. Raises
-        StoreUnavailableError before any page is added.
+        `on_outcome` is called with key and outcome of each request, in the fetcher's thread. Raises
+        StoreUnavailableError if the records are unavailable; no page is added then.
         """
         now = self.clock()
         origins = {id(page): _choose_origin(page.capture, now) for page in pages}
@@ -101,7 +109,9 @@ class TdmrepRequests:
         return finished
 
     def note_response(self, key: str, end: FetchOutcome) -> bool:
-        """Store the response to a request; return False if the request is not of this object."""
+        """Store the outcome of a request. Return False if this object did not send a request with
+        this key.
+        """
         origin = self._requested.pop(key, None)
         if origin is not None:
             self._answers.append((origin, end))
@@ -110,7 +120,8 @@ class TdmrepRequests:
     def collect_finished(self) -> list[FinishedItem]:
         """Return the results of the pages whose hosts have responded.
 
-        Raises StoreUnavailableError; responses not recorded by then are recorded in the next call.
+        Raises StoreUnavailableError if a store is unavailable. Responses that are not recorded by
+        then are recorded in the next call.
         """
         while self._answers:
             origin, end = self._answers[0]
@@ -121,13 +132,13 @@ class TdmrepRequests:
         return finished
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Drop pages that are no longer needed."""
+        """Drop the waiting pages with these link numbers."""
         unwanted = set(numbers)
         for origin, pages in self._waiting.items():
             self._waiting[origin] = [page for page in pages if page.number not in unwanted]
 
     def _load_known(self, origins: Iterable[str], now: datetime) -> None:
-        """Load the request times of these origins, of all processes."""
+        """Load from the records when any process last asked these origins."""
         unknown = [origin for origin in origins if not self._is_known(origin, now)]
         for row in self.records.get(TdmrepAnswerRow, sorted(unknown)) if unknown else ():
             self._remember(row.origin, row.asked_at)
@@ -177,14 +188,16 @@ class TdmrepRequests:
         return list(results)
 
     def _build_deferred(self, page: FetchedPage, end: Disposition) -> Result:
-        """Defer a page until its host may be asked, unless that is too long after its fetch."""
+        """Defer a page until its host may be asked. Pass it on if that is more than 10 minutes
+        after its fetch.
+        """
         waited = self.clock() - page.capture.captured_at
         if waited + timedelta(seconds=end.after_s) > WAIT_MAX:
             return _build_result(page)
         return Result(defer(Reason.NOT_YET, end.detail, end.after_s))
 
     def _save_response(self, origin: str, end: FetchOutcome) -> Sequence[str]:
-        """Record the response of a host; return the SHA-1s of files whose captures now have other
+        """Record the response of a host. Return the SHA-1s of files whose captures now have other
         rights.
         """
         asked_at, stored = self.clock(), KeptHostFile()
@@ -210,7 +223,11 @@ class TdmrepRequests:
 
 
 def _choose_origin(capture: Capture, now: datetime) -> str:
-    """Return the origin to ask for the tdmrep.json of a capture; '' for none, as for an old fetch."""
+    """Return the origin whose tdmrep.json applies to a capture.
+
+    Return '' if it is not requested: for a fetch over 24 hours ago, a URL that is not http(s), and
+    a tdmrep.json itself.
+    """
     if abs(now - capture.captured_at) >= REQUEST_EVERY:
         return ""
     address = parse_web_url(capture.url)

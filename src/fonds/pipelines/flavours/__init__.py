@@ -1,1 +1,1 @@
-"""Flavours of pipelines, as data."""
+"""Flavours: named pipelines, each declared as data."""

@@ -1,4 +1,5 @@
-"""Flavour `archive`: stories from archives of Media Cloud or ours, as they were parsed at the time.
+"""Flavour `archive`: stories from WARCs of Media Cloud or Fonds, as they were parsed when
+archived.
 
 Source: seed 004, Appendix A.
 """
@@ -20,7 +21,7 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
+    """Build the pipeline `archive`. It makes no thumbnails, so `more_thumbnails` has no effect."""
     return Pipeline(
         "archive",
         CAPTURED,

@@ -1,4 +1,4 @@
-"""Flavour `archive-only`: write every body to a WARC; parse nothing."""
+"""Flavour `archive-only`: write every body to a WARC without parsing."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,9 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_archive_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
+    """Build the pipeline `archive-only`. It makes no thumbnails, so `more_thumbnails` has no
+    effect.
+    """
     return Pipeline(
         "archive-only",
         CAPTURED,

@@ -1,4 +1,4 @@
-"""Flavour `library`: turn bodies from archives, folders and ZIPs into searchable files and stories."""
+"""Flavour `library`: make files and stories from archives, folders and ZIPs searchable."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,8 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
+    """Build the pipeline `library`. `more_thumbnails` are thumbnail formats besides the default,
+    such as `360px-webp`.
 
     Raises ConfigurationError for an invalid format.
     """

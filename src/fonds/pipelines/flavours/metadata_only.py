@@ -1,4 +1,4 @@
-"""Flavour `metadata-only`: text and metadata as in the library, without copies of bodies."""
+"""Flavour `metadata-only`: extract text and metadata as in `library`, without copying bodies."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,8 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
+    """Build the pipeline `metadata-only`. `more_thumbnails` are thumbnail formats besides the
+    default, such as `360px-webp`.
 
     Raises ConfigurationError for an invalid format.
     """

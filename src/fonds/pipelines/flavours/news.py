@@ -1,8 +1,8 @@
-"""Flavours that begin with links: fetch, parse and archive what they lead to, and make it
+"""Flavours that begin with links: fetch pages and PDFs, parse and archive them, and make them
 searchable.
 
-`queue-fetcher`, `csv`, `batch` and `historical` are from seed 004; they differ in their input and
-in the names of their WARCs. `historical` fetches the downloads of an old system.
+`queue-fetcher`, `csv`, `batch` and `historical` are from seed 004. They differ in their input and
+in the names of their WARCs. `historical` reads pages that an older system downloaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
+    """Build the pipeline `news`. `more_thumbnails` are thumbnail formats besides the default, such
+    as `360px-webp`.
 
     Raises ConfigurationError for an invalid format.
     """
@@ -49,25 +50,28 @@ def build_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def build_queue_fetcher(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour for links of followed sources. `more_thumbnails` has no effect."""
+    """Build the pipeline `queue-fetcher`, for links of followed sources. `more_thumbnails` has no
+    effect.
+    """
     return _build_stories("queue-fetcher", "fetched links of followed sources; only stories", "mc")
 
 
 def build_csv(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour for links from lists. `more_thumbnails` has no effect."""
+    """Build the pipeline `csv`, for links from lists. `more_thumbnails` has no effect."""
     return _build_stories("csv", "fetched links of lists; only stories", "mccsv")
 
 
 def build_batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour for links from whole days of synthetic RSS. `more_thumbnails` has no
-    effect.
+    """Build the pipeline `batch`, for links from whole days of synthetic RSS. `more_thumbnails` has
+    no effect.
     """
     return _build_stories("batch", "fetched links of whole days of RSS; only stories", "mc")
 
 
 def build_historical(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour for downloads of an old system, by the ids in its tables. `more_thumbnails`
-    has no effect.
+    """Build the pipeline `historical`, for downloads of an older system, listed by id in tables.
+
+    `more_thumbnails` has no effect.
     """
     about = "downloads of an older system from S3; only stories"
     return _build_stories("historical", about, "mchist{YYYY}", FETCH_DOWNLOAD)

@@ -1,4 +1,8 @@
-"""Flavours `grobid` and `match`, and adding their stages to any flavour that reads papers."""
+"""Flavours `grobid` and `match`. Also add their stages to any pipeline that reads PDFs or
+papers.
+
+GROBID is a service that extracts bibliographic data from PDFs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +28,7 @@ MATCH = Stage("match", UNMATCHED, sink=True, batch_max=20, linger_s=LINGER_S)
 
 
 def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour. `more_thumbnails` has no effect."""
+    """Build the pipeline `grobid`. `more_thumbnails` has no effect."""
     return Pipeline(
         "grobid",
         UNGROBIDED,
@@ -34,22 +38,26 @@ def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def build_match(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour. `more_thumbnails` has no effect."""
+    """Build the pipeline `match`. `more_thumbnails` has no effect."""
     return Pipeline(
         "match", UNMATCHED, (MATCH,), "papers whose bibliographies wait for the catalogue"
     )
 
 
 def add_papers(pipeline: Pipeline, grobid_at_once: int, *, match: bool) -> Pipeline:
-    """Add GROBID with `grobid_at_once` concurrent requests (0: none), and with `match` the
-    matching of papers with the catalogue.
+    """Add the stages for papers to a pipeline.
+
+    - `grobid_at_once`: number of concurrent requests to GROBID; 0 adds no GROBID.
+    - `match`: whether to match papers with the catalogue of works.
     """
     extended = add_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
     return add_match(extended) if match else extended
 
 
 def add_match(pipeline: Pipeline) -> Pipeline:
-    """Add matching of papers with the catalogue; a flavour without papers is returned unchanged."""
+    """Add the matching of papers with the catalogue of works. A pipeline without papers is returned
+    unchanged.
+    """
     stages = [_add_matching_output(stage) for stage in pipeline.stages]
     if stages == list(pipeline.stages):
         return pipeline
@@ -66,8 +74,8 @@ def _add_matching_output(stage: Stage) -> Stage:
 
 
 def add_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
-    """Also send PDFs to GROBID, `at_once` concurrently; a flavour without PDFs is returned
-    unchanged.
+    """Also send PDFs to GROBID, with `at_once` concurrent requests. A pipeline without PDFs is
+    returned unchanged.
     """
     steps = {stage.step for stage in pipeline.stages}
     if "grobid" in steps:
@@ -86,7 +94,9 @@ def add_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
 
 
 def _add_grobid_output(stage: Stage) -> Stage:
-    """Make `persist_file` send PDFs to GROBID; other stages are returned unchanged."""
+    """Return the stage `persist_file` with GROBID as a further output. Other stages are returned
+    unchanged.
+    """
     if stage.step != "persist_file":
         return stage
     omits = tuple(output for output in stage.omits if output.payload is not UngrobidedPdf)

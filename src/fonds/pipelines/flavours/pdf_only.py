@@ -1,4 +1,4 @@
-"""Flavour `pdf-only`: PDFs as in the library, without pages."""
+"""Flavour `pdf-only`: process PDFs as in `library`, without HTML pages."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,8 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
+    """Build the pipeline `pdf-only`. `more_thumbnails` are thumbnail formats besides the default,
+    such as `360px-webp`.
 
     Raises ConfigurationError for an invalid format.
     """

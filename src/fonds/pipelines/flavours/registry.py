@@ -1,4 +1,6 @@
-"""Flavours by name, from the `FLAVOURS` of every module in this package."""
+"""Registry of flavours: all named pipelines, from the constant `FLAVOURS` of every module in this
+package.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -11,9 +13,10 @@ DEFAULT = "library"
 
 
 def find_flavours() -> dict[str, Callable[[Sequence[str]], Pipeline]]:
-    """Return the builders of all flavours: the default one first, then by name.
+    """Return a function for each flavour that builds its pipeline. The default flavour comes first,
+    then by name.
 
-    A module of this package declares its flavours in `FLAVOURS`.
+    Each module of this package declares its flavours in its constant `FLAVOURS`.
     """
     builders: dict[str, Callable[[Sequence[str]], Pipeline]] = {}
     for module in iter_modules(flavours.__path__, f"{flavours.__name__}."):
@@ -25,15 +28,17 @@ def find_flavours() -> dict[str, Callable[[Sequence[str]], Pipeline]]:
 
 
 PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = find_flavours()
-"""The builder of each flavour. Its argument is the list of further thumbnail formats."""
+"""Function that builds the pipeline of each flavour, by name. Its argument is the list of further
+thumbnail formats.
+"""
 
 
 def list_flavours_from(topic: Topic) -> list[str]:
-    """Return the flavours whose entries go to this topic."""
+    """Return the names of flavours whose first topic is `topic`."""
     return [name for name, build in PIPELINES.items() if build(()).entry == topic]
 
 
 def list_stages(name: str) -> list[str]:
-    """Return the stage names of a flavour in order. An unknown flavour has none."""
+    """Return the stage names of a flavour in order. The list is empty for an unknown flavour."""
     build = PIPELINES.get(name)
     return [stage.name for stage in build(()).stages] if build else []

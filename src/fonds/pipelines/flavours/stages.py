@@ -1,5 +1,6 @@
-"""Topics and stages from which pipelines are built. The pipeline decides what a stage writes or
-omits.
+"""Topics and stages from which pipelines are built.
+
+A pipeline decides to which topics its stages write, and which outputs of a stage it omits.
 """
 
 from __future__ import annotations
@@ -32,44 +33,51 @@ UNARCHIVED = Topic("unarchived", UnarchivedBody)
 
 
 def build_thumbnail_topic(form: str) -> Topic:
-    """Return the topic of thumbnails of a format, such as `180px-jpg`. The name is from seed 003."""
+    """Return the topic for thumbnails of a format, such as `180px-jpg`. Topic names are those of
+    seed 003.
+    """
     traits = TopicTraits(compression="none", compacted=True)
     return Topic(f"pdf-thumbnail-{form}", Thumbnail, traits, tag=form, public=True)
 
 
 LINGER_S = 0.2
 NO_MATCH = (Output(UnmatchedPaper),)
-"""Papers are not matched, unless `add_match` adds it."""
+"""Output for papers to match, which stages omit unless `add_match` adds it."""
 
 
 FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), is_concurrent=True, batch_max=200)
-"""Fetch links. Also emits files whose rights were changed by their host's tdmrep.json."""
+"""Stage that fetches links. It also emits files whose rights changed because of a host's
+tdmrep.json.
+"""
 
 FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
-"""Fetch what an old system stored for its links."""
+"""Stage that copies pages which an older system downloaded."""
 
 
 def identify(*omits: Output) -> Stage:
-    """Return the stage that identifies what captures contain."""
+    """Return the stage that identifies the bytes of captures. `omits` are the outputs to
+    leave out.
+    """
     return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
 
 
 def omit_kinds(*kinds: Kind) -> tuple[Output, ...]:
-    """Return outputs that a flavour omits, by kind of content."""
+    """Return the outputs to leave out for files of these kinds."""
     return tuple(Output(IdentifiedCapture, str(kind)) for kind in kinds)
 
 
 INDEX_RIGHTS = Stage(
     "index_rights", UNINDEXED, sink=True, batch_max=50, linger_s=LINGER_S, indexes=True
 )
-"""Index the rights stated by later captures of a file."""
+"""Stage that adds rights stated by later captures of a file to the search index."""
 
 
 def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
-    """Return the stages that record files with their captures and send them to readers of their
+    """Return the stages that record files with their captures and send them to the stages for their
     kind.
 
-    Rights stated by later captures are indexed. `add_grobid` adds sending to GROBID.
+    They include the stage that indexes rights stated by later captures. `writes` are the topics to
+    send files to; `omits` are the outputs to leave out. Sending to GROBID is added by `add_grobid`.
     """
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(UngrobidedPdf), *articles)
@@ -83,11 +91,13 @@ def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage,
 def build_pdf_stages(
     more_thumbnails: Sequence[str], writes: tuple[Topic, ...], *omits: Output
 ) -> tuple[Stage, ...]:
-    """Return the stages that read PDFs and store the results, with thumbnails in the default and
-    further formats.
+    """Return the stages that extract PDFs and store the results.
 
-    `writes` are the topics for bodies that came with tasks of other programs. Raises
-    ConfigurationError for an invalid format.
+    - `more_thumbnails`: thumbnail formats besides the default.
+    - `writes`: topics for bodies that came with tasks of other programs.
+    - `omits`: outputs to leave out.
+
+    Raises ConfigurationError for an invalid thumbnail format.
     """
     forms = dict.fromkeys((PAGE0_FORM, *more_thumbnails))
     for form in forms:
@@ -127,7 +137,9 @@ def build_pdf_stages(
 
 
 def build_story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
-    """Return the stages that parse pages and store stories."""
+    """Return the stages that parse pages and store stories. `writes` are further topics to write
+    to; `omits` are the outputs to leave out.
+    """
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
         Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
@@ -143,11 +155,11 @@ IMPORT_JATS = Stage(
     linger_s=LINGER_S,
     indexes=True,
 )
-"""Read and store articles in XML."""
+"""Stage that reads and stores articles in JATS XML."""
 
 IMPORT_STORY = build_story_stages(())[1]
 RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)
-"""Restore stories from metadata records instead of parsing the pages next to them."""
+"""Stage that reads stories from the metadata records in a WARC, instead of parsing the pages."""
 
 ARCHIVE_UNPARSED = Stage("archive_unparsed", UNPARSED, (UNARCHIVED,))
 ARCHIVE_BODY = Stage("archive_body", UNARCHIVED, sink=True, batch_max=50, linger_s=LINGER_S)

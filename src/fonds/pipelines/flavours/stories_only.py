@@ -1,4 +1,4 @@
-"""Flavour `stories-only`: pages as in the library, without PDFs."""
+"""Flavour `stories-only`: process HTML pages as in `library`, without PDFs."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,9 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
+    """Build the pipeline `stories-only`. It makes no thumbnails, so `more_thumbnails` has no
+    effect.
+    """
     return Pipeline(
         "stories-only",
         CAPTURED,

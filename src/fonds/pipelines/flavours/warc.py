@@ -1,4 +1,4 @@
-"""Flavour `warc`: stories from any WARC, parsed and copied to our archive; without PDFs.
+"""Flavour `warc`: stories from any WARC, parsed and copied to the WARCs of Fonds, without PDFs.
 
 Source: seed 004, Appendix A, "If parsing (and archiving) data from WARC files is desired".
 """
@@ -11,7 +11,7 @@ from fonds.pipelines.flavours.stories_only import build_stories_only
 
 
 def build_warc(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
+    """Build the pipeline `warc`. It makes no thumbnails, so `more_thumbnails` has no effect."""
     about = "stories from any WARC, read and archived again"
     return replace(build_stories_only(), name="warc", about=about, copies=True)
 

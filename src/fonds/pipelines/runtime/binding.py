@@ -1,4 +1,4 @@
-"""Bind the stages of a pipeline to their steps and to the topics of one queue."""
+"""Bind the stages of a pipeline to their steps (functions) and to the topics of one queue."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from fonds.model.message import Subscription, TopicTraits
 from fonds.model.step import Item, Output, Pipeline, Stage, Topic
 
 Steps = Mapping[str, Any]
-"""Steps by stage name: a callable of an item, a callable of a batch for a sink, or a
-`ConcurrentStep`.
+"""Step of each stage, by stage name.
+
+A step is a function of one item, a function of a list of items (for a sink), or a `ConcurrentStep`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Destination of one kind of item: the topic's name on the queue, and its readers in this
-    pipeline.
+    """Destination of one kind of item that a stage writes.
+
+    - `output`: the kind of item.
+    - `name`: name of the topic in the pipeline.
+    - `topic`: name of the topic on the queue.
+    - `readers`: subscriptions of this pipeline to the topic.
+    - `is_public`: whether other programs may read the topic.
     """
 
     output: Output
@@ -31,11 +37,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class BoundStage:
-    """Stage bound to its step, which takes one item, a sequence if it is a sink, or is a
-    `ConcurrentStep`.
+    """A stage with its subscription, its step and the routes of its outputs.
 
-    `is_shared`: other stages read the same topic, so what this stage makes of a message needs its
-    own id.
+    - `step`: function of one item, function of a list of items (for a sink), or `ConcurrentStep`.
+    - `is_shared`: whether other stages of the pipeline read the same topic. If so, ids of outgoing
+      messages contain the stage's name.
     """
 
     pipeline: str
@@ -46,7 +52,7 @@ class BoundStage:
     is_shared: bool = False
 
     def find_route(self, item: Item) -> Route | None:
-        """Return the route of an item; None when the stage omits it.
+        """Return the route of an item; None if the stage omits this kind of item.
 
         Raises FaultError for an item that the stage neither writes nor omits.
         """
@@ -62,23 +68,27 @@ class BoundStage:
 
 
 def name_topic(pipeline: Pipeline, topic: Topic, prefix: str) -> str:
-    """Return a topic's name on the queue. Public topics are shared, others belong to the pipeline."""
+    """Return a topic's name on the queue. Pipelines share public topics; other topics belong to one
+    pipeline.
+    """
     return f"{prefix}.{topic.name}" if topic.public else f"{prefix}.{pipeline.name}.{topic.name}"
 
 
 def name_subscription(pipeline: str, stage: str) -> str:
-    """Return the queue's name for the readers of a stage."""
+    """Return the name of a stage's subscription on the queue."""
     return f"{pipeline}.{stage}"
 
 
 def parse_subscription_name(subscription: Subscription) -> tuple[str, str]:
-    """Return the pipeline and the stage of a subscription."""
+    """Return the names of the pipeline and the stage that a subscription belongs to."""
     pipeline, _, stage = subscription.name.partition(".")
     return pipeline, stage
 
 
 def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
-    """Return the subscriptions of a pipeline, in stage order."""
+    """Return the subscriptions of a pipeline's stages, in stage order. `prefix` begins the topic
+    names.
+    """
     return [
         Subscription(
             name_subscription(pipeline.name, stage.name),
@@ -91,16 +101,18 @@ def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
 
 
 def list_public_topics(pipeline: Pipeline, prefix: str) -> dict[str, TopicTraits]:
-    """Return the public topics a pipeline writes, whether or not it reads them itself."""
+    """Return the public topics that a pipeline writes, with their traits, also if no stage reads
+    them.
+    """
     written_topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
     return {name_topic(pipeline, topic, prefix): topic.traits for topic in written_topics}
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
-    """Bind every stage to its step; `steps` maps its name to a callable of an item, or of a batch
-    for a sink.
+    """Bind every stage of a pipeline to its step in `steps`.
 
-    Raises ConfigurationError for a stage without a step.
+    `prefix` begins the topic names on the queue. Raises ConfigurationError for a stage without a
+    step.
     """
     readers = build_subscriptions(pipeline, prefix)
     bound = []

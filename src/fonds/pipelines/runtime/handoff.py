@@ -1,9 +1,9 @@
-"""In-process queue between the stages of one process, and outcomes not yet written to the ledger.
+"""In-process queue between the stages of one process, and buffer of ledger rows.
 
-A message received from the queue is settled only when everything made from it in this process has
-ended and is in the ledger. So messages from one stage to another in the same process need not be on
-the queue. If the process is killed, the first message is delivered again and everything is repeated
-with the same ids.
+The ledger is the record of how every message ended. A message from the external queue is settled
+only when all messages made from it in this process have ended and are in the ledger. So messages
+between stages of one process need not be on the external queue. If the process is killed, the
+external message is delivered again, and all work is repeated with the same message ids.
 """
 
 from __future__ import annotations
@@ -19,22 +19,28 @@ from fonds.model.rows import DispositionRow
 from fonds.ports import Ledger, Queue
 
 QUEUE_EVERY = 8
-"""One receive in this many asks the queue first, so that messages there are not starved."""
+"""Every eighth receive asks the external queue first, so that its messages are not starved by
+messages in memory.
+"""
 OVERDUE_ROWS = 10
-"""At this many times `rows_max` outcomes, all threads wait until they are written."""
+"""Once this many times `rows_max` ledger rows are waiting, all threads wait until they are
+written.
+"""
 POLL_S, PAUSE_S = 0.1, 0.005
-"""Intervals at which a waiting thread checks for outcomes to write, and for messages on the queue
-for a stage that other stages of this process feed.
+"""Seconds between two checks of a waiting thread: for ledger rows to write, and for external
+messages of a stage that also receives messages in memory.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverLimits:
-    """Limits on messages in memory between stages, and on how long outcomes wait to be written.
+    """Limits of messages in memory, and of ledger rows that are not written yet.
 
-    Above `messages_max` or `max_bytes`, messages go through the queue. At `received_max` no new
-    ones are received. A batch is written at `rows_max` outcomes, or when the oldest is `age_s`
-    seconds old.
+    - `messages_max`, `max_bytes`: number and size of messages in memory; above, messages go through
+      the external queue.
+    - `received_max`: number of unsettled external messages; at this number no more are received.
+    - `rows_max`: number of waiting ledger rows at which they are written.
+    - `age_s`: age in seconds of the oldest waiting row at which they are written.
     """
 
     messages_max: int = 2_000
@@ -46,8 +52,13 @@ class HandoverLimits:
 
 @dataclass(slots=True, eq=False)
 class PendingRoot:
-    """Message from the queue and its outcomes in this process. `open` counts messages made from it,
-    itself included, that have not ended.
+    """Message from the external queue that is not settled yet.
+
+    - `delivery`: the message.
+    - `open`: number of messages made from it that have not ended, including itself.
+    - `rows`: ledger rows of these messages.
+    - `ended_at_s`: time of the monotonic clock when the last of them ended.
+    - `is_written`: whether the rows are in the ledger.
     """
 
     delivery: Delivery
@@ -58,7 +69,8 @@ class PendingRoot:
 
 
 class Handover:
-    """In-process queue between the stages of one process and the external queue. Thread-safe.
+    """Queue in memory between the stages of one process, in front of the external queue.
+    Thread-safe.
 
     `local` are the addresses that stages of this process both write and read.
     """
@@ -85,9 +97,10 @@ class Handover:
         self._closing = False
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return up to `count_max` messages; wait at most `wait_s` seconds for the first.
+        """Return up to `count_max` messages of an address; wait at most `wait_s` seconds for the
+        first.
 
-        Raises errors of the queue and the ledger; nothing new is leased then.
+        Raises the errors of queue and ledger if one is unavailable; no new message is leased then.
         """
         ends_at_s = time.monotonic() + wait_s
         while True:
@@ -114,7 +127,7 @@ class Handover:
                 self._arrived[address].wait(wait_s)
 
     def is_local(self, address: str, size_bytes: int) -> bool:
-        """Return whether a message of this size may be delivered to this address in memory."""
+        """Return whether a message of this size to this address may be kept in memory."""
         with self._changed:
             return (
                 address in self._waiting
@@ -128,8 +141,10 @@ class Handover:
         ending: Iterable[tuple[Delivery, Sequence[DispositionRow]]],
         children: Iterable[tuple[Delivery, str, Message]],
     ) -> None:
-        """Finish messages: record their rows, and pass on (parent, address, message) to stages
-        here.
+        """Record that messages have ended, and pass new messages to stages of this process.
+
+        - `ending`: the ended messages, each with its ledger rows.
+        - `children`: the new messages as (message they were made from, address, message).
         """
         with self._changed:
             for parent, address, message in children:
@@ -145,10 +160,11 @@ class Handover:
                     self._ended.append(root)
 
     def flush(self, *, due_only: bool = False) -> None:
-        """Write outcomes to the ledger, then settle their messages; with `due_only` only if it is
-        time.
+        """Write waiting rows to the ledger, then settle their external messages.
 
-        Raises errors of ledger and queue; what was not settled is retried next time.
+        With `due_only`, do so only if a limit of number or age is reached. Raises the errors of
+        ledger and queue if one is unavailable; messages that are not settled are retried in the
+        next call.
         """
         due, overdue = self._check_due()
         if not (due or (self._ended and not due_only)):
@@ -176,7 +192,9 @@ class Handover:
                 self._received.pop(key, None)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release unfinished messages to the queue, or to the stage of this process they wait for."""
+        """Release unfinished messages: to the external queue, or to the in-memory queue of their
+        stage.
+        """
         queued = [
             delivery.receipt for delivery in deliveries if isinstance(delivery.receipt, PendingRoot)
         ]
@@ -189,14 +207,14 @@ class Handover:
         self._queue.release([root.delivery for root in queued])
 
     def renew(self) -> None:
-        """Renew the leases of all messages received from the queue."""
+        """Renew the leases of all unsettled messages from the external queue."""
         with self._changed:
             leased = [root.delivery for root in self._received.values()]
         if leased:
             self._queue.renew(leased)
 
     def stop_receiving(self) -> None:
-        """Stop receiving from the queue; messages already here are finished."""
+        """Stop receiving from the external queue. Messages in memory are still processed."""
         with self._changed:
             self._closing = True
             for condition in self._arrived.values():
@@ -204,12 +222,12 @@ class Handover:
 
     @property
     def pending_count(self) -> int:
-        """Number of messages waiting between the stages of this process."""
+        """Number of messages in memory that wait for a stage."""
         with self._changed:
             return self._messages
 
     def close(self) -> None:
-        """Write and settle finished messages, and release all others."""
+        """Write rows, settle finished messages, and release all other messages."""
         self.stop_receiving()
         self.flush()
         with self._changed:
@@ -251,9 +269,7 @@ class Handover:
         self._bytes += len(delivery.message.body)
 
     def _check_due(self) -> tuple[bool, bool]:
-        """Return whether outcomes are due to be written, and whether no more may accumulate before
-        that.
-        """
+        """Return whether rows must be written now, and whether other threads must wait for that."""
         with self._changed:
             if not self._ended:
                 return False, False
@@ -265,7 +281,9 @@ class Handover:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LocalReceipt:
-    """Receipt of a message that was never on the queue."""
+    """Receipt of a message that was never on the external queue. `root` is the external message it
+    was made from.
+    """
 
     root: PendingRoot
 

@@ -1,4 +1,4 @@
-"""Heartbeat of a worker process, stored so that others can see which workers are alive."""
+"""Heartbeat: rows in which a worker process regularly records that it is alive."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_EVERY_S = 15
 REMOVED_AFTER = timedelta(days=7)
-"""Rows of processes that cannot be checked, such as ones on another machine, are deleted at this
-age.
+"""Age at which a row is deleted if its process cannot be checked, for example on another
+machine.
 """
 SWEPT_MAX = 1_000
 
 
 class Heartbeat:
-    """Writes one row per step of this process from start to stop, and deletes them at the end.
+    """Writes one row per step at regular intervals while the process runs. Deletes the rows at the
+    end.
 
-    It never delays the work: while the records are unavailable, there is no heartbeat.
+    It never delays the work. While the records are unavailable, no row is written.
     """
 
     def __init__(
@@ -38,7 +39,13 @@ class Heartbeat:
         clock: Callable[[], datetime],
         every_s: int = HEARTBEAT_EVERY_S,
     ) -> None:
-        """`worker` is a name that no other process ever uses."""
+        """Prepare the heartbeat.
+
+        - `worker`: unique name of this process, which no other process ever has.
+        - `pipeline`, `steps`: what this process runs.
+        - `clock`: returns the current time (aware UTC).
+        - `every_s`: interval in seconds.
+        """
         self._records = records
         self._worker = worker
         self._pipeline = pipeline
@@ -52,20 +59,22 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a settled batch."""
+        """Add the rows of a finished batch of messages to the counts of a step."""
         with self._lock:
             count, _ = self._ended.get(step, (0, None))
             self._ended[step] = (count + len(rows), self._clock())
 
     def start(self, troubles: Callable[[], Mapping[str, str]]) -> None:
-        """Start; `troubles` returns what each waiting thread, named `STEP-NUMBER`, waits for."""
+        """Start writing rows. `troubles` returns the error that each waiting thread (`STEP-NUMBER`)
+        waits for.
+        """
         self._thread = threading.Thread(
             target=self._write_regularly, args=(troubles,), name="heartbeat", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop and delete the rows; may be called again."""
+        """Stop and delete the rows. A second call does nothing."""
         if self._thread is None:
             return
         self._stopped.set()
@@ -109,7 +118,7 @@ class Heartbeat:
         self._records.delete(WorkerRow, [(self._worker, step) for step in self._steps])
 
     def _delete_stale_rows(self) -> None:
-        """Delete rows of killed processes, a thousand at a time."""
+        """Delete rows of killed processes, at most a thousand per call."""
         oldest_seen = self._clock() - REMOVED_AFTER
         rows = self._records.find(WorkerRow, order=("seen",), count_max=SWEPT_MAX)
         stale_rows = [row for row in rows if is_process_gone(row.worker) or row.seen < oldest_seen]

@@ -1,4 +1,8 @@
-"""Enter a source's entries into a pipeline: each once, resuming where the last run stopped."""
+"""Intake: enter the entries of a source into a pipeline.
+
+Each entry (a capture, link or message) is entered once. A new run resumes at the position where the
+last run stopped.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +39,14 @@ PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 30.0
 _UNREAD_REASONS = frozenset(
     {Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER}
 )
-"""Reasons of entries that ended although their record was never read."""
+"""Reasons of entries that ended without reading their record."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueMarks:
-    """Number of messages waiting at a stage at which a source pauses (`high`) and resumes (`low`)."""
+    """Number of waiting messages at which a source pauses (`high`) and resumes (`low`)."""
 
     high: int = 20_000
     low: int = 10_000
@@ -50,11 +54,14 @@ class QueueMarks:
 
 @dataclass(slots=True)
 class IntakeCounts:
-    """Counts of one intake run. `known_count` is the number of entries in inputs finished before
-    this run.
+    """Counts of one intake run.
 
-    `read_later` are ids of inputs for unreadable paths that were now read. `still_failing` are ids
-    of such inputs that still could not be read.
+    - `input_ids`: ids of the inputs that were read, or could not be read.
+    - `entries`: number of new entries.
+    - `known_count`: number of entries in inputs that earlier runs had finished.
+    - `known_input_count`: number of these inputs.
+    - `read_later`: ids of failed inputs (unreadable paths) whose path was read in this run.
+    - `still_failing`: ids of failed inputs whose path still could not be read.
     """
 
     input_ids: set[str] = field(default_factory=set)
@@ -67,10 +74,12 @@ class IntakeCounts:
 
 @dataclass(slots=True)
 class _EntryBatch:
-    """Entries to enter together, and the positions after them.
+    """Entries that are entered together.
 
-    `repeated_entries` are failures of inputs that failed before and now fail for another cause, or
-    fail again after they were read.
+    - `entries`: new entries.
+    - `repeated_entries`: entries for failures of inputs that failed before, and now fail for
+      another cause or again after they were read.
+    - `rows`: input rows with the positions after the entries, by input id.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -80,7 +89,7 @@ class _EntryBatch:
     def add_entries(
         self, row: InputRow, entries: list[Entry], tally: Mapping[str, int], position: int
     ) -> InputRow:
-        """Add entries up to `position`; return the input's row to write."""
+        """Add the entries of an input up to `position`. Return the input row to write."""
         self.entries += entries
         row = replace(
             row,
@@ -93,16 +102,20 @@ class _EntryBatch:
         return row
 
     def clear(self) -> None:
-        """Clear the batch after it was entered."""
+        """Remove all entries and rows after they were entered."""
         self.entries, self.repeated_entries, self.rows = [], [], {}
 
 
 @dataclass(frozen=True, slots=True)
 class EntryGate:
-    """Entry point of a pipeline: its name, its entry topic on the queue, and the steps that read
-    it.
+    """Entry point of a pipeline.
 
-    `watched` are all stages of the pipeline; a source waits for the slowest.
+    - `pipeline`: name of the pipeline.
+    - `topic`: name of its first topic on the queue.
+    - `watched`: subscriptions of all stages. A source pauses while any of them has too many
+      messages.
+    - `steps`: names of the stages that read the first topic.
+    - `is_public`: whether other programs may also write to the topic.
     """
 
     pipeline: str
@@ -114,7 +127,12 @@ class EntryGate:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Enters what sources find at `gate`. `stopping` tells when to stop; stopping loses nothing."""
+    """Enters the entries of sources at the entry point `gate` of a pipeline.
+
+    - `marks`: numbers of waiting messages at which a source pauses and resumes.
+    - `clock`: returns the current time (aware UTC).
+    - `stopping`: returns whether to stop. The next run resumes without loss.
+    """
 
     queue: Queue
     records: Records
@@ -125,11 +143,11 @@ class Intake:
     stopping: Callable[[], bool]
 
     def run(self, source: Source, counts: IntakeCounts, named_paths: Collection[str] = ()) -> None:
-        """Enter everything the source contains, and update `counts` along the way.
+        """Enter all entries of a source, and update `counts`.
 
-        `named_paths` are the absolute paths that a user named: failures of folders below them end
-        when files in them are found. When a store is unavailable, the source is read again from its
-        last position a little later.
+        `named_paths` are the absolute paths that a user named. A recorded failure of a folder below
+        them ends when a file in the folder is found. If a store is unavailable, the source is read
+        again from its last position after a pause.
         """
         roots = frozenset(named_paths)
         pause_s = PAUSE_FIRST_S
@@ -145,8 +163,10 @@ class Intake:
                 return
 
     def send_again(self, entries: Sequence[Entry], reason: str) -> None:
-        """Process these entries again, whatever their outcome was; they are opened in the ledger
-        first.
+        """Process entries again, whatever their outcome was. They are reopened in the ledger, then
+        sent.
+
+        `reason` is stored as the detail of the new dispositions.
         """
         if not entries:
             return
@@ -172,12 +192,12 @@ class Intake:
             self.queue.put(reader.incoming, messages)
 
     def end_failures(self, counts: IntakeCounts) -> int:
-        """End the failures of what was read in this run or since it failed, and return how many
+        """End the failures of paths and files that were read later. Return the number of failures
         ended.
 
-        These are inputs in `counts.read_later`, and records of missing files that a later input
-        found elsewhere. A failure whose message is not in quarantine yet ends the next time its
-        path is named.
+        These are the failed inputs in `counts.read_later`, and the entries of missing files that a
+        later input found elsewhere. If the message of a failure is not in quarantine yet, the
+        failure ends the next time its path is named.
         """
         ids = sorted(counts.read_later)
         starts = range(0, len(ids), BATCH_MAX)
@@ -185,7 +205,7 @@ class Intake:
         return ended + self._end_missing()
 
     def _first_readers(self) -> list[Subscription]:
-        """Return the subscriptions of the steps that read new entries."""
+        """Return the subscriptions of the stages that read new entries."""
         return [
             subscription
             for subscription in self.gate.watched
@@ -195,7 +215,7 @@ class Intake:
     def _iter_quarantined(
         self, reader: Subscription, entry_ids: Collection[str]
     ) -> Iterator[list[Delivery]]:
-        """Take the messages of these entries out of quarantine, in batches that the caller settles."""
+        """Yield the quarantined messages of these entries in batches. The caller settles them."""
         if entry_ids:
             yield from take_messages(
                 self.queue,
@@ -204,7 +224,7 @@ class Intake:
             )
 
     def _end_missing(self) -> int:
-        """End the failures of records of missing files that later inputs found; return how many
+        """End the failures of entries whose file was missing and is found by now. Return the number
         ended.
         """
         where = {
@@ -224,7 +244,9 @@ class Intake:
         return sum(row.outcome != Verdict.QUARANTINED for row in rows)
 
     def _find_read_later(self, failed: Sequence[EntryRow]) -> set[str]:
-        """Return the ids of entries whose record a later entry read in a file of the same name."""
+        """Return the ids of failed entries whose record was read later, from a file with the same
+        name.
+        """
         records = [row for row in failed if row.place and not is_unread(row.entry_id)]
         if not records:
             return set()
@@ -246,7 +268,9 @@ class Intake:
         }
 
     def _drop_failures(self, entry_ids: Collection[str]) -> None:
-        """Take the messages of these entries out of quarantine and end them as read later."""
+        """Take the messages of these entries out of quarantine, and end them as dropped with reason
+        `read-later`.
+        """
         for reader in self._first_readers():
             for quarantined in self._iter_quarantined(reader, entry_ids):
                 now, reason = self.clock(), str(Reason.READ_LATER)
@@ -307,8 +331,11 @@ class Intake:
     def _iter_looked_up(
         self, inputs: Iterator[InputRow], roots: frozenset[str]
     ) -> Iterator[tuple[InputRow, InputRow | None, set[str]]]:
-        """Yield each input, its row of an earlier run (None if new), and the ids of failed inputs
-        for its path and the folders around it.
+        """Yield each input, its row of an earlier run, and the ids of failed inputs that it
+        resolves.
+
+        The row is None for a new input. The failed inputs are those of its path and of the folders
+        around it.
         """
         for chunk in _iter_chunks(inputs):
             unread = {
@@ -334,10 +361,11 @@ class Intake:
         batch: _EntryBatch,
         counts: IntakeCounts,
     ) -> bool:
-        """Read one input. Small inputs share a batch, a large one fills several.
+        """Read the entries of one input into batches. Return whether the input was read to
+        its end.
 
-        Returns whether it was read to its end. If not, it resumes at its last position when it is
-        named again. Until then a separate input records the failure.
+        If it was not, a later run resumes at its last position, and a separate input records the
+        failure until then.
         """
         tally: Counter[str] = Counter(row.tally)
         unmarked: list[Entry] = []
@@ -373,8 +401,8 @@ class Intake:
     def _add_failure(
         self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, counts: IntakeCounts
     ) -> None:
-        """Record that an input cannot be read, unless the ledger has this failure with the same
-        cause.
+        """Record that an input cannot be read, unless the same failure with the same cause is
+        recorded already.
         """
         input_id = compute_unread_input_id(row.path)
         counts.input_ids.add(input_id)
@@ -400,10 +428,10 @@ class Intake:
         )
 
     def _is_new_failure(self, error: str, failure: Entry | UnreadTally) -> bool:
-        """Return whether a recorded failure must be recorded again.
+        """Return whether a failure that is recorded already must be recorded again.
 
-        That is when its cause changed, or when the run that recorded it died before the end. What a
-        user accepted stays accepted.
+        This is so if its cause changed, or if its entry is still pending, because the run that
+        recorded it ended too early. A failure that a user accepted is not recorded again.
         """
         if isinstance(failure, UnreadTally):
             return error != _explain_failure(failure)
@@ -414,8 +442,10 @@ class Intake:
         )
 
     def _flush(self, batch: _EntryBatch, counts: IntakeCounts) -> None:
-        """Write entries, then their messages, then positions: a crash in between repeats but never
-        skips.
+        """Write the entries of a batch, then send their messages, then write the positions of the
+        inputs.
+
+        A crash in between repeats entries, but never skips one.
         """
         if not batch.rows:
             return
@@ -444,9 +474,10 @@ class Intake:
 
 
 def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
-    """Group inputs whose rows are looked up together.
+    """Yield groups of inputs whose rows are looked up together.
 
-    A remote file ends a chunk, because it is read while the response that listed it is open.
+    A remote file ends its group, because it is read while the response that listed it is still
+    open.
     """
     chunk: list[InputRow] = []
     for new_input in inputs:
@@ -459,7 +490,7 @@ def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
 
 
 def _list_parent_paths(path: str, roots: frozenset[str]) -> list[str]:
-    """Return a path and the folders around it, up to the outermost that was named."""
+    """Return a path and the folders around it, up to the outermost folder in `roots`."""
     if "://" in path:
         return [path]
     parents = [str(parent) for parent in PurePosixPath(path).parents] if roots else []
@@ -476,8 +507,8 @@ def _explain_failure(failure: Entry | UnreadTally) -> str:
 
 
 def _record_key(row: EntryRow) -> tuple[str, ...]:
-    """Return what identifies a record wherever its file is: URL, time, and the file's name with the
-    offset.
+    """Return a key of a record that is the same in every copy of its file: URL, time, and file name
+    with offset.
     """
     return row.url, row.seen or "", PurePosixPath(row.place or "").name
 
@@ -495,7 +526,9 @@ def _read_later(tally: Mapping[str, int]) -> dict[str, int]:
 def wait_for_room(
     queue: Queue, reader: Subscription, marks: QueueMarks, should_stop: Callable[[], bool]
 ) -> None:
-    """If at least `high` messages are waiting, wait until no more than `low` are."""
+    """Wait until a subscription has few messages: if at least `marks.high` wait, until at most
+    `marks.low` do.
+    """
     if queue.get_depth(reader).pending < marks.high:
         return
     while not should_stop() and queue.get_depth(reader).pending > marks.low:
@@ -512,8 +545,9 @@ def _iter_until_stopped(
 
 
 def build_failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
-    """Return the input that records that a path or URL cannot be read, whatever was read of it
-    before.
+    """Return the input row that records that a path or URL cannot be read; `error` says why.
+
+    It is separate from the input row of the content that was read before.
     """
     return build_unread_input(
         compute_unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated, error
@@ -528,7 +562,9 @@ def build_unread_input(
     updated: datetime,
     error: str | None = None,
 ) -> InputRow:
-    """Return an input of which nothing was read yet; `error` says why nothing can be."""
+    """Return the row of an input that has not been read. `error` says why it cannot be read, or is
+    None.
+    """
     return InputRow(
         input_id=input_id,
         path=path,

@@ -1,4 +1,4 @@
-"""Loops that run stages: in batches, or with many items concurrently."""
+"""Loops that run a stage: one batch of messages after the other, or many items concurrently."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Observer = Callable[[str, Sequence[DispositionRow], float], None]
 
 
 def ignore_batch(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-    """Observer that does nothing."""
+    """Do nothing with a finished batch."""
 
 
 class BatchLoop:
-    """Runs one stage in one thread, finishing each batch before it takes the next.
+    """Runs one stage in one thread. It finishes each batch before it takes the next.
 
-    `observe` is called for each completed batch with the step, the rows of its messages and the
-    seconds it took.
+    `observe` is called for each finished batch with the name of the step, the disposition rows of
+    the messages, and the duration in seconds.
     """
 
     def __init__(self, io: StageIO, retry: RetryPolicy, observe: Observer = ignore_batch) -> None:
@@ -40,11 +40,12 @@ class BatchLoop:
         self._batch: WorkingBatch | None = None
 
     def run_once(self, wait_s: float) -> int:
-        """Process one batch. Returns the number of messages, 0 when none came within `wait_s`.
+        """Process one batch. Return the number of messages; 0 if none arrived within `wait_s`
+        seconds.
 
-        Raises TransientError or StorageFullError when the queue or a store is unavailable; the
-        batch is kept for the next call. Raises ConfigurationError for anything else a person must
-        fix; the batch is then released.
+        Raises TransientError or StorageFullError if the queue or a store is unavailable; the batch
+        is kept for the next call. Raises ConfigurationError if a person must fix something; the
+        batch is then released.
         """
         batch = self._batch or self._take_batch(wait_s)
         if batch is None:
@@ -64,7 +65,7 @@ class BatchLoop:
         return len(batch.deliveries)
 
     def release(self) -> None:
-        """Release the current batch unfinished."""
+        """Release the unfinished messages of the current batch to the queue."""
         batch, self._batch = self._batch, None
         if batch is None:
             return
@@ -75,10 +76,11 @@ class BatchLoop:
             logger.warning("%s: could not release messages: %s", self.bound.stage.name, error)
 
     def _take_batch(self, wait_s: float) -> WorkingBatch | None:
-        """Take a batch; for stages that prefer full batches, wait a moment for more messages.
+        """Receive a batch; None if there are no messages. A stage that prefers full batches waits
+        for more messages.
 
-        The first messages are stored before that, because nobody would release them if the queue
-        then failed.
+        The first messages are kept in the loop before that, so that they are released if the queue
+        then fails.
         """
         stage = self.bound.stage
         deliveries = self.io.take(stage.batch_max, wait_s)
@@ -93,15 +95,17 @@ class BatchLoop:
 
 
 RECEIVE_EVERY_S = 0.1
-"""Interval for receiving more while items are in progress and the last receive returned too few."""
+"""Minimum seconds between two receives while items are in progress and the last receive returned
+fewer messages than requested.
+"""
 CHECK_EVERY_S = 0.1
 
 
 class ConcurrentLoop:
     """Runs one stage with a `ConcurrentStep` in one thread.
 
-    The step limits the number of items in progress. Items are completed in any order, together with
-    others that finish at the time. `observe` is called as in `BatchLoop`.
+    The step limits the number of items in progress. Items that end at the same time are completed
+    together. `observe` is called as in `BatchLoop`.
     """
 
     def __init__(self, io: StageIO, retry: RetryPolicy, observe: Observer = ignore_batch) -> None:
@@ -117,10 +121,11 @@ class ConcurrentLoop:
         self._receive_at_s = 0.0
 
     def run_once(self, wait_s: float) -> int:
-        """Start as many items as there is room for, and complete finished ones; return how many
-        finished.
+        """Start as many items as the step accepts, and complete finished items. Return the number
+        completed.
 
-        Raises as `BatchLoop.run_once` does; items in progress stay in progress.
+        Raises the errors of `BatchLoop.run_once` under the same conditions; items in progress
+        continue.
         """
         self._complete_finished()
         self._take(0.0 if self._deliveries else wait_s)
@@ -134,7 +139,7 @@ class ConcurrentLoop:
         return self._complete_finished(started_s)
 
     def release(self) -> None:
-        """Release items in progress, unfinished; complete finished ones if possible."""
+        """Complete the finished items if possible, and release all others to the queue."""
         try:
             self._complete_finished()
             self._step.forget(list(self._deliveries))

@@ -25,7 +25,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 class Metrics:
-    """Counters of one process; its loops report to `observe`."""
+    """Prometheus metrics of one process. The loops of its stages call `observe`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -44,13 +44,15 @@ class Metrics:
         )
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a settled batch."""
+        """Count a finished batch of a step: its disposition rows and its duration in seconds."""
         self._seconds.labels(step).observe(seconds)
         for row in rows:
             self._messages.labels(step, row.verdict, row.reason or "").inc()
 
     def watch(self, queue: Queue, subscriptions: Sequence[Subscription]) -> None:
-        """Also export the number of waiting messages, read from the queue at each scrape."""
+        """Also export the number of waiting messages of these subscriptions, read from the queue at
+        each scrape.
+        """
         self.registry.register(_DepthCollector(queue, subscriptions))
 
 
@@ -64,7 +66,9 @@ class _DepthCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield a gauge by subscription and state, omitting subscriptions that cannot be read."""
+        """Yield a gauge of messages by subscription and state. Subscriptions that cannot be read
+        are omitted.
+        """
         gauge = GaugeMetricFamily(
             "fonds_queue_messages", "Messages waiting", labels=("subscription", "state")
         )
@@ -84,15 +88,18 @@ class _QuietRequestHandler(WSGIRequestHandler):
 
 
 class MetricsServer:
-    """Serve `/metrics` and `/healthz` over HTTP from its own thread.
+    """HTTP server of `/metrics` and `/healthz`, in a thread.
 
-    `troubles` maps each thread that waits for a store to the error; empty means healthy.
+    `troubles` returns the error that each waiting thread waits for. If it is empty, the process is
+    healthy.
     """
 
     def __init__(
         self, host: str, port: int, metrics: Metrics, troubles: Callable[[], Mapping[str, str]]
     ) -> None:
-        """Raises ConfigurationError when the port is in use; port 0 chooses a free one."""
+        """Start the server. Port 0 chooses a free port. Raises ConfigurationError if the port is in
+        use.
+        """
         self._tell = make_wsgi_app(metrics.registry)
         self._troubles = troubles
         try:

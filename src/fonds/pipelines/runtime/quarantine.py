@@ -1,4 +1,4 @@
-"""Take messages out of quarantine, and retry them."""
+"""Quarantine, the store of messages that failed: take messages out, and retry them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ def take_messages(
     subscription: Subscription,
     select: Callable[[Sequence[Message]], Collection[str]],
 ) -> Iterator[list[Delivery]]:
-    """Yield selected messages of one quarantine in batches for the caller to settle.
+    """Yield selected messages of one subscription's quarantine in batches. The caller
+    settles them.
 
-    `select` returns the ids to take from a batch of messages. All others are released at the end.
+    `select` returns the ids of the messages to take from a batch. All other messages are released
+    at the end.
     """
     unselected: list[Delivery] = []
     try:
@@ -42,9 +44,11 @@ def release(
     select: Callable[[Message], bool],
     clock: Callable[[], datetime],
 ) -> int:
-    """Retry the selected messages of one quarantine from attempt 0; return how many.
+    """Retry the selected messages in one subscription's quarantine. Return the number of
+    messages.
 
-    Their disposition becomes `retried`, so they count as pending until they end again.
+    Their attempts count from 0 again. Their disposition becomes `retried`, so they are pending
+    until they end.
     """
 
     def ids(messages: Sequence[Message]) -> set[str]:
@@ -64,8 +68,10 @@ def requeue(
     deliveries: Sequence[Delivery],
     now: datetime,
 ) -> None:
-    """Requeue messages from quarantine. Their dispositions become `retried` before they can end
-    again.
+    """Put quarantined messages back on the queue of their step.
+
+    Their dispositions become `retried` first, because a message may end as soon as it is on the
+    queue.
     """
     ledger.write(
         [_build_released_row(delivery.message, subscription, now) for delivery in deliveries]
@@ -96,7 +102,7 @@ def build_decided_row(
     detail: str,
     now: datetime,
 ) -> DispositionRow:
-    """Build the row of a message about which a person decided."""
+    """Build the disposition row of a message about which a person or a later run decided."""
     pipeline, step = parse_subscription_name(subscription)
     return DispositionRow(
         message_id=message.id,

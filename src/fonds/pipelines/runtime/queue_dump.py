@@ -1,4 +1,6 @@
-"""Queue tools for operators: peek, dump to a file, load from a file, purge."""
+"""Operations on queues for operators: show messages, write them to a file, load them from a file,
+discard them.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ BATCH_MAX = 200
 FIRST_WAIT_S = 5.0
 WAIT_S = 0.5
 FindStory = Callable[[Message], MessageStory | None]
-"""Returns the story a message is about; None if there is none."""
+"""Function that returns the story a message is about; None if there is none."""
 
 
 def resolve_address(address: str, subscriptions: Sequence[Subscription]) -> str:
-    """Resolve what a user typed: `STEP`, `STEP-in` or `STEP-quar`, optionally with the pipeline's
-    name in front.
+    """Return the queue address for the text that a user typed: `STEP`, `STEP-in` or `STEP-quar`.
 
-    Raises ConfigurationError, with the known addresses, for anything else.
+    The text may begin with the name of the pipeline. Raises ConfigurationError, which lists the
+    known addresses, for any other text.
     """
     for subscription in subscriptions:
         pipeline = parse_subscription_name(subscription)[0]
@@ -49,7 +51,7 @@ def resolve_address(address: str, subscriptions: Sequence[Subscription]) -> str:
 
 
 def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:
-    """Yield batches of ready messages until no more come or `count_max` were taken."""
+    """Yield batches of ready messages until there are no more, or until `count_max` were taken."""
     remaining, wait_s = count_max, FIRST_WAIT_S
     while remaining is None or remaining > 0:
         deliveries = queue.receive(
@@ -62,7 +64,9 @@ def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[
 
 
 def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
-    """Return ready messages and release them at once; each then counts as delivered once more."""
+    """Return up to `count_max` ready messages and release them. Each counts as delivered
+    once more.
+    """
     peeked: list[Delivery] = []
     try:
         for deliveries in take_batches(queue, address, count_max):
@@ -82,11 +86,18 @@ def dump(
     find_story: FindStory = lambda message: None,
     filename: str = "",
 ) -> Iterator[int]:
-    """Write messages to a file and settle each batch once it is on disk; yield batch sizes.
+    """Write messages to a file and settle each batch once it is on disk. Yield the sizes of the
+    batches.
 
-    `filename` is the name of the file; `find_story` returns stories to store with messages. With
-    `releases`, messages are released at the end instead of settled. A process that dies in between
-    leaves messages both in the file and on the queue; loading them again is harmless.
+    - `address`: address to take messages from.
+    - `out`: the open file.
+    - `count_max`: maximum number of messages; None for all.
+    - `releases`: release the messages at the end instead of settling them.
+    - `find_story`: returns the story to store with a message, or None.
+    - `filename`: name of the file, written into it.
+
+    If the process is killed, messages may be both in the file and on the queue. Loading them again
+    has no effect on the results.
     """
     writer, released = MessageWriter(out, filename), list[Delivery]()
     try:
@@ -107,9 +118,10 @@ def dump(
 def load(
     queue: Queue, path: Path, subscriptions: Sequence[Subscription], to: str | None
 ) -> Iterator[int]:
-    """Put the messages of a file on `to`, or on the address each came from; yield batch sizes.
+    """Put the messages of a file on the address `to`, or on the address each was taken from. Yield
+    the sizes of the batches.
 
-    Raises ConfigurationError for an unknown address, DamagedInputError for an invalid file.
+    Raises ConfigurationError for an unknown address, and DamagedInputError for an invalid file.
     """
     with path.open("rb") as stream:
         messages = read_messages(stream)
@@ -130,8 +142,9 @@ def purge(
     subscription: Subscription,
     clock: Callable[[], datetime],
 ) -> Iterator[int]:
-    """Discard ready messages of an address; they end as dropped with reason `purged`. Yields batch
-    sizes.
+    """Discard the ready messages of an address. Yield the sizes of the batches.
+
+    The messages end as dropped with the reason `purged`.
     """
     for deliveries in take_batches(queue, address, None):
         detail, reason = f"purged by a person from {address}", str(Reason.PURGED)

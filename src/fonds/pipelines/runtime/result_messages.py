@@ -1,4 +1,7 @@
-"""Convert results to outgoing messages with their ids, and to ledger rows."""
+"""Convert the result of a step to outgoing messages with ids, and to rows of the ledger.
+
+The ledger is the record of all messages and how they ended.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,16 @@ from fonds.queues.messages.envelope import encode
 DETAIL_MAX_CHARS = 2_000
 ID_MAX_CHARS = 200
 RUN = "run"
-"""Header of a message that was sent again; distinguishes this run from earlier ones."""
+"""Header with the number of the run of a message: it increases each time the message is
+sent again.
+"""
 OWN_HEADERS = (ENTRY, ABOUT, PIPELINE)
 
 
 def restart_message(message: Message) -> Message:
-    """Return the message with attempt 0; what is made from it this time gets new ids."""
+    """Return the message with attempt 0 and the next run number. Messages made from it get
+    new ids.
+    """
     own_headers = {name: message.headers[name] for name in OWN_HEADERS if name in message.headers}
     previous_run = message.headers.get(RUN, "1")
     run = str(int(previous_run) + 1) if previous_run.isdigit() else "2"
@@ -46,7 +53,13 @@ def restart_message(message: Message) -> Message:
 
 @dataclass(slots=True)
 class PackedMessage:
-    """Processed message: its disposition, and the outgoing messages with their routes."""
+    """A processed message.
+
+    - `delivery`: the message as received.
+    - `disposition`: how it ended.
+    - `outgoing`: messages made from it, each with its route.
+    - `about`: what it is about, such as a SHA-1; '' if unknown.
+    """
 
     delivery: Delivery
     disposition: Disposition
@@ -54,7 +67,9 @@ class PackedMessage:
     about: str = ""
 
     def build_rows(self, bound: BoundStage, now: datetime) -> list[DispositionRow]:
-        """Build the row of the message, and a promise for each reader of each outgoing message."""
+        """Build the disposition row of the message, then a pending row for each reader of each
+        outgoing message.
+        """
         message, ended = self.delivery.message, self.disposition
         comes_back = ended.verdict in RETURNING_VERDICTS
         row = DispositionRow(
@@ -82,7 +97,7 @@ class PackedMessage:
         return [row, *promises]
 
     def build_quarantined_message(self) -> Message:
-        """Return the message for quarantine, with reason and detail."""
+        """Return the message for quarantine, with reason and detail as headers."""
         explanation = {
             "reason": str(self.disposition.reason),
             "detail": self.disposition.detail[:DETAIL_MAX_CHARS],
@@ -92,7 +107,9 @@ class PackedMessage:
         )
 
     def build_returned_message(self) -> Message:
-        """Return the message to put back. A retry counts as an attempt, a deferral does not."""
+        """Return the message to put back on the queue. A retry increases its attempt number; a
+        deferral does not.
+        """
         message = self.delivery.message
         is_retry = self.disposition.verdict is Verdict.RETRIED
         return replace(message, attempt=message.attempt + is_retry)
@@ -106,7 +123,13 @@ def promise(
     step: str,
     now: datetime,
 ) -> DispositionRow:
-    """Build the row of a message that was sent and has not ended."""
+    """Build the pending row of a message that was sent and has no disposition yet.
+
+    - `reader`: subscription that receives the message.
+    - `child`: the message.
+    - `parent`: the message it was made from.
+    - `step`: step that processed `parent`.
+    """
     return DispositionRow(
         message_id=child.id,
         pipeline=pipeline,
@@ -126,8 +149,9 @@ def promise(
 
 
 def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage:
-    """Convert a result to messages. Raises FaultError for an item without a route, and errors of
-    encoding.
+    """Convert the result of a step to a PackedMessage.
+
+    Raises FaultError for an item without a route, and the errors of encoding an item.
     """
     sent = [(route, item) for item in result.items if (route := bound.find_route(item)) is not None]
     message = delivery.message
@@ -156,10 +180,11 @@ def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage
 
 
 def compute_child_id(bound: BoundStage, parent: Message, topic: str, nth: int, run: str) -> str:
-    """Return the id of one of several children; repeating the parent's work gives the same id.
+    """Return the id of the `nth` message that a stage makes from `parent` for `topic`.
 
-    It begins with the parent's id, and so with the entry's, unless it is longer than every store
-    accepts.
+    Repeated work gives the same id. The id begins with the id of `parent`. If it would be too long
+    for some store, it begins with the id of the entry and ends with a hash. `run` is the run number
+    of `parent`, or '' for a first run.
     """
     parts = [bound.stage.name] if bound.is_shared else []
     parts += [topic] + ([str(nth)] if nth else []) + ([f"run{run}"] if run else [])

@@ -1,4 +1,4 @@
-"""Compute when recurring tasks are due, as pure functions of aware UTC times."""
+"""Compute when recurring tasks are due. All functions are pure and use aware UTC times."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ _DAILY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class RecurringTask:
-    """Recurring task with a name that is unique among all pipelines.
+    """Work that is due at intervals.
 
-    It is due at multiples of `every_s` seconds since 1970, or with `daily_at` (`HH:MM`, UTC) once a
-    day. A delay of up to `jitter_s`, derived from the name, keeps tasks with equal times from
-    starting together. `pipeline` is its flavour, '' for none.
+    - `name`: unique name among all pipelines.
+    - `every_s`: interval in seconds. The task is due at multiples of it since 1970.
+    - `daily_at`: `HH:MM` in UTC, for a task that is due once a day at this time; '' otherwise.
+    - `jitter_s`: maximum delay in seconds. The actual delay is derived from the name, so that tasks
+      with equal times do not start together.
+    - `pipeline`: flavour of the pipeline that the task belongs to; '' for none.
     """
 
     name: str
@@ -34,7 +37,7 @@ class RecurringTask:
 
     @property
     def offset_s(self) -> float:
-        """Offset in seconds after each multiple of `every_s`."""
+        """Seconds between each multiple of `every_s` and the time when the task is due."""
         fraction = int.from_bytes(sha256(self.name.encode()).digest()[:8]) / 2**64
         hours, _, minutes = self.daily_at.partition(":")
         within_day_s = int(hours) * 3600 + int(minutes) * 60 if self.daily_at else 0
@@ -42,7 +45,7 @@ class RecurringTask:
 
 
 def check_times(task: RecurringTask) -> None:
-    """Raises ConfigurationError for invalid times."""
+    """Check the interval and time of a task. Raises ConfigurationError if one is invalid."""
     is_daily_valid = not task.daily_at or (
         _DAILY.fullmatch(task.daily_at) and task.every_s == DAY_S
     )
@@ -54,7 +57,7 @@ def check_times(task: RecurringTask) -> None:
 
 
 def find_next_time(task: RecurringTask, moment: datetime) -> datetime:
-    """Return the task's first time after `moment`."""
+    """Return the first time after `moment` when the task is due."""
     elapsed_s = (moment - _EPOCH).total_seconds() - task.offset_s
     next_time = _EPOCH + timedelta(
         seconds=(elapsed_s // task.every_s + 1) * task.every_s + task.offset_s
@@ -64,10 +67,11 @@ def find_next_time(task: RecurringTask, moment: datetime) -> datetime:
 
 
 def is_due(task: RecurringTask, row: TimetableRow, now: datetime, unchanged_s: float) -> bool:
-    """Return whether the task is due. `unchanged_s` is how long its row has been unchanged.
+    """Return whether a task is due now. `unchanged_s` is for how many seconds its row has been
+    unchanged.
 
-    It is due by the clock, or if nobody ran it for two of its periods, because then the clock was
-    put back.
+    A task is due when its time is reached. It is also due if no process ran it for two intervals,
+    because then the clock was set back.
     """
     return row.next_due <= now or unchanged_s >= 2 * task.every_s
 
@@ -75,11 +79,13 @@ def is_due(task: RecurringTask, row: TimetableRow, now: datetime, unchanged_s: f
 def compute_next_due(
     task: RecurringTask, row: TimetableRow, now: datetime, failures: int
 ) -> datetime:
-    """Return when a task that ended now is due next; missed times are caught up by one run.
+    """Return when a task that ended just now is due next. Missed times are caught up by one run.
 
-    A time does not recur when the clock is put back. A time nearer than half a period is skipped,
-    because a late run has just covered it. A failed task is due sooner if its period is longer than
-    the retry delay: one minute, doubled with each failure, up to one hour.
+    - A time does not recur when the clock is set back.
+    - A time nearer than half an interval is skipped, because the run that just ended was late.
+    - A failed task is due after a retry delay, if that is shorter than its interval. The delay is
+      one minute, doubled with each failure up to one hour. `failures` is the number of failures in
+      a row.
     """
     next_time = find_next_time(task, max(now, row.next_due))
     if next_time < now + timedelta(seconds=task.every_s / 2):
@@ -91,8 +97,10 @@ def compute_next_due(
 
 
 def is_next_due_too_far(task: RecurringTask, row: TimetableRow, now: datetime) -> bool:
-    """Return whether a task is due later than a clock wrong by some hours would explain, and so
-    would never run.
+    """Return whether the next time of a task is further away than an ordinary clock error
+    explains.
+
+    Such a task would never run.
     """
     furthest_s = task.every_s + max(task.every_s, DAY_S)
     return row.next_due > now + timedelta(seconds=furthest_s)

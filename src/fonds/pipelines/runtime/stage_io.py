@@ -1,12 +1,12 @@
-"""Input and output of a stage: receive messages, send results, write the ledger, settle.
+"""Input and output of a stage: receive messages, send results, write the ledger, settle
+messages.
 
-The order matters. Messages made from a message are put on their topics first, then its outcome goes
-to the ledger, then it is settled. If the process dies in between, the message is delivered again
-and everything is repeated with the same ids, so nothing is lost or counted twice.
+The order matters. First the messages made from a message are sent. Then its disposition is written
+to the ledger. Then it is settled. If the process is killed in between, the message is delivered
+again and all work is repeated with the same ids. So nothing is lost or counted twice.
 
-A message that will be retried is written to the ledger before it is put on the queue again.
-Otherwise its retry could end before the other results of the same root, and the late row would then
-overwrite its outcome.
+The disposition of a message that will be retried is written before the message is put back on the
+queue. Otherwise the retry could end first, and the late row would overwrite its disposition.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ IMMEDIATE_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class StageIO:
-    """Access of one stage to queue and ledger, independent of its step and loop. `clock` returns
-    aware UTC.
+    """Access of one stage to queue and ledger. It is the same for all steps and loops.
+
+    - `handover`: queue in memory between the stages of this process.
+    - `clock`: returns the current time (aware UTC).
     """
 
     stage: BoundStage
@@ -50,7 +52,9 @@ class StageIO:
     clock: Callable[[], datetime]
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Receive messages; those of other programs on a public topic are in the ledger when this
+        """Receive up to `count_max` messages; wait at most `wait_s` seconds.
+
+        Messages that other programs put on a public topic are entered in the ledger before this
         returns.
         """
         incoming = self.stage.subscription.incoming
@@ -69,10 +73,12 @@ class StageIO:
     def complete(
         self, deliveries: Sequence[Delivery], results: Sequence[Result]
     ) -> list[DispositionRow]:
-        """Send and record the results of messages; return the messages' own rows.
+        """Send and record the results of messages. Return the disposition row of each message, in
+        order.
 
-        They are settled once that is written. They may be any part of what was taken, in any order.
-        If it raises, everything stays leased, and calling it again is harmless.
+        The messages are settled after their rows are written. `deliveries` may be any part of the
+        messages that `take` returned. If an error is raised, all messages stay leased, and the call
+        may be repeated.
         """
         packed = [
             self._pack(packed_message, result)
@@ -96,15 +102,20 @@ class StageIO:
         return [message_rows[0] for message_rows in rows]
 
     def flush(self) -> None:
-        """Write and settle finished messages, if it is time. Raises errors of ledger and queue."""
+        """Write waiting rows and settle finished messages, if that is due.
+
+        Raises the errors of ledger and queue if one is unavailable.
+        """
         self.handover.flush(due_only=True)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release unfinished messages."""
+        """Release unfinished messages to the queue."""
         self.handover.release(deliveries)
 
     def _pack(self, delivery: Delivery, result: Result) -> PackedMessage:
-        """Convert a result to messages. An item that cannot be encoded is treated as a bug."""
+        """Convert a result to messages and rows. An item that cannot be encoded is treated as a bug
+        in the step.
+        """
         try:
             return pack(self.stage, delivery, result)
         except Exception:
@@ -116,7 +127,9 @@ class StageIO:
             )
 
     def _send(self, packed: Sequence[PackedMessage]) -> list[tuple[Delivery, str, Message]]:
-        """Put messages on the queue where needed; return those for stages of this process."""
+        """Put messages on the queue. Return the messages that stages of this process receive in
+        memory.
+        """
         outgoing = _OutgoingMessages()
         for packed_message in packed:
             for route, message in packed_message.outgoing:
@@ -147,7 +160,7 @@ class StageIO:
         return outgoing.local
 
     def _build_foreign_entries(self, messages: Sequence[Message]) -> list[Entry]:
-        """Build an entry for each message that other programs put on a public topic."""
+        """Build an entry for each message that another program put on a public topic."""
         reads, topic = self.stage.stage.reads, self.stage.subscription.topic
         if not reads.public:
             return []
@@ -157,7 +170,12 @@ class StageIO:
 
 @dataclass(slots=True)
 class _OutgoingMessages:
-    """Messages by destination: the queue now or later, or a stage of this process."""
+    """Outgoing messages by destination.
+
+    - `queued`: for the queue now, by address.
+    - `delayed`: for the queue after a delay, by delay in seconds.
+    - `local`: for stages of this process, as (message it was made from, address, message).
+    """
 
     queued: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
     delayed: dict[float, list[Message]] = field(default_factory=lambda: defaultdict(list))

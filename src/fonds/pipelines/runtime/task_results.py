@@ -1,4 +1,7 @@
-"""Results of steps that accept PDFs both as known work and as tasks of other programs."""
+"""Handle PDFs that arrive as tasks of other programs, in the steps that extract PDFs.
+
+These steps accept both work objects of Fonds about known files and tasks.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from fonds.model.step import Item, Result
 from fonds.model.task import Task
 
 Work = UnextractedPdf | UngrobidedPdf
-"""A PDF to be read, by us or by GROBID."""
+"""A known PDF that is to be extracted: by Fonds (UnextractedPdf) or by GROBID (UngrobidedPdf)."""
 W = TypeVar("W", bound=Work)
 
 
 class MissingPdfReason(Enum):
-    """Why a task's PDF is unavailable."""
+    """Why the PDF of a task is unavailable."""
 
     NOT_PDF = auto()
     EMPTY = auto()
@@ -52,11 +55,11 @@ def register_then_run(
     action: Callable[[W], Result],
     build_missing: Callable[[Task, str, MissingPdfReason, str], Item],
 ) -> Result:
-    """Take in an item, run `action` on the resulting work, and return all results about its file.
+    """Register a task or check a work object, then run `action` on the resulting work. Return all
+    results.
 
-    For a task that states a SHA-1 but leads to no PDF, `build_missing` builds the result from the
-    task, the SHA-1, the reason, and a sentence. Raises PermanentError for other work that is
-    refused.
+    If a task states a SHA-1 but leads to no PDF, the result is built by `build_missing` from the
+    task, the SHA-1, the reason and a message. Raises PermanentError for any other refused item.
     """
     if not isinstance(item, Task):
         intake_result = register_task(item)
@@ -86,7 +89,7 @@ def register_then_run(
 
 
 def build_lost_capture(task: Task) -> Capture:
-    """Return the capture a task names, whose bytes are unavailable."""
+    """Return the capture that a task names, although its bytes are unavailable."""
     path = task.path if task.kind is PlaceKind.WARC else task.place
     return Capture(
         id=task.id,

@@ -1,6 +1,7 @@
-"""Timetable of recurring tasks, stored as rows that processes share. One process runs each task.
+"""Timetable of recurring tasks: rows that all processes share, so that one process runs
+each task.
 
-A `Runner` runs due tasks in a thread of the process.
+A `Runner` runs due tasks in a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ ERROR_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """Task that only this process runs now. `row` is its row when the lease was acquired."""
+    """The exclusive right of this process to run a task now. `row` is the task's row when the lease
+    began.
+    """
 
     task: RecurringTask
     row: TimetableRow
@@ -41,9 +44,9 @@ class TaskLease:
 
 
 class Timetable:
-    """Recurring tasks of one process, with rows shared with other processes. Thread-safe.
+    """Recurring tasks of one process. Their rows are shared with other processes. Thread-safe.
 
-    A task's row has its lease. A result is written only while the lease is held.
+    The row of a task contains its lease. A result is written only while the lease is valid.
     """
 
     def __init__(
@@ -55,9 +58,12 @@ class Timetable:
         seconds: Callable[[], float],
         lease_s: float = LEASE_S,
     ) -> None:
-        """Check the tasks. `holder_name` must never be used by another process.
+        """Check the times of the tasks. Raises ConfigurationError if one is invalid.
 
-        Raises ConfigurationError for a task without times.
+        - `holder_name`: unique name of this process, which no other process ever has.
+        - `clock`: returns the current time (aware UTC).
+        - `seconds`: returns the time of a monotonic clock in seconds.
+        - `lease_s`: duration of a lease in seconds.
         """
         self.tasks = {task.name: task for task in tasks}
         for task in self.tasks.values():
@@ -67,7 +73,7 @@ class Timetable:
         self._clock = clock
 
     def enter(self) -> None:
-        """Create rows for new tasks, and update the times of changed ones."""
+        """Create the rows of new tasks, and update the rows of tasks whose times changed."""
         now = self._clock()
         fresh = [_build_row(task, now) for task in self.tasks.values()]
         self._records.put(fresh, replace=False)
@@ -79,13 +85,17 @@ class Timetable:
                 self._records.change(TimetableRow, [row.name], changed, {"next_due": row.next_due})
 
     def get_next_s(self) -> float:
-        """Return the seconds until a task may be due, at most one lease; 0 if one is due now."""
+        """Return the seconds until the next task is due: 0 if one is due now, and at most the lease
+        duration.
+        """
         now = self._clock()
         waits_s = [(row.next_due - now).total_seconds() for row in self._load_rows()]
         return max(0.0, min([*waits_s, self.leases.lease_s]))
 
     def list_due(self) -> list[str]:
-        """Return the names of tasks that are due and not running, the longest due first."""
+        """Return the names of tasks that are due and not running. The task that is overdue longest
+        comes first.
+        """
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)
         for row in rows:
@@ -112,9 +122,9 @@ class Timetable:
         return TaskLease(self.tasks[name], replace(row, **columns), lease)  # type: ignore[arg-type]
 
     def finish(self, task_lease: TaskLease, error: str | None = None) -> bool:
-        """Record the result of a task and release its lease.
+        """Record the result of a task and release its lease. `error` is None for a success.
 
-        Return False, with nothing written, if the lease is lost.
+        Return False, without writing, if this process has lost the lease.
         """
         now, row = self._clock(), task_lease.row
         failures = row.failures + 1 if error is not None else 0
@@ -131,7 +141,7 @@ class Timetable:
         return self._records.get(TimetableRow, sorted(self.tasks))
 
     def _is_due(self, row: TimetableRow, now: datetime) -> bool:
-        """Return whether the task is due and its lease can be acquired."""
+        """Return whether a task is due and no other process has its lease."""
         cell = get_cell(row)
         unchanged_s = self.leases.observe(row.name, cell)
         is_free = self.leases.is_acquirable(row.name, cell)
@@ -161,21 +171,22 @@ FINISH_RETRY_S = 2.0
 logger = logging.getLogger("fonds.pipelines.runtime")
 
 Action = Callable[[], str]
-"""Action of a task. It returns a short result for the log, '' for none."""
+"""Function that performs a task. It returns a short result for the log, or ''."""
 
 
 class Runner:
-    """Runs the actions of due tasks one after the other, in a thread.
+    """Runs due tasks one after the other, in a thread.
 
         with Runner(timetable, actions):
             ...
 
-    `actions` is by task name. `stop` may be called from any thread. An error of an action is stored
-    as the task's error, and the task is retried. If a store is unavailable, the runner waits.
+    `actions` are the functions that perform the tasks, by task name. `stop` may be called from any
+    thread. If an action raises an error, the error is stored in the task's row and the task is
+    retried. If a store is unavailable, the runner waits.
     """
 
     def __init__(self, timetable: Timetable, actions: Mapping[str, Action]) -> None:
-        """Prepare the thread. Raises ValueError if a task has no action."""
+        """Create the thread without starting it. Raises ValueError if a task has no action."""
         missing = sorted(timetable.tasks.keys() - actions.keys())
         if missing:
             raise ValueError(f"no action for the task {missing[0]!r}")
@@ -197,9 +208,9 @@ class Runner:
         self.stop()
 
     def stop(self) -> None:
-        """Start no more tasks, and wait a few seconds for a running one.
+        """Start no more tasks, and wait a few seconds for a running task.
 
-        If it does not end by then, it is abandoned and runs again later.
+        If the task does not end by then, it is abandoned. It runs again later.
         """
         self._stopping.set()
         if self._thread.is_alive():
@@ -208,7 +219,7 @@ class Runner:
     def run_due(self) -> list[str]:
         """Run the due tasks that no other process runs. Return their names.
 
-        Raises the errors of the stores.
+        Raises the errors of the stores if one is unavailable.
         """
         names_run = []
         for name in self._timetable.list_due():
@@ -259,5 +270,5 @@ class Runner:
 
 
 def _is_fault(error: Exception) -> bool:
-    """Return whether the log needs a traceback."""
+    """Return whether the log should include a traceback for this error."""
     return not isinstance(error, FondsError)

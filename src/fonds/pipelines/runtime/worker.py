@@ -1,8 +1,8 @@
-"""Run a step on a batch of messages: each gets a result, unless a store is unavailable.
+"""Run a step on a batch of messages. Each message gets a result, unless a store is unavailable.
 
-A fault in one item affects only that item. If a store is unavailable, or the machine is out of
-files, memory or disk space, no item is to blame. The batch is then kept with its results so far and
-continued later.
+An error in one message affects only that message. If a store is unavailable, or the machine lacks
+file descriptors, memory or disk space, no message caused the error. The batch is then kept with the
+results so far, and continued later.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ TRACE_MAX_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Policy for transient failures: delay `initial_s`, doubled up to `max_s`; at most `count_max`
-    retries.
+    """Policy for temporary failures.
+
+    - `count_max`: maximum number of retries.
+    - `initial_s`: delay before the first retry in seconds. It doubles with each further retry.
+    - `max_s`: maximum delay in seconds.
     """
 
     count_max: int = 10
@@ -53,14 +56,15 @@ class RetryPolicy:
     max_s: float = 3600.0
 
     def compute_delay_s(self, attempt: int) -> float:
-        """Return the delay in seconds after failure number `attempt` (from 0)."""
+        """Return the delay in seconds after the failure of attempt number `attempt` (from 0)."""
         return float(min(self.max_s, self.initial_s * 2.0 ** min(attempt, 60)))
 
 
 class WorkingBatch:
-    """Leased messages with their results so far.
+    """Leased messages with the results so far; a result is None until the message was processed.
 
-    `waits` counts how often in a row the same message found its store unavailable.
+    `waits` is how often in a row processing stopped at the same message because a store was
+    unavailable.
     """
 
     def __init__(self, deliveries: Sequence[Delivery]) -> None:
@@ -71,7 +75,11 @@ class WorkingBatch:
 
 @dataclass(frozen=True, slots=True)
 class StepRunner:
-    """Runs one step: `step` takes one item of topic `reads`, or a sequence if it is a sink."""
+    """Runs one step on messages of the topic `reads`.
+
+    - `step`: function of one item, or of a list of items if `is_sink` is set.
+    - `retry`: when to retry after temporary failures.
+    """
 
     name: str
     step: Callable[[Any], Any]
@@ -80,10 +88,10 @@ class StepRunner:
     retry: RetryPolicy
 
     def run_batch(self, batch: WorkingBatch) -> list[Result]:
-        """Return a result for each message, in order.
+        """Return a result for each message of a batch, in order.
 
-        Raises StoreUnavailableError while a required store is unavailable (results so far stay in
-        `batch`), and ConfigurationError.
+        Raises StoreUnavailableError while a store that the step needs is unavailable; the results
+        so far stay in `batch`. Raises ConfigurationError if a person must fix something.
         """
         items = self._decode_items(batch)
         if self.is_sink and len(items) > 1:
@@ -98,8 +106,10 @@ class StepRunner:
         return [result for result in batch.results if result is not None]
 
     def decode_item(self, delivery: Delivery) -> object | Result:
-        """Decode a message; return a result instead if it is unreadable or was redelivered too
-        often.
+        """Return the item in a message.
+
+        If the message is unreadable, or was delivered too often without being settled, return a
+        Result that quarantines it.
         """
         if delivery.redelivered >= REDELIVERIES_MAX:
             return Result(quarantine(Reason.INTERNAL_ERROR, UNSETTLED))
@@ -110,8 +120,9 @@ class StepRunner:
         return item
 
     def build_result(self, end: Result | Exception, delivery: Delivery) -> Result:
-        """Return the result of one of several concurrent items, without waiting for unavailable
-        stores.
+        """Return the result of one concurrent item from its Result or the error that it raised.
+
+        An unavailable store delays the item; other items do not wait for it.
         """
         if isinstance(end, Result):
             return self._limit_wait(end, delivery)
@@ -120,7 +131,9 @@ class StepRunner:
         return self._handle_error(find_shortage(end) or end, batch, delivery)
 
     def _decode_items(self, batch: WorkingBatch) -> list[tuple[int, object]]:
-        """Decode messages without a result; unreadable ones get their result immediately."""
+        """Return position and item of each message without a result. Unreadable messages get their
+        result here.
+        """
         items: list[tuple[int, object]] = []
         for position, delivery in enumerate(batch.deliveries):
             if batch.results[position] is not None:
@@ -133,8 +146,8 @@ class StepRunner:
         return items
 
     def _try_batch(self, items: Sequence[object]) -> Sequence[Result] | None:
-        """Run all items at once. Returns None if one of them fails; the caller then tries them one
-        by one.
+        """Run the step on all items at once. Return None if that fails; then the caller runs it on
+        each item.
         """
         try:
             results: Sequence[Result] = self.step(items)
@@ -157,8 +170,8 @@ class StepRunner:
         return self._limit_wait(result, delivery)
 
     def _handle_error(self, error: Exception, batch: WorkingBatch, delivery: Delivery) -> Result:
-        """Return the result of a message whose step raised. Raises the error when no message caused
-        it.
+        """Return the result of a message whose step raised `error`. Raise the error if no message
+        caused it.
         """
         match error:
             case StoreUnavailableError() if batch.waits < WAITS_MAX:
@@ -190,7 +203,9 @@ class StepRunner:
         return Result(handle_bug(delivery, trace))
 
     def _limit_wait(self, result: Result, delivery: Delivery) -> Result:
-        """Apply the retry policy; a step may request a longer delay but not more attempts."""
+        """Apply the retry policy to a result. A step may request a longer delay, but not more
+        attempts.
+        """
         disposition = result.disposition
         if disposition.verdict is not Verdict.RETRIED:
             return result
@@ -208,7 +223,11 @@ class StepRunner:
 
 
 def handle_bug(delivery: Delivery, trace: str) -> Disposition:
-    """Retry a message that hit a bug in our code a few times, then quarantine it."""
+    """Return the disposition of a message that met a bug in Fonds: a few retries, then
+    quarantine.
+
+    `trace` is the traceback.
+    """
     if delivery.message.attempt >= RETURNS_MAX:
         return quarantine(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:])
     return retry(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:], 0.0)

@@ -1,4 +1,6 @@
-"""Threads that process a pipeline in one process until it is empty or they are stopped."""
+"""Run the stages of a pipeline in threads of one process, until there is no work left or they are
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,17 @@ POLL_SHARE_MAX = 0.1  # maximum share of time spent polling a broker for the rem
 
 @dataclass(slots=True)
 class WorkerThreads:
-    """Runs stages of a pipeline in threads; `make_loop` creates a loop for each thread.
+    """Threads that run the stages of a pipeline.
 
-    - `stages`: in pipeline order, so that checking them in turn sees every message.
-    - `threads`: threads per stage; None uses the stage's own number, or else `threads_default`.
-    - `is_patient`: also wait while a store is full. Otherwise that ends the work. Unavailable
-      stores are always
-      waited for.
-    - `heartbeat`: tells other processes that this one is working.
+    - `handover`: queue in memory between the stages.
+    - `stages`: in pipeline order. The number of messages is read in this order, so that a message
+      that moves on is not missed.
+    - `make_loop`: creates the loop of one thread.
+    - `threads`: threads per stage; None for the stage's number, or `threads_default` if the stage
+      has none.
+    - `is_patient`: whether to wait while a store is full, instead of ending the work. Unavailable
+      stores are always waited for.
+    - `heartbeat`: tells other processes that this process is working; None for none.
     """
 
     queue: Queue
@@ -73,13 +78,13 @@ class WorkerThreads:
             self.heartbeat.start(self.get_troubles)
 
     def _count_threads(self, bound: BoundStage) -> int:
-        """Return the number of threads for a stage."""
+        """Return the number of threads that run a stage."""
         if bound.stage.is_concurrent:
             return 1
         return self.threads or bound.stage.threads or self.threads_default
 
     def is_stopping(self) -> bool:
-        """Return whether the threads were asked to stop, or failed."""
+        """Return whether the threads were asked to stop, or one of them failed."""
         return self._stop.is_set()
 
     def request_stop(self) -> None:
@@ -87,20 +92,22 @@ class WorkerThreads:
         self._stop.set()
 
     def fail(self, error: BaseException) -> None:
-        """Stop everything because of an error outside the threads."""
+        """Stop all threads because of an error outside the threads."""
         self._failure.append(error)
         self._stop.set()
 
     def get_failure(self) -> BaseException | None:
-        """Return the error that ended the work, if any."""
+        """Return the error that ended the work; None if there was none."""
         return self._failure[0] if self._failure else None
 
     def get_troubles(self) -> dict[str, str]:
-        """Return the threads that wait for a store, each with the store's error."""
+        """Return the error that each waiting thread waits for, by thread name. It is a store's
+        error.
+        """
         return dict(self._troubles)
 
     def count_ready(self, stages: Collection[str]) -> int:
-        """Return the number of ready messages at these stages; 0 while the queue is unavailable."""
+        """Return the number of ready messages of these stages; 0 while the queue is unavailable."""
         subscriptions = [bound.subscription for bound in self.stages if bound.stage.name in stages]
         try:
             return sum(self.queue.get_depth(bound).ready for bound in subscriptions)
@@ -108,13 +115,14 @@ class WorkerThreads:
             return 0
 
     def wait(self, seconds: float) -> bool:
-        """Wait up to `seconds` for a stop; return whether there is one."""
+        """Wait up to `seconds` for a request to stop. Return whether there was one."""
         return self._stop.wait(seconds)
 
     def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
-        """Wait until nothing is left, or only messages delayed by more than `delayed_wait_s`.
+        """Wait until no messages are left, or only messages that are delayed by more than
+        `delayed_wait_s`.
 
-        Returns the number of pending messages. `tick` is called while waiting.
+        Return the number of messages left. `tick` is called regularly while waiting.
         """
         idle_since: float | None = None
         while not self.is_stopping():
@@ -136,17 +144,19 @@ class WorkerThreads:
         return sum(depth.pending for depth in self._get_depths() or ())
 
     def _get_depths(self) -> list[Depth] | None:
-        """Return the depth of each stage; None while the queue is unavailable."""
+        """Return the number of messages of each stage by state; None while the queue is
+        unavailable.
+        """
         try:
             return [self.queue.get_depth(bound.subscription) for bound in self.stages]
         except TransientError:
             return None
 
     def stop(self) -> bool:
-        """Stop the threads; return whether all stopped within a few seconds.
+        """Stop the threads. Return whether all threads ended within a few seconds.
 
-        Messages between the stages are finished first, within the same time limit. The rest is
-        released.
+        Messages in memory are processed first, within the same time. Messages left then are
+        released to the queue.
         """
         self.request_stop()
         self.handover.stop_receiving()
@@ -164,7 +174,7 @@ class WorkerThreads:
         return are_stopped
 
     def _renew_leases(self) -> None:
-        """Renew leases while messages are being processed."""
+        """Renew the leases of received messages at regular intervals."""
         while not self._stop.wait(RENEW_EVERY_S):
             try:
                 self.handover.renew()

@@ -1,5 +1,5 @@
-"""Buffer of messages read from Kafka but not yet requested: ready ones, and delayed ones until they
-are due.
+"""Buffer of messages read from Kafka but not handed out yet: ready messages, and delayed messages
+until they are due.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from fonds.model.message import Delivery
 
 READY_MAX, READY_MAX_BYTES = 1_000, 48 * 1024 * 1024
 BUFFER_MAX, BUFFER_MAX_BYTES = 10_000, 12 * 1024 * 1024
-"""Limit for each topic of delayed messages, so that short delays do not wait for space behind long
-ones.
+"""Maximum number of messages, and of their bytes, for each topic of delayed messages. The limit is
+per topic, so that messages with short delays need not wait for space behind messages with long
+delays.
 """
 Partition = tuple[str, int]
 _NUMBERS = count(1)
@@ -23,8 +24,11 @@ _NUMBERS = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Position from which a delivery was read; `term` numbers assignments to tell an old one from
-    the current one.
+    """Position from which a message was read.
+
+    - `partition`, `offset`: the position.
+    - `term`: number of the partition's assignment to this process, which distinguishes it from
+      earlier assignments.
     """
 
     partition: Partition
@@ -34,14 +38,20 @@ class Receipt:
 
 @dataclass(slots=True)
 class _DelayedMessages:
-    """Delayed messages of one topic, the next one due first."""
+    """Delayed messages of one topic.
+
+    - `heap`: (due time in Unix milliseconds, sequence number, message); the first is due next.
+    - `size_bytes`: size of all bodies.
+    """
 
     heap: list[tuple[int, int, Delivery]] = field(default_factory=list)
     size_bytes: int = 0
 
 
 class DeliveryBuffer:
-    """Deliveries read by this process and not handed out. The caller holds the reader's lock."""
+    """Messages that this process has read and not handed out. The caller must hold the reader's
+    lock.
+    """
 
     def __init__(self, delayed: Iterable[str]) -> None:
         self._ready: deque[Delivery] = deque()
@@ -52,8 +62,8 @@ class DeliveryBuffer:
         return len(self._ready)
 
     def add(self, delivery: Delivery, due_ms: int) -> None:
-        """Append a delivery. From a topic of delayed messages it becomes ready at `due_ms` (Unix
-        milliseconds).
+        """Add a message. If it is from a topic of delayed messages, it becomes ready at `due_ms`
+        (Unix milliseconds).
         """
         delayed_messages = self._delayed.get(get_partition(delivery)[0])
         if delayed_messages is None:
@@ -64,7 +74,7 @@ class DeliveryBuffer:
             delayed_messages.size_bytes += len(delivery.message.body)
 
     def release_due(self, now_ms: float) -> None:
-        """Make delayed messages ready that are due."""
+        """Make delayed messages ready that are due at `now_ms` (Unix milliseconds)."""
         for delayed_messages in self._delayed.values():
             while delayed_messages.heap and delayed_messages.heap[0][0] <= now_ms:
                 _, _, delivery = heapq.heappop(delayed_messages.heap)
@@ -80,12 +90,12 @@ class DeliveryBuffer:
         return deliveries
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Put deliveries back in front of all others, in this order."""
+        """Put messages back in front of all others, in the given order."""
         self._ready.extendleft(reversed(deliveries))
         self._ready_bytes += sum(len(delivery.message.body) for delivery in deliveries)
 
     def drop(self, partitions: Collection[Partition]) -> None:
-        """Drop messages of revoked partitions; they are delivered elsewhere."""
+        """Drop the messages of revoked partitions. The new owner of a partition receives them."""
         self._ready = deque(
             delivery for delivery in self._ready if get_partition(delivery) not in partitions
         )
@@ -102,11 +112,11 @@ class DeliveryBuffer:
             )
 
     def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
-        """Return whether reading of the topic should pause. A paused topic resumes when the
-        buffer is half empty.
+        """Return whether reading of a topic should pause. A paused topic resumes when its buffer is
+        half empty.
 
-        A resumed partition fetches again what it had prefetched, so it must not be resumed for
-        every message.
+        A resumed partition is fetched again from its position, so resuming for every message would
+        be slow.
         """
         share = 2 if is_paused else 1
         delayed_messages = self._delayed.get(topic, _DelayedMessages())
@@ -119,11 +129,11 @@ class DeliveryBuffer:
 
     @property
     def ready_delayed_count(self) -> int:
-        """Number of ready messages that were delayed before."""
+        """Number of ready messages that came from topics of delayed messages."""
         return sum(get_partition(delivery)[0] in self._delayed for delivery in self._ready)
 
 
 def get_partition(delivery: Delivery) -> Partition:
-    """Return the partition a delivery was read from."""
+    """Return the partition that a message was read from."""
     receipt = delivery.receipt
     return receipt.partition if isinstance(receipt, Receipt) else ("", 0)

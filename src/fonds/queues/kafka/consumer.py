@@ -1,4 +1,6 @@
-"""Reader of one address: polls in its own threads, hands out messages, and commits settled offsets."""
+"""Reader of one address on Kafka: polls in threads, hands out messages, and commits settled
+offsets.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ ListOffsets = Callable[[Iterable[Partition]], list[TopicPartition]]
 
 
 class PendingCommits:
-    """Requests to commit the offsets of partitions, and their results; uses the reader's lock."""
+    """Requests to commit the offsets of partitions, and their results. Uses the lock of
+    the reader.
+    """
 
     def __init__(self, state: threading.Condition, broker_name: str) -> None:
         self._state, self._broker_name = state, broker_name
@@ -35,13 +39,14 @@ class PendingCommits:
 
     @property
     def outstanding(self) -> set[Partition]:
-        """Partitions whose last commit failed or is still pending. The caller holds the lock."""
+        """Partitions whose last commit failed or is pending. The caller must hold the lock."""
         return set(self._requested)
 
     def commit(self, partitions: Iterable[Partition]) -> None:
-        """Request commits and return when all are done.
+        """Request commits of these partitions, and wait until they are done.
 
-        Raises StoreUnavailableError, and ConfigurationError when Kafka refuses.
+        Raises StoreUnavailableError if Kafka does not answer, and ConfigurationError if it refuses
+        a commit.
         """
         requested = set(partitions)
         if not requested:
@@ -59,7 +64,7 @@ class PendingCommits:
     def run_commits(
         self, consumer: Consumer, list_offsets: ListOffsets, skipped: Collection[Partition] = ()
     ) -> None:
-        """Commit requested partitions and those in `skipped`; called by the polling thread."""
+        """Commit the requested partitions and those in `skipped`. The polling thread calls this."""
         with self._state:
             request_count, to_commit = self._request_count, self._requested.union(skipped)
             if request_count == self._done_count and not skipped:
@@ -75,7 +80,9 @@ class PendingCommits:
 
 
 def _commit_offsets(consumer: Consumer, offsets: list[TopicPartition]) -> KafkaError | None:
-    """Commit offsets. Returns the first error, ignoring partitions that were reassigned."""
+    """Commit offsets. Return the first error, or None. Errors of reassigned partitions are
+    ignored.
+    """
     try:
         results = consumer.commit(offsets=offsets, asynchronous=False) or []
     except KafkaException as error:
@@ -107,7 +114,9 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """Group member that fills `state` with messages of `topics` and commits settled offsets."""
+    """Member of a consumer group. It reads messages of `topics` into `state` and commits settled
+    offsets.
+    """
 
     def __init__(
         self,
@@ -142,16 +151,16 @@ class Poller:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether it stopped polling and must be replaced."""
+        """Return whether polling has stopped, so that a new Poller is needed."""
         fatal = self.fault is not None and self.fault.fatal()
         return fatal or not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Ask it to leave the group as soon as possible; see `close`."""
+        """Ask the polling thread to leave the group. `close` waits for that."""
         self._closing = True
 
     def close(self) -> None:
-        """Leave the group, so that leased messages go to other members at once."""
+        """Leave the group, so that other members receive the leased messages immediately."""
         self.stop()
         self._thread.join(RESPONSE_TIMEOUT_S)
 
@@ -207,13 +216,17 @@ class Poller:
         self._paused = to_pause
 
     def _has_more(self, position: int, partition: Partition) -> bool:
-        """Return whether the partition has messages after `position`, from cached information only."""
+        """Return whether a partition has messages after `position`, from cached information without
+        a request.
+        """
         low_high = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
         high = low_high[1] if low_high else -1
         return high < 0 or position < high
 
     def _probe(self, suspected_error: KafkaError) -> None:
-        """Check whether Kafka answers; report it as unavailable only when it does not."""
+        """Check whether Kafka answers. Report it as unavailable, with `suspected_error`, only if it
+        does not.
+        """
         try:
             self._consumer.list_topics(next(iter(self.topics)), timeout=PROBE_S)
         except KafkaException:
@@ -254,12 +267,12 @@ JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0
 
 
 class Reader:
-    """Reader of the messages of an address; messages from `delayed` topics are held until they are
-    due.
+    """Reads the messages of one address.
 
-    `shares` maps each group to the topics it reads. A group gives all members equally many
-    partitions, whatever their topic. If one group read all topics, one process could get all
-    partitions of the busy topic and another only idle ones.
+    - `shares`: topics that each consumer group reads, by group name. Kafka distributes the
+      partitions of a group evenly over its members, whatever their topic. If one group read all
+      topics, one process could get all partitions of the busy topic.
+    - `delayed`: topics whose messages are held until they are due.
     """
 
     def __init__(
@@ -280,14 +293,14 @@ class Reader:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether it stopped reading and must be replaced."""
+        """Return whether reading has stopped, so that a new Reader is needed."""
         return any(poller.has_ended for poller in self._pollers)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
         """Return up to `count_max` messages; wait at most `wait_s` seconds for the first.
 
-        The first call waits until it has joined the group. Raises StoreUnavailableError when Kafka
-        does not answer.
+        The first call waits until this process has joined the group. Raises StoreUnavailableError
+        if Kafka does not answer.
         """
         deadline = time.monotonic() + wait_s
         with self._state.lock:
@@ -310,7 +323,9 @@ class Reader:
         return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle deliveries and commit; those of reassigned partitions are skipped."""
+        """Settle messages and commit their offsets. Messages of reassigned partitions are
+        skipped.
+        """
         moved = self._state.settle(deliveries)
         with self._state.lock:
             # Retry commits that failed before.
@@ -318,23 +333,23 @@ class Reader:
         self._commit(moved.union(*outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Make deliveries ready again in this process, with their redelivery count increased."""
+        """Make messages ready again in this process, and increase their number of redeliveries."""
         self._state.release(deliveries, increment=1)
 
     def filter_owned(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the deliveries whose partition is still assigned to this reader."""
+        """Return the messages whose partition is still assigned to this reader."""
         return self._state.filter_in_hand(deliveries)
 
     def get_positions(self, topic: str) -> dict[Partition, int]:
-        """Return the read position of each assigned partition of a topic."""
+        """Return the offset to read next of each assigned partition of a topic."""
         return self._state.get_positions([topic])
 
     def get_counts(self) -> BufferedCounts:
-        """Return counts that the group's lag does not show."""
+        """Return the counts that correct the group's lag for what this process knows."""
         return self._state.get_counts()
 
     def close(self) -> None:
-        """Leave the group; leased messages go to other members at once."""
+        """Leave the group, so that other members receive the leased messages immediately."""
         for poller in self._pollers:
             poller.stop()
         for poller in self._pollers:

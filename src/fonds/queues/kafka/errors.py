@@ -1,4 +1,4 @@
-"""Translate errors of the Kafka client to Fonds errors."""
+"""Translate errors of the Kafka client to errors of Fonds."""
 
 from __future__ import annotations
 
@@ -42,24 +42,26 @@ REBALANCE_CODES = frozenset(
         KafkaError._NO_OFFSET,
     }
 )
-"""A commit failed because the member was removed from the group or is being reassigned.
+"""Codes of failed commits after which the partition belongs to another member of the group.
 
-Its leased messages are delivered to the new owner of the partition.
+The new owner receives the messages that were leased here.
 """
 
 
 def explain_error(error: KafkaError, broker_name: str) -> FondsError:
-    """Return ConfigurationError for what a person must fix, otherwise StoreUnavailableError."""
+    """Return ConfigurationError for an error that a person must fix, otherwise
+    StoreUnavailableError.
+    """
     if error.code() in _REFUSED:
         return ConfigurationError(f"Kafka at {broker_name} refuses: {error.str()}")
     return StoreUnavailableError(f"Kafka at {broker_name} does not answer: {error.str()}")
 
 
 def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> FondsError:
-    """Explain a failed record as `explain_error` does, for a producer that is still alive.
+    """Return the error for a record that could not be produced, by a producer that still works.
 
-    Such a producer reports a destroyed record only when its partition was deleted, along with its
-    topic.
+    Such a producer reports a destroyed record only if the partition was deleted, along with its
+    topic. All other errors are those of `explain_error`.
     """
     if error.code() == KafkaError._DESTROY:
         return ConfigurationError(f"Kafka at {broker_name} refuses: the topic {topic} was deleted")
@@ -68,7 +70,7 @@ def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> Fond
 
 @contextmanager
 def translate_errors(broker_name: str) -> Iterator[None]:
-    """Translate the client's errors to Fonds errors."""
+    """Translate errors of the Kafka client that are raised within this context."""
     try:
         yield
     except KafkaException as error:

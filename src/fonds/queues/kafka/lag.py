@@ -1,5 +1,7 @@
-"""Lag of a consumer group: by offsets, or by sampling records where the subscription selects a
-pipeline.
+"""Lag of a consumer group: the number of records that it has not settled.
+
+The lag is computed from offsets. If a subscription selects the messages of one pipeline, records
+are sampled to estimate how many are selected.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from fonds.queues.kafka.records import matches_pipeline
 RESPONSE_TIMEOUT_S = 20.0
 SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
-"""Per partition: the first unsettled offset, and the offset after the last record."""
+"""For each partition, the first offset that is not settled, and the offset after the last
+record.
+"""
 SCANNER_SETTINGS: Mapping[str, Any] = {
     "group.id": "fonds-looks",
     "enable.auto.commit": False,
@@ -29,7 +33,10 @@ SCANNER_SETTINGS: Mapping[str, Any] = {
 
 
 def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
-    """Return the ranges of records that the group has not committed. Raises the client's errors."""
+    """Return the range of records that a group has not committed, for each partition.
+
+    Raises the errors of the Kafka client.
+    """
     cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
     partitions = [
         TopicPartition(topic, number)
@@ -56,17 +63,17 @@ def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
 
 
 def count_all(spans: Spans) -> int:
-    """Count the offsets in all ranges."""
+    """Return the number of offsets in all ranges."""
     return sum(end - start for start, end in spans.values())
 
 
 def count_others(
     settings: Mapping[str, Any], spans: Spans, read_to: Mapping[Partition, int], pipeline: str
 ) -> int:
-    """Estimate how many unread records (after `read_to`) the selector skips.
+    """Estimate how many unread records are for other pipelines than `pipeline`.
 
-    At most `SCAN_COUNT_MAX` records are read, for at most `SCAN_MAX_S` seconds; the rest is
-    extrapolated.
+    `read_to` is the offset to read next, by partition. At most `SCAN_COUNT_MAX` records are read,
+    for at most `SCAN_MAX_S` seconds. The number is extrapolated from this sample.
     """
     unread = {
         partition: (max(start, read_to.get(partition, start)), end)
@@ -85,7 +92,9 @@ def count_others(
 
 
 def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
-    """Return the number of offsets scanned, and how many of them the selector skips."""
+    """Return the number of offsets scanned, and the number of these that are for other
+    pipelines.
+    """
     scanner = Consumer({**settings, **SCANNER_SETTINGS})
     positions = {partition: start for partition, (start, _) in unread.items()}
     scanned = skipped = 0

@@ -1,4 +1,4 @@
-"""State of a reader: assigned partitions and their offsets, buffered messages, and leased messages."""
+"""State of a reader: offsets of its assigned partitions, buffered messages and leased messages."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, get_pa
 from fonds.queues.kafka.records import decode_message, matches_pipeline
 
 ENDS_MAX, RUNS_MAX_CHARS = 50, 2_800
-"""Maximum unclean ends and settled ranges to remember, within the 4,096 bytes of a commit's
-metadata.
+"""Maximum number of unclean ends, and of characters of settled ranges, that fit the 4,096 bytes of
+a commit's metadata.
 
-Settled records beyond that are redelivered if their reader is killed.
+Settled records beyond that are delivered again if their reader is killed.
 """
 UNKNOWN = -1
 
 
 @dataclass(slots=True)
 class OffsetLedger:
-    """Offsets of one partition since it was assigned.
+    """Offsets of one partition since it was assigned to this process.
 
-    - `start`: offset to commit, all before it is settled; UNKNOWN until something was read.
-    - `handed_out_to`: offset after the last one ever handed out, also by earlier readers.
-    - `ends`: value of `handed_out_to` each time a reader ended with unsettled messages. A record
-      before
-      such an end was handed out once by that reader.
-    - `settled_ahead_ranges`: ranges after `start` settled by earlier readers, as first offset and
-      end.
+    - `start`: offset to commit: all records before it are settled. UNKNOWN until a record was read.
+    - `handed_out_to`: offset after the last record that this or an earlier reader handed out.
+    - `ends`: values of `handed_out_to` when an earlier reader ended with unsettled messages. That
+      reader had handed out the records before this offset.
+    - `settled_ahead_ranges`: (first offset, end) of records after `start` that earlier readers
+      settled.
+    - `unsettled`: whether a record is settled, by offset, from the first unsettled record on.
+    - `position`: offset to read next.
+    - `last_committed`: offset that was committed last.
 
-    All of these are stored in the commit's metadata.
+    The first four are stored in the metadata of each commit.
     """
 
     start: int = UNKNOWN
@@ -50,7 +52,11 @@ class OffsetLedger:
 
     @classmethod
     def resume(cls, committed: int, metadata: str | None) -> OffsetLedger:
-        """Continue where an earlier reader stopped. A negative `committed` means none or unknown."""
+        """Return the state that an earlier reader committed.
+
+        `committed` is its offset; negative if there is none. `metadata` is the text that it stored
+        with the commit.
+        """
         numbers, _, runs = (metadata or "").partition(";")
         words, lengths = numbers.split(","), runs.split()
         is_readable = all(
@@ -65,8 +71,10 @@ class OffsetLedger:
         return cls(committed, handed_to, ends, settled_ranges, last_committed=committed)
 
     def read(self, offset: int) -> bool:
-        """Record that an offset was read. Returns whether it should be handed out; it is then
-        unsettled.
+        """Record that a record was read at `offset`, which is now unsettled. Return whether to hand
+        it out.
+
+        It is not handed out if an earlier reader has settled it.
         """
         was_rewound = offset < self.position
         self.unsettled[offset] = False
@@ -86,21 +94,21 @@ class OffsetLedger:
         return True
 
     def mark_end(self, offset: int) -> None:
-        """Record `offset` as the end of the partition: nothing is left to read before it."""
+        """Record that the partition has no records before `offset` that are not read."""
         self.position = max(self.position, offset)
 
     def count_returns(self, offset: int) -> int:
-        """Return how often earlier readers handed out the record without settling it."""
+        """Return how many earlier readers handed out the record at `offset` without settling it."""
         return sum(offset < end for end in self.ends)
 
     def hand_out(self, offset: int) -> None:
-        """Record that an offset was handed out. If this reader dies, all up to it count as handed
-        out.
+        """Record that the record at `offset` was handed out. If this reader is killed, all records
+        up to it count as handed out.
         """
         self.handed_out_to = max(self.handed_out_to, offset + 1)
 
     def settle(self, offset: int) -> bool:
-        """Settle an offset. Returns whether it was unsettled before."""
+        """Settle the record at `offset`. Return whether it was unsettled before."""
         if self.unsettled.get(offset, True):
             return False
         self.unsettled[offset] = True
@@ -117,7 +125,7 @@ class OffsetLedger:
 
     @property
     def ahead_count(self) -> int:
-        """Number of settled records that cannot be committed yet because an earlier one is
+        """Number of settled records that cannot be committed yet, because an earlier record is
         unsettled.
         """
         return sum(self.unsettled.values()) + sum(
@@ -126,12 +134,16 @@ class OffsetLedger:
 
     @property
     def uncommitted_count(self) -> int:
-        """Number of offsets settled since the last commit."""
+        """Number of offsets that are settled and not committed yet."""
         return max(0, self.start - self.last_committed) if self.last_committed != UNKNOWN else 0
 
     @property
     def metadata(self) -> str:
-        """State for the next reader: `handed_to,end,…;gap run gap run…`."""
+        """Text to store with a commit, for the next reader.
+
+        The format is `handed_out_to,end,…;gap run gap run…`: a run is a number of settled records,
+        a gap the number of records before it.
+        """
         words, room, position = list[str](), RUNS_MAX_CHARS, self.start
         for first, end in [*self._iter_settled_runs(), *self._list_skipped()]:
             words.append(f"{first - position} {end - first}")
@@ -143,7 +155,7 @@ class OffsetLedger:
         return f"{numbers};{' '.join(words)}"
 
     def _iter_settled_runs(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of settled records after an unsettled one, as first offset and end."""
+        """Yield (first offset, end) of each range of settled records after an unsettled record."""
         if not any(self.unsettled.values()):
             return
         first = end = UNKNOWN
@@ -157,7 +169,7 @@ class OffsetLedger:
             yield first, end
 
     def _list_skipped(self) -> list[tuple[int, int]]:
-        """List the settled ranges of earlier readers that are not read yet."""
+        """Return the ranges that earlier readers settled and that are not read yet."""
         return [
             (max(first, self.position), end)
             for first, end in self.settled_ahead_ranges
@@ -171,12 +183,13 @@ NO_SELECTORS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class BufferedCounts:
-    """Messages that the group's lag counts as waiting, although more is known about them here.
+    """Numbers that correct the lag of a group for what this process knows.
 
     - `unsettled`: leased messages.
-    - `due`: ready messages that were delayed before.
-    - `buffered`: messages in the topics that are no longer waiting as the lag says.
-    - `buffered_delayed`: the same for the topics of delayed messages.
+    - `due`: ready messages that came from topics of delayed messages.
+    - `buffered`: messages that the lag counts as waiting, although they are leased or settled here.
+    - `buffered_delayed`: messages in topics of delayed messages that the lag counts as delayed,
+      although they are ready, leased or settled here.
     """
 
     unsettled: int = 0
@@ -186,10 +199,12 @@ class BufferedCounts:
 
 
 class ReaderState:
-    """State of a reader; `lock` guards it and is notified of every change.
+    """State of a reader. `lock` guards it and is notified of every change.
 
-    From topics in `selectors`, only messages for the pipeline named there are handed out. The
-    others count as settled as soon as they are read.
+    - `address`: address that is read.
+    - `delayed`: topics of delayed messages.
+    - `selectors`: pipeline whose messages are handed out, by topic. Messages of other pipelines are
+      settled as soon as they are read.
     """
 
     def __init__(
@@ -219,7 +234,9 @@ class ReaderState:
             self.lock.notify_all()
 
     def revoke(self, partitions: Collection[Partition]) -> None:
-        """Remove revoked partitions; what was read from them is redelivered elsewhere."""
+        """Remove revoked partitions. The new owner receives the messages that were read
+        from them.
+        """
         with self.lock:
             for partition in partitions:
                 self._ledgers.pop(partition, None)
@@ -231,7 +248,9 @@ class ReaderState:
             self._buffer.drop(partitions)
 
     def read(self, records: Sequence[KafkaRecord]) -> None:
-        """Buffer records of assigned partitions, and make due messages ready."""
+        """Buffer the records of assigned partitions, and make delayed messages ready that
+        are due.
+        """
         with self.lock:
             for record in records:
                 self._read(record)
@@ -259,8 +278,10 @@ class ReaderState:
         self._buffer.add(delivery, due_ms)
 
     def wait_until_ready(self, is_given_up: Callable[[], object], deadline: float) -> bool:
-        """Wait until a message is ready or the monotonic clock reaches `deadline`; return whether
-        one is.
+        """Wait until a message is ready. Return whether there is one.
+
+        Return early if `is_given_up` returns True or the monotonic clock reaches `deadline`
+        (seconds).
         """
         with self.lock:
             remaining_s = max(0.0, deadline - time.monotonic())
@@ -268,7 +289,7 @@ class ReaderState:
             return bool(self._buffer)
 
     def take(self, count_max: int) -> list[Delivery]:
-        """Hand out up to `count_max` ready messages."""
+        """Hand out up to `count_max` ready messages, which are leased from then on."""
         with self.lock:
             deliveries = self._buffer.take(count_max)
             for partition, offset in self._list_places(deliveries):
@@ -277,7 +298,7 @@ class ReaderState:
         return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> set[Partition]:
-        """Settle deliveries; return the partitions whose ledgers changed."""
+        """Settle messages. Return the partitions in which an offset was settled."""
         changed_partitions = set()
         with self.lock:
             for partition, offset in self._list_places(deliveries):
@@ -287,14 +308,16 @@ class ReaderState:
         return changed_partitions
 
     def take_skipped(self, topics: Collection[str]) -> set[Partition]:
-        """Return partitions of these topics with records skipped since the last call."""
+        """Return the partitions of these topics in which records were skipped since the
+        last call.
+        """
         with self.lock:
             partitions = {partition for partition in self._passed if partition[0] in topics}
             self._passed -= partitions
         return partitions
 
     def filter_in_hand(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the deliveries that are still leased here."""
+        """Return the messages that are still leased by this process."""
         with self.lock:
             return [
                 delivery
@@ -303,7 +326,9 @@ class ReaderState:
             ]
 
     def release(self, deliveries: Sequence[Delivery], increment: int) -> None:
-        """Make leased deliveries ready again, with `redelivered` increased by `increment`."""
+        """Make leased messages ready again. Their number of redeliveries increases by
+        `increment`.
+        """
         with self.lock:
             released = []
             for delivery in deliveries:
@@ -317,7 +342,7 @@ class ReaderState:
             self.lock.notify_all()
 
     def list_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
-        """Return the offsets to commit for assigned partitions."""
+        """Return the offset to commit, with its metadata, for each assigned partition."""
         with self.lock:
             ledgers = [
                 (partition, self._ledgers[partition][1])
@@ -333,7 +358,7 @@ class ReaderState:
             return offsets
 
     def get_positions(self, topics: Collection[str]) -> dict[Partition, int]:
-        """Return the read position of each assigned partition of these topics."""
+        """Return the offset to read next of each assigned partition of these topics."""
         with self.lock:
             return {
                 partition: max(ledger.position, ledger.start, 0)
@@ -342,17 +367,19 @@ class ReaderState:
             }
 
     def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
-        """Return whether reading of this topic should pause."""
+        """Return whether reading of a topic should pause, because too many messages are
+        buffered.
+        """
         with self.lock:
             return self._buffer.is_crowded(topic, is_paused=is_paused)
 
     @property
     def has_in_hand(self) -> bool:
-        """Return whether messages are leased, so that a settle is likely soon."""
+        """Return whether messages are leased. If so, some are likely to be settled soon."""
         return bool(self._in_hand)
 
     def get_counts(self) -> BufferedCounts:
-        """Return counts that the group's lag does not show."""
+        """Return the counts that correct the group's lag for what this process knows."""
         with self.lock:
             in_hand = len(self._in_hand)
             delayed_hand = sum(partition[0] in self._delayed for partition, _ in self._in_hand)
@@ -371,7 +398,7 @@ class ReaderState:
         )
 
     def _list_places(self, deliveries: Iterable[Delivery]) -> list[tuple[Partition, int]]:
-        """List partition and offset of deliveries whose partition is still under the same
+        """Return partition and offset of each message whose partition is still in the same
         assignment.
         """
         return [
@@ -383,5 +410,5 @@ class ReaderState:
 
 
 def list_partitions(deliveries: Iterable[Delivery]) -> set[Partition]:
-    """Return the partitions the deliveries were read from."""
+    """Return the partitions that the messages were read from."""
     return {get_partition(delivery) for delivery in deliveries}

@@ -1,4 +1,6 @@
-"""Produce records in batches: acknowledged by all replicas, in order, never duplicated by a retry."""
+"""Produce records to Kafka in batches. All replicas acknowledge them; retries keep order and add no
+duplicates.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,16 @@ from fonds.queues.kafka.records import encode_headers, encode_key
 from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
 
 FRAMING_BYTES = 4_096
-"""Size the client adds to body, key and headers; the topic's own limit still applies."""
+"""Bytes that the client adds to body, key and headers. The limit of the topic applies to
+the sum.
+"""
 
 SEND_TIMEOUT_MS = 25_000
 RESPONSE_TIMEOUT_S = 30.0
 
 
 class Outbox:
-    """Producer of a process; replaced after a fatal error."""
+    """Producer of this process. It is replaced after a fatal error."""
 
     def __init__(self, settings: Mapping[str, Any], broker_name: str) -> None:
         self._settings = {
@@ -42,9 +46,11 @@ class Outbox:
         self._producer: Producer | None = None
 
     def put(self, topic: str, messages: Sequence[Message], due_ms: int | None) -> None:
-        """Produce messages and wait until all are stored.
+        """Produce messages to a topic, and wait until all are stored.
 
-        Raises StoreUnavailableError, and ConfigurationError when Kafka refuses.
+        `due_ms` is the due time of delayed messages in Unix milliseconds, or None. Raises
+        StoreUnavailableError if Kafka does not answer, and ConfigurationError if it refuses a
+        record.
         """
         batch, producer = _DeliveryBatch(len(messages)), self._get_producer()
         deadline = time.monotonic() + RESPONSE_TIMEOUT_S
@@ -67,7 +73,7 @@ class Outbox:
             raise explain_undelivered(batch.error, topic, self._broker_name)
 
     def close(self) -> None:
-        """Wait for records that are in flight."""
+        """Wait until the records that are being sent are stored."""
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
@@ -85,13 +91,13 @@ class Outbox:
             raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept messages")
 
     def _handle_error(self, error: KafkaError) -> None:
-        """Drop the producer after a fatal error; an idempotent producer cannot continue."""
+        """Drop the producer after a fatal error, because an idempotent producer cannot continue."""
         if error.fatal() or error.code() == KafkaError._FATAL:
             self._producer = None
 
 
 class _DeliveryBatch:
-    """Counts the unfinished records of a batch; keeps the first error."""
+    """Number of unfinished records of a batch, and the first error."""
 
     def __init__(self, remaining: int) -> None:
         self.remaining = remaining

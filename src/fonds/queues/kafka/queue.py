@@ -1,4 +1,4 @@
-"""Queue on Kafka: a topic per topic, a consumer group per subscription."""
+"""Queue on Kafka. A topic of Fonds is a Kafka topic; a subscription is a consumer group."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ FONDS_OPTIONS = frozenset({"partitions", "replication"})
 
 
 class KafkaQueue:
-    """Implements the port Queue over `kafka://[user:password@]host:port[,host:port…]`.
+    """Implements the port Queue with `kafka://[user:password@]host:port[,host:port…]`.
 
-    URL options: `partitions` of every topic, `replication` (1), and any librdkafka setting, such as
-    `security.protocol=SASL_SSL` or `session.timeout.ms=6000`. `get_depth` counts messages leased by
-    this process; those leased by others count as ready. Leased messages of a reader that is removed
-    from the group are redelivered elsewhere.
+    URL options: `partitions` (per topic), `replication` (default 1), and any librdkafka setting,
+    such as `security.protocol=SASL_SSL` or `session.timeout.ms=6000`.
+
+    `get_depth` counts messages leased by this process. Messages leased by other processes count as
+    ready. If a process is removed from the group, other members receive the messages it has leased.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError for an invalid URL. Connects on first use."""
+        """Parse the URL; the first use connects. Raises ConfigurationError for an invalid URL."""
         parts = urlsplit(url)
         self._broker_name = parts.netloc.rpartition("@")[2]
         options = dict(parse_qsl(parts.query))
@@ -73,9 +74,9 @@ class KafkaQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create missing topics; use existing ones unchanged.
+        """Create missing topics. Existing topics are not changed.
 
-        Raises ConfigurationError when the cluster refuses.
+        Raises ConfigurationError if the cluster refuses to create a topic.
         """
         subscription_topics, self._refusal = (
             [SubscriptionTopics(names) for names in subscriptions],
@@ -99,7 +100,7 @@ class KafkaQueue:
             self._topics |= {*topics, *(names.subscription.topic for names in subscription_topics)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put `messages` with acknowledgement by all replicas. After an error, some may have been
+        """Put `messages`, acknowledged by all replicas. After an error, some messages may have been
         stored.
         """
         topic, due_ms = self._find_topic(address), None
@@ -119,31 +120,35 @@ class KafkaQueue:
             self._outbox.put(topic, messages, due_ms)
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return the topic's `max.message.bytes` as of `declare`, at most 16 MB."""
+        """Return the topic's `max.message.bytes` at the time of `declare`, but at most 16 MB."""
         limit = self._limits.get(self._find_topic(address), MESSAGE_MAX_BYTES)
         return min(limit, MESSAGE_MAX_BYTES)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return messages in the order of their partitions; the first call joins the group."""
+        """Return messages in the order of their partitions. The first call joins the consumer
+        group.
+        """
         self._find_topic(address)
         return self._get_reader(address).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Commit up to the first unsettled message; the rest is committed as soon as that one is
-        settled.
+        """Settle messages and commit up to the first unsettled message.
+
+        Settled messages after that one are committed as soon as it is settled.
         """
         for reader, group in self._group_by_reader(deliveries):
             reader.settle(group)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Make deliveries ready again in this process."""
+        """Make messages ready again in this process."""
         for reader, group in self._group_by_reader(deliveries):
             reader.release(group)
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the deliveries whose partition is still assigned here.
+        """Return the messages whose partition is still assigned to this process.
 
-        A thread polls, so messages stay leased while the process lives and reaches the broker.
+        A thread polls Kafka, so messages stay leased while the process lives and reaches the
+        broker.
         """
         owned_receipts = {
             delivery.receipt
@@ -153,10 +158,11 @@ class KafkaQueue:
         return [delivery for delivery in deliveries if delivery.receipt in owned_receipts]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Return the lag of the groups, less messages known here to be leased or settled.
+        """Return the number of messages by state: the lag of the groups, corrected for messages
+        leased or settled here.
 
-        On a topic that another pipeline also writes, a sample of some thousand unread messages is
-        inspected to estimate how many are for this subscription.
+        If another pipeline writes to the topic too, some thousand unread messages are sampled to
+        estimate how many are for this subscription.
         """
         places = SubscriptionTopics(subscription)
         shared = self._list_spans(places.name, [subscription.topic])
@@ -183,7 +189,7 @@ class KafkaQueue:
         )
 
     def close(self) -> None:
-        """Leave the groups and wait for records in flight."""
+        """Leave the consumer groups, and wait until all records that are being sent are stored."""
         with self._lock:
             readers, self._readers = list(self._readers.values()), {}
         for reader in readers:
@@ -191,7 +197,9 @@ class KafkaQueue:
         self._outbox.close()
 
     def _handle_error(self, error: KafkaError) -> None:
-        """Remember a refused login: the client retries it forever and reports it nowhere else."""
+        """Store the error of a refused login. The client retries a login forever and reports it
+        nowhere else.
+        """
         if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
             self._refusal = error
 
@@ -202,7 +210,9 @@ class KafkaQueue:
             return self._admin_client
 
     def _find_topic(self, address: str) -> str:
-        """Return the topic an address is put to. Raises ConfigurationError for an undeclared one."""
+        """Return the Kafka topic of an address. Raises ConfigurationError if the address was not
+        declared.
+        """
         if address in self._topics:
             return address
         for places in self._places.values():

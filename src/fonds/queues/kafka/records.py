@@ -1,11 +1,11 @@
 """Convert messages to Kafka records and back.
 
-The value is the body, unchanged. The key is the message's key, or its id if it has none. Fonds uses
-these headers; all others belong to the message:
-- `fonds-id`
-- `fonds-attempt` (digits)
+The value of a record is the body, unchanged. The key of a record is the message's key, or its id if
+it has no key. Fonds uses these headers; all others belong to the message:
+- `fonds-id`: id of the message
+- `fonds-attempt`: attempt number in digits
 - `fonds-due`: due time of a delayed message in Unix milliseconds
-- `fonds-no-key`: empty; the record's key is the id
+- `fonds-no-key`: empty value; the message has no key, so the record's key is its id
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ RecordHeaders = list[tuple[str, str | bytes | None]]
 
 
 def encode_key(message: Message) -> bytes:
-    """Return the record key, which decides partition and compaction: the message's key, or its id."""
+    """Return the key of a record: the message's key, or its id. It decides the partition and the
+    compaction.
+    """
     return (message.key or message.id).encode("utf-8", "replace")
 
 
@@ -46,10 +48,10 @@ def encode_headers(message: Message, due_ms: int | None) -> RecordHeaders:
 
 
 def decode_message(record: KafkaRecord) -> tuple[Message, int]:
-    """Return the message of a record, and when it is due in Unix milliseconds (0: immediately).
+    """Return the message of a record, and its due time in Unix milliseconds (0: ready now).
 
-    Records of other programs are read too. A record without an id is named after its position; a
-    key that is not UTF-8 is written with backslash escapes.
+    Records of other programs are accepted. A message without an id gets an id made from its topic,
+    partition and offset. In a key that is not UTF-8, invalid bytes become backslash escapes.
     """
     fields: dict[str, str] = {}
     grouped: dict[str, list[str | bytes | None]] = {}
@@ -69,7 +71,9 @@ def decode_message(record: KafkaRecord) -> tuple[Message, int]:
 
 
 def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
-    """Return whether a record is for the pipeline, as `Message.is_for` does; always true for ""."""
+    """Return whether a record is for a pipeline, as `Message.is_for` does. '' matches
+    every record.
+    """
     if not pipeline:
         return True
     made_by = [raw for name, raw in _read_headers(record) if name == PIPELINE]
@@ -77,11 +81,12 @@ def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
 
 
 def _encode_header(text: str) -> list[str | bytes | None]:
-    """Return the values that represent a header in a record; a list becomes several of the same
-    name.
+    """Return the values of a header in a record. A list becomes several headers with the
+    same name.
 
-    Kafka has only null and bytes, which are text where possible. Values of other types stay in
-    their text encoding, and so does text that would be read as null or bytes.
+    Kafka knows only null and bytes. Text and bytes are sent as bytes. Values of other types are
+    sent in their text encoding (`queues/headers.py`), and so is text that would be decoded as null
+    or bytes.
     """
     raw = text.encode("utf-8", "replace")
     if not text.startswith(MARK):
@@ -102,7 +107,7 @@ def _encode_header(text: str) -> list[str | bytes | None]:
 
 
 def _decode_header(raws: Sequence[str | bytes | None]) -> str:
-    """Return the text of a header; reverses `_encode_header`."""
+    """Return the text of a header from its values in a record."""
     values = [_decode_raw(raw) for raw in raws]
     if len(values) > 1:
         return format_value(list(values))
@@ -115,7 +120,7 @@ def _decode_header(raws: Sequence[str | bytes | None]) -> str:
 
 
 def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
-    """Decode bytes that are valid UTF-8 as text."""
+    """Return bytes as text if they are valid UTF-8, otherwise unchanged."""
     try:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
@@ -123,7 +128,7 @@ def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
 
 
 def _read_headers(record: KafkaRecord) -> RecordHeaders:
-    """Return the headers of a record; none when the client cannot decode their names."""
+    """Return the headers of a record; an empty list if the client cannot decode their names."""
     try:
         return list(record.headers() or ())
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Topics and consumer groups of subscriptions, and their creation."""
+"""Kafka topics and consumer groups of subscriptions, and functions that create them."""
 
 from __future__ import annotations
 
@@ -25,45 +25,54 @@ SINGLE_PARTITION = TopicTraits(partitions=1)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionTopics:
-    """Names of one subscription on the cluster; a prefix separates environments that share it."""
+    """Names of the Kafka topics and groups of one subscription.
+
+    They begin with a prefix, so that several environments can share a cluster.
+    """
 
     subscription: Subscription
 
     @property
     def name(self) -> str:
-        """Group that reads the shared topic, and prefix of the subscription's own topics."""
+        """Name of the group that reads the shared topic. The names of the subscription's own topics
+        begin with it.
+        """
         return self.subscription.qualified_name
 
     @property
     def direct_topic(self) -> str:
-        """Topic of messages for this subscription alone, and group that reads its own topics."""
+        """Topic for messages to this subscription only. The group that reads the subscription's own
+        topics has the same name.
+        """
         return f"{self.name}-in"
 
     @property
     def own_topics(self) -> list[str]:
-        """The subscription's own topics that its readers read."""
+        """Topics for this subscription only, without its quarantine."""
         return [self.direct_topic, *self.delay_topics]
 
     @property
     def quarantine_topic(self) -> str:
-        """Topic of quarantined messages, and the group that reads it."""
+        """Topic of quarantined messages. The group that reads it has the same name."""
         return f"{self.name}-quar"
 
     @property
     def delay_topics(self) -> list[str]:
-        """Topics of delayed messages, one per order of magnitude of the delay."""
+        """Topics of delayed messages: one for each order of magnitude of the delay."""
         return [f"{self.name}-delay-{level_s}s" for level_s in DELAY_LEVELS_S]
 
     def choose_delay_topic(self, delay_s: float) -> str:
-        """Return the first delay topic that covers the delay, otherwise the longest."""
+        """Return the topic for a delay: the first that covers it, or the one for the longest
+        delays.
+        """
         fitting = [
             name for s, name in zip(DELAY_LEVELS_S, self.delay_topics, strict=True) if delay_s <= s
         ]
         return (fitting or self.delay_topics[-1:])[0]
 
     def build_topics(self, partitions: int | None) -> dict[str, TopicTraits]:
-        """Return all topics of the subscription with their traits; `partitions` overrides the
-        traits.
+        """Return the traits of all topics of the subscription, by name. `partitions` overrides
+        their number of partitions unless None.
         """
         shared = self.subscription.traits
         count = partitions or shared.partitions
@@ -75,9 +84,9 @@ class SubscriptionTopics:
 def create_topics(
     admin: AdminClient, topics: dict[str, TopicTraits], replication: int, broker_name: str
 ) -> list[str]:
-    """Create missing topics; return the existing ones.
+    """Create the topics that do not exist. Return the names of those that existed.
 
-    Raises ConfigurationError when the cluster refuses.
+    `replication` is the number of replicas. Raises ConfigurationError if the cluster refuses.
     """
     illegal = [name for name in topics if not VALID_NAME.match(name)]
     if illegal:
@@ -113,8 +122,9 @@ def create_topics(
 
 
 def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, int]:
-    """Return `max.message.bytes` of topics, which others may have created; omit those we may not
-    query.
+    """Return `max.message.bytes` of each topic. Topics that Fonds may not query are omitted.
+
+    Other programs may have created a topic with another limit.
     """
     if not names:
         return {}
@@ -134,8 +144,8 @@ def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, i
 
 
 def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) -> None:
-    """Wait until every partition has a leader. An earlier subscriber may wait minutes for its first
-    message.
+    """Wait until every partition of the topics has a leader. A client that subscribes earlier may
+    wait minutes for its first message.
     """
     deadline = time.monotonic() + RESPONSE_TIMEOUT_S
     while True:
@@ -155,8 +165,8 @@ def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) ->
 
 
 def _build_settings(traits: TopicTraits) -> dict[str, str]:
-    """Return a topic's settings: no deletion by age; compaction only after a week, so readers see
-    all.
+    """Return the Kafka settings of a topic: records are not deleted by age, and compacted after a
+    week at the earliest, so that all readers see them.
     """
     compression = "uncompressed" if traits.compression == "none" else traits.compression
     settings = {
@@ -174,8 +184,10 @@ def collect_topics(
     public_topics: Mapping[str, TopicTraits],
     partitions: int | None,
 ) -> dict[str, TopicTraits]:
-    """Return the topics of several subscriptions and the public ones; `partitions` overrides the
-    traits.
+    """Return the traits of the topics of several subscriptions and of the public topics,
+    by name.
+
+    `partitions` overrides their number of partitions unless None.
     """
     topics = {
         name: replace(traits, partitions=partitions or traits.partitions)

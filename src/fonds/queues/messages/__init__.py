@@ -1,3 +1,1 @@
-"""Formats of the messages on public topics: JSON and pictures, as other programs read and write
-them.
-"""
+"""Formats of messages on public topics (JSON and pictures), which other programs read and write."""

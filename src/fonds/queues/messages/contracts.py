@@ -1,4 +1,4 @@
-"""Payload types with a public message format, and the JSON Schemas of those formats.
+"""Public message formats by payload type, and their JSON Schemas.
 
 Source: JSON Schema, draft 2020-12.
 """
@@ -25,12 +25,15 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Public message format of a payload type.
+    """Public message format of one payload type.
 
-    - `schema`: name of its JSON Schema in `docs/wire.md`; None for payloads that are not JSON.
-    - `is_work_topic`: messages of other programs on this topic are tasks and enter as what they
-      describe.
-    - `large_field`: field that may be stored in a blob when the message is too large for the topic.
+    - `schema`: name of the JSON Schema in `docs/wire.md`; None for payloads that are not JSON.
+    - `encode`: converts a payload to the body of a message.
+    - `decode`: converts a message to a payload.
+    - `is_work_topic`: whether messages of other programs on this topic are tasks, which give the
+      location of a file.
+    - `large_field`: field that is stored as a blob if the message is too large for the topic; None
+      if there is no such field.
     """
 
     schema: str | None
@@ -66,7 +69,9 @@ CONTRACTS: Mapping[type, Contract] = MappingProxyType(
         Thumbnail: Contract(None, results.encode_thumbnail, results.decode_thumbnail),
     }
 )
-"""By payload type. All other types are internal; their fields are their JSON."""
+"""Public format of each payload type. Payloads of all other types are internal: their JSON has the
+fields of the type.
+"""
 
 _OBJECTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "work-object": (WorkObject,),
@@ -83,13 +88,13 @@ _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")
 
 
 def list_published_blob_keys(sha1hex: str) -> list[str]:
-    """Return the keys of the blobs that messages about a file may refer to."""
+    """Return the keys of the blobs that public messages about a file may refer to."""
     fields = [contract.large_field for contract in CONTRACTS.values()]
     return [field.build_key(sha1hex) for field in fields if field is not None]
 
 
 def build_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of every format by name; each is self-contained."""
+    """Return the JSON Schema of every public format, by name. Each schema is self-contained."""
     return {name: _build_schema(name, kinds) for name, kinds in _OBJECTS.items()}
 
 
@@ -108,8 +113,8 @@ def _build_schema(name: str, kinds: tuple[type[msgspec.Struct], ...]) -> dict[st
 
 
 def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
-    """Simplify a schema. For an object that names a location, add the fields each kind of location
-    needs.
+    """Simplify a JSON Schema. Add the fields that each kind of location requires to objects that
+    name a location.
     """
     rest = {keyword: value for keyword, value in part.items() if keyword != "title" and value != []}
     if "description" in rest:
@@ -130,7 +135,9 @@ def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _simplify_nullable(value: dict[str, Any]) -> dict[str, Any]:
-    """Write "one type or null" as a single `type` where that type is not another object."""
+    """Write "one type or null" as a list of types, unless the type is an object with its own
+    schema.
+    """
     first, *alternatives = value.get("anyOf", [{}])
     if alternatives != [{"type": "null"}]:
         return value

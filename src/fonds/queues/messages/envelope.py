@@ -1,8 +1,9 @@
-"""Encode payloads as message bodies: bare JSON, never pickle. Public payloads use their public
-format.
+"""Encode payloads as message bodies in JSON, and decode them. Payloads on public topics have their
+public format.
 
 Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
-Limits: linear in the message, which the broker's limit bounds. JSON nested too deeply is refused.
+Limits: linear in the size of the message, which the broker limits. JSON that is nested too deeply
+is refused.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from fonds.queues.messages.contracts import CONTRACTS
 
 
 def encode(payload: object) -> bytes:
-    """Return the body of a message: the payload's public format, or its fields as a JSON object."""
+    """Return the body of a message: the payload's public format if it has one, else its fields as a
+    JSON object.
+    """
     contract = CONTRACTS.get(type(payload))
     return contract.encode(payload) if contract else msgspec.json.encode(payload)
 
 
 def decode(message: Message, kind: type, tag: str | None = None) -> object:
-    """Decode a message of a topic that carries `kind`. `tag` is the topic's tag.
+    """Decode a message to a payload of type `kind`. `tag` is the tag of the topic, such as a
+    thumbnail format.
 
-    Messages of other programs on a work topic become a Task. Raises DamagedInputError when the
-    message does not decode.
+    A message of another program on a work topic becomes a Task. Raises DamagedInputError if the
+    body is invalid.
     """
     contract = CONTRACTS.get(kind)
     if contract:
@@ -41,9 +45,10 @@ def decode(message: Message, kind: type, tag: str | None = None) -> object:
 
 
 def build_foreign_entry(message: Message, kind: type, topic: str) -> Entry | None:
-    """Return the entry for a message of another program on a public topic; None for one of ours.
+    """Return the entry for a message that another program put on a public topic; None for a message
+    of Fonds.
 
-    A task enters as what it requests, any other message under the name of its topic.
+    The entry of a task names the requested capture. Any other entry has the name of the topic.
     """
     contract = CONTRACTS.get(kind)
     if contract and contract.is_work_topic:

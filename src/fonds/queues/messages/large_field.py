@@ -1,4 +1,4 @@
-"""Large string field of a result message, and the blob reference that replaces it."""
+"""Large string field of a result message, and the reference to a blob that replaces it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ FIELD, BLOB, SIZE, SHA256 = (
     "fonds-field-bytes",
     "fonds-field-sha256",
 )
-"""Headers of a message whose field is stored in a blob: field name, blob key, size and SHA-256."""
+"""Headers of a message whose large field is a blob: name of the field, key, size in bytes, and
+SHA-256 of the blob.
+"""
 
 
 class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
-    """Reference to the blob that holds a field too large for the topic."""
+    """Reference to the blob with a field that is too large for the topic."""
 
     key: Annotated[str, Meta(description="key in the blob store; the blob is UTF-8")]
     size_bytes: Annotated[int, Meta(ge=0)]
@@ -32,7 +34,12 @@ class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class DetachedField:
-    """Body without its large field, the headers that name the blob, and the blob."""
+    """A message without its large field.
+
+    - `body`: the body with a reference in place of the field.
+    - `headers`: headers that name the blob.
+    - `blob`: the blob with the value of the field.
+    """
 
     body: bytes
     headers: Mapping[str, str]
@@ -41,10 +48,11 @@ class DetachedField:
 
 @dataclass(frozen=True, slots=True)
 class LargeField:
-    """String field of a JSON body. `NAME_blob` refers to its value while the field itself is null.
+    """A string field of a JSON body that may be stored as a blob.
 
-    The blob's key depends only on the topic and the message's key, so the next message of that key
-    replaces it.
+    If it is, the field is null and the field `NAME_blob` refers to the blob. The key of the blob
+    depends only on the topic and the message's key, so the next message with the same key replaces
+    the blob.
     """
 
     name: str
@@ -57,12 +65,16 @@ class LargeField:
         return build_blob_key(f"published/{self.folder}", sha1hex, self.extension)
 
     def find_key(self, message_key: str) -> str | None:
-        """Return the key of the blob for a message; None if the message key is not a SHA-1 in hex."""
+        """Return the key of the blob for a message key; None if the message key is not a SHA-1 in
+        hexadecimal.
+        """
         raw = parse_sha1(message_key)
         return self.build_key(message_key) if raw is not None and raw.hex() == message_key else None
 
     def detach(self, message_key: str, body: bytes) -> DetachedField | None:
-        """Replace the field by a reference. Returns None for a body that has no such field."""
+        """Replace the field in a body by a reference to a blob. Return None if the body has no such
+        field.
+        """
         key = self.find_key(message_key)
         if key is None:
             return None

@@ -1,6 +1,6 @@
-"""Messages of the result topics `pdf-text`, `grobid-output` and `pdf-thumbnail-SIZE-TYPE`.
+"""Messages on the result topics `pdf-text`, `grobid-output` and `pdf-thumbnail-SIZE-TYPE`.
 
-Only our own results are decoded again; the topics are for other programs.
+The topics are for other programs. Fonds decodes only results that it sent itself.
 
 Sources: seed 003, "PDF Metadata and Text" and "Thumbnail Images"; sandcrawler's topic
 `grobid-output` with `key`, `status`, `status_code`, `tei_xml`, `error_msg`, `file_meta` and
@@ -39,11 +39,11 @@ T = TypeVar("T")
 
 
 def decode_result(message: Message, kind: type[T], work: str) -> T:
-    """Decode the result in a message.
+    """Decode a result of type `kind` from a message.
 
-    `work` names the topic on which other programs request such work. Raises DamagedInputError
-    (`bad-message`) for a result that is not ours: it cannot be recorded in the ledger, because its
-    file may be unknown here.
+    `work` is the topic on which other programs request such results; the error names it. Raises
+    DamagedInputError (`bad-message`) for a result of another program. Its file may be unknown, so
+    it cannot be recorded.
     """
     if PIPELINE not in message.headers:
         reason = f"a result of another program; send work to `{work}` instead"
@@ -55,10 +55,11 @@ def decode_result(message: Message, kind: type[T], work: str) -> T:
 
 
 def refuse_reference(reference: FieldReference | UnsetType) -> None:
-    """Refuse a result whose large field is stored in a blob.
+    """Raise DamagedInputError (`bad-message`) if the large field of a result is a reference to a
+    blob.
 
-    Stages receive such a result whole at their own address; the message with the reference is for
-    other programs. Raises DamagedInputError (`bad-message`).
+    Such messages are for other programs. The steps of Fonds receive the whole result at another
+    address.
     """
     if reference is not UNSET:
         reason = "this result refers to a blob and is meant for other programs"
@@ -114,7 +115,7 @@ class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_pdf_text(item: PdfText) -> bytes:
-    """Return the message body."""
+    """Return the message body of a PdfText."""
     return msgspec.json.encode(
         PdfTextObject(
             key=item.sha1hex,
@@ -138,7 +139,9 @@ def encode_pdf_text(item: PdfText) -> bytes:
 
 
 def decode_pdf_text(message: Message, tag: str | None = None) -> PdfText:
-    """Decode the result. Raises DamagedInputError (`bad-message`) if it is not one of ours."""
+    """Decode a PdfText. Raises DamagedInputError (`bad-message`) if Fonds did not send the
+    message.
+    """
     fields = decode_result(message, PdfTextObject, work="unextracted")
     refuse_reference(fields.text_blob)
     return PdfText(
@@ -179,7 +182,7 @@ class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_body(item: GrobidOutput) -> bytes:
-    """Return the message body."""
+    """Return the message body of a GrobidOutput."""
     return msgspec.json.encode(
         GrobidOutputObject(
             key=item.sha1hex,
@@ -199,7 +202,9 @@ def encode_body(item: GrobidOutput) -> bytes:
 
 
 def decode_message(message: Message, tag: str | None = None) -> GrobidOutput:
-    """Decode the result. Raises DamagedInputError (`bad-message`) if it is not one of ours."""
+    """Decode a GrobidOutput. Raises DamagedInputError (`bad-message`) if Fonds did not send the
+    message.
+    """
     fields = decode_result(message, GrobidOutputObject, work="ungrobided")
     refuse_reference(fields.tei_xml_blob)
     return GrobidOutput(
@@ -218,14 +223,14 @@ def decode_message(message: Message, tag: str | None = None) -> GrobidOutput:
 
 
 def encode_thumbnail(item: Thumbnail) -> bytes:
-    """Return the message body."""
+    """Return the message body of a thumbnail: the bytes of the picture."""
     return item.image
 
 
 def decode_thumbnail(message: Message, tag: str | None = None) -> Thumbnail:
-    """Decode the picture; `tag` is its format.
+    """Decode a thumbnail; `tag` is its format, such as `180px-jpg`.
 
-    Raises DamagedInputError (`bad-message`) for an empty body or a key that is not a SHA-1.
+    Raises DamagedInputError (`bad-message`) for an empty body or a message key that is not a SHA-1.
     """
     raw = parse_sha1(message.key)
     if raw is None or not message.body:

@@ -1,7 +1,7 @@
-"""Work objects: JSON that says where a file is.
+"""Work objects: JSON objects that give the location of a file.
 
-They are the messages of `unextracted` and `ungrobided`, and the lines of task lists. Ours also
-carry what is known of the file.
+They are the messages on the topics `unextracted` and `ungrobided`, and the lines of task lists.
+Work objects that Fonds sends also have its metadata of the file.
 
 Source: seed 003 (`file_meta`, "extraction work queue kafka topic") and the work topics of the
 systems it describes.
@@ -36,11 +36,12 @@ SHAPES: Mapping[PlaceKind, tuple[str, ...]] = {
     PlaceKind.PETABOX: ("item", "path"),
     PlaceKind.FILE: ("path",),
 }
-"""Fields an object needs to name a location. The first kind whose fields are all present is used.
+"""Fields that an object needs to name a location, by kind of location. The first kind whose fields
+are all present is used.
 """
 
 PETABOX_NAMES = ("petabox_item", "petabox_path")
-"""Alternative names of `item` and `path`."""
+"""Alternative names of the fields `item` and `path`."""
 
 Text = Annotated[str, Meta(max_length=TEXT_MAX_CHARS)]
 ByteCount = Annotated[int, Meta(ge=0, le=MAX_BYTES)]
@@ -78,9 +79,10 @@ class WorkObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def build_work_object(capture: Capture, sha1hex: str, mime: str) -> WorkObject:
-    """Build the work object that names the location of a capture's bytes.
+    """Build the work object with the location of a capture's bytes.
 
-    An object with URL and time is a web capture to all readers, so other kinds carry no time.
+    Readers take an object with `url` and `datetime` for a web capture, so other kinds of location
+    have no `datetime`.
     """
     place_fields = _build_place_fields(capture)
     return WorkObject(sha1hex=sha1hex, mimetype=mime, url=capture.url, **place_fields)
@@ -100,10 +102,10 @@ def _build_place_fields(capture: Capture) -> dict[str, Any]:
 
 
 def read_task(data: bytes, *, key: str = "", id: str = "") -> Task:  # noqa: A002
-    """Parse a task from a JSON object, or from the object in its field `source`. `key` may give the
-    file's SHA-1.
+    """Parse a task from a JSON object, or from the object in its field `source`.
 
-    Raises ValueError with a sentence about what cannot be understood.
+    `key` is the message key, which may be the SHA-1 of the file. `id` becomes the id of the task.
+    Raises ValueError if the JSON is invalid or names no location.
     """
     work_object = _convert(_unwrap(data))
     location_fields = {
@@ -170,8 +172,10 @@ def _get_field(work_object: WorkObject, name: str) -> str | None:
 
 
 def _find_sha1(work_object: WorkObject, key: str) -> str | None:
-    """Return the file's SHA-1 in hex from any of its fields. Raises ValueError if it is invalid or
-    ambiguous.
+    """Return the SHA-1 of the file in hexadecimal, from the fields that may have it; None if none
+    has.
+
+    Raises ValueError if a SHA-1 is invalid or the fields differ.
     """
     hashes = {}
     for name, text in (
@@ -213,7 +217,7 @@ class FileMetaObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_file_meta(file: FileMeta) -> FileMetaObject:
-    """Return a file's metadata under its public names."""
+    """Convert a FileMeta to the object with its public field names."""
     return FileMetaObject(
         sha1hex=file.sha1,
         sha256hex=file.sha256,
@@ -226,12 +230,14 @@ def encode_file_meta(file: FileMeta) -> FileMetaObject:
 
 
 def choose_mime(file: FileMeta | None, source: Capture) -> str:
-    """Return the type of the file, or the type its capture declares, or ""."""
+    """Return the media type of a file. If it is unknown, return the type that the capture declares,
+    or ''.
+    """
     return file.mime if file else source.mime or ""
 
 
 def decode_file_meta(encoded: FileMetaObject) -> FileMeta:
-    """Decode a file's metadata."""
+    """Convert the object with public field names to a FileMeta."""
     return FileMeta(
         size=encoded.size_bytes,
         mime=encoded.mimetype,
@@ -258,7 +264,7 @@ class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 def encode_unextracted(item: UnextractedPdf | UngrobidedPdf) -> bytes:
-    """Return the message body."""
+    """Return the message body of a known PDF to be extracted."""
     known_object = KnownObject(
         file_meta=encode_file_meta(item.file), capture=item.capture, after=item.after
     )
@@ -267,16 +273,18 @@ def encode_unextracted(item: UnextractedPdf | UngrobidedPdf) -> bytes:
 
 
 def decode_unextracted(message: Message, tag: str | None = None) -> UnextractedPdf | Task:
-    """Decode our own message to what is known of the file, and any other program's message to a
-    Task.
+    """Decode a message of `unextracted`: an UnextractedPdf if Fonds sent it, otherwise a Task.
 
-    Raises DamagedInputError (`bad-message`) with a sentence.
+    Raises DamagedInputError (`bad-message`) if the message is invalid.
     """
     return _read(message, UnextractedPdf)
 
 
 def decode_grobid_message(message: Message, tag: str | None = None) -> UngrobidedPdf | Task:
-    """Decode a message of `ungrobided`, as `decode_unextracted` does."""
+    """Decode a message of `ungrobided`: an UngrobidedPdf if Fonds sent it, otherwise a Task.
+
+    Raises DamagedInputError (`bad-message`) if the message is invalid.
+    """
     return _read(message, UngrobidedPdf)
 
 

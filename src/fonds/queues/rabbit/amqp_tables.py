@@ -1,8 +1,10 @@
-"""Encode and decode AMQP tables as RabbitMQ writes them, and message properties that contain one.
+"""Encode and decode AMQP tables in RabbitMQ's format, and the message properties that contain a
+table.
 
 Source: AMQP 0-9-1 sections 4.2.5.5 and 2.3.5.2, with the field types of RabbitMQ's errata. This
-module replaces pika's codec, which truncates floats to integers when reading and cannot write them.
-A table that pika cannot read closes the connection, again on every delivery of the message.
+module replaces the codec of the library pika, which truncates floats to integers when reading and
+cannot write floats. A table that pika cannot read closes the connection, on every delivery of the
+message.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value
 
 SHORT_MAX_BYTES = 255
 FLAGS = tuple(1 << bit for bit in range(15, 6, -1))
-"""Flags of the properties up to `message_id`, in wire order; later properties are ignored."""
+"""Flags of the message properties up to `message_id`, in the order of the encoding. Later
+properties are ignored.
+"""
 CONTENT_TYPE, _, HEADERS, DELIVERY_MODE, PRIORITY, _, _, _, MESSAGE_ID = FLAGS
 _NUMBERS = {
     kind: struct.Struct(f">{form}")
@@ -31,7 +35,9 @@ _NUMBERS = {
 
 @dataclass(slots=True)
 class Properties:
-    """Message properties that are read or written here, in the shape of pika's class."""
+    """Message properties that Fonds reads or writes. The class has the interface of pika's
+    class.
+    """
 
     INDEX: ClassVar[int] = pika.BasicProperties.INDEX
     message_id: str | None = None
@@ -40,8 +46,9 @@ class Properties:
     content_type: str | None = None
 
     def decode(self, encoded: bytes, offset: int = 0) -> Properties:
-        """Read the properties from a content header, after the body size. The broker has validated
-        the format.
+        """Read the properties from the bytes of a content header after the body size.
+
+        The broker has validated the format.
         """
         (flags,) = struct.unpack_from(">H", encoded, offset)
         offset += 2
@@ -65,7 +72,7 @@ class Properties:
         return self
 
     def encode(self) -> list[bytes]:
-        """Return the parts of a content header that follow the body size."""
+        """Return the bytes of a content header after the body size, in parts."""
         flags, pieces = HEADERS, list[bytes]()
         if self.content_type:
             flags |= CONTENT_TYPE
@@ -89,7 +96,7 @@ def _decode_short(short: bytes) -> str:
 
 
 def encode_table(table: dict[str, Value]) -> bytes:
-    """Encode a table with its length prefix. Names longer than 255 bytes are cut."""
+    """Encode a table with its length in front. Names longer than 255 bytes are cut."""
     pieces = list[bytes]()
     for name, value in table.items():
         pieces.append(_encode_short(name))
@@ -141,10 +148,9 @@ def _encode_long(data: bytes) -> bytes:
 
 
 def decode_table(encoded: bytes) -> dict[str, Value]:
-    """Decode the fields of a table without its length prefix. Fields after an unreadable one are
-    left out.
+    """Decode a table, given without its length. Fields after an unreadable field are omitted.
 
-    A table or list nested deeper than `DEPTH_MAX` is returned as bytes.
+    A table or list that is nested deeper than `DEPTH_MAX` is returned as bytes.
     """
     table: dict[str, Value] = {}
     _read_table(encoded, table, DEPTH_MAX)
@@ -175,9 +181,9 @@ def _read_list(encoded: bytes, depth: int) -> list[Value]:
 
 
 def _decode_value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    """Return the field at `offset` and the offset of the next one.
+    """Return the value at `offset`, and the offset after it.
 
-    Raises KeyError for an unknown type, ValueError for a truncated field.
+    Raises KeyError for an unknown type and ValueError for a truncated value.
     """
     kind, offset = encoded[offset], offset + 1
     if kind in b"SxAF":

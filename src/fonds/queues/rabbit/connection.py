@@ -1,6 +1,7 @@
-"""Connection to RabbitMQ, driven by its own thread so that heartbeats continue while a step works.
+"""Connection to RabbitMQ. A separate thread keeps it alive while steps run for a long time.
 
-Only that thread touches pika. Other threads pass it functions and wait for the results.
+Only this thread uses the library pika. Other threads pass functions to it and wait for their
+results.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ REFUSED = (
 
 
 class BrokerConnection:
-    """Connection that is open or permanently closed; callers create a new one to reconnect."""
+    """A connection that is open or permanently closed. To reconnect, callers create a new
+    connection.
+    """
 
     def __init__(self, parameters: pika.URLParameters) -> None:
-        """Raises StoreUnavailableError when the broker does not answer, ConfigurationError when it
-        refuses.
+        """Connect. Raises StoreUnavailableError if the broker does not answer, and
+        ConfigurationError if it refuses.
         """
         self._broker_name = f"RabbitMQ at {parameters.host}:{parameters.port}"
         self._ended: Exception | None = None
@@ -53,8 +56,8 @@ class BrokerConnection:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Version of the broker, such as (3, 13, 7). An unreadable version counts as newer than
-        any.
+        """Version of the broker, such as (3, 13, 7). An unreadable version counts as newer than any
+        other.
         """
         version_text = str((self._connection.server_properties or {}).get("version", ""))
         words = version_text.partition("-")[0].split(".")
@@ -65,9 +68,10 @@ class BrokerConnection:
         )
 
     def run(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
-        """Call `act` in the connection's thread and wait until it has given its future a result.
+        """Call `act` in the connection's thread, and wait until it sets the result of the future it
+        was given.
 
-        Raises StoreUnavailableError when the connection ends meanwhile or no result comes in
+        Raises StoreUnavailableError if the connection ends, or if there is no result within
         `RESPONSE_TIMEOUT_S` seconds.
         """
         future: Future[T] = Future()
@@ -90,12 +94,14 @@ class BrokerConnection:
         return self._await(future)
 
     def schedule(self, act: Callable[[], None]) -> None:
-        """Call `act` in the connection's thread later, without waiting for it."""
+        """Call `act` in the connection's thread without waiting for it."""
         if not self.is_closed:
             self._connection.ioloop.add_callback_threadsafe(act)
 
     def close(self) -> None:
-        """Close the connection; the broker releases unsettled messages to other consumers at once."""
+        """Close the connection. The broker delivers unsettled messages to other consumers
+        immediately.
+        """
 
         def shut() -> None:
             if self._connection.is_open:
@@ -141,12 +147,12 @@ class BrokerConnection:
 
 
 def fail(future: Future[Any], error: BaseException) -> None:
-    """Fail a future that has not completed yet."""
+    """Set the error of a future, unless it is completed already."""
     if not future.done():
         future.set_exception(error)
 
 
 def succeed(future: Future[T], value: T) -> None:
-    """Complete a future that has not completed yet."""
+    """Set the result of a future, unless it is completed already."""
     if not future.done():
         future.set_result(value)

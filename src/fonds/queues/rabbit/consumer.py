@@ -1,4 +1,6 @@
-"""Consumer of one RabbitMQ queue: buffers what the broker pushes until it is requested."""
+"""Consumer of one RabbitMQ queue. It buffers the messages that the broker pushes until they are
+requested.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +26,30 @@ from fonds.queues.rabbit.topology import DELAY_PREFIX
 IN_FLIGHT_S = 1.0
 _NUMBERS = count(1)
 Republish = Callable[[Message, int, int], None]
-"""Republish a message that came back or was delivered before it is due: message, number of returns,
-due time in Unix milliseconds.
+"""Function that publishes a message again, after it came back or was delivered too early.
+
+Arguments: message, number of returns, due time in Unix milliseconds.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Identifies a delivery by inbox and tag. Deliveries of a closed inbox need no further action."""
+    """Identifies a delivery: number of the inbox and delivery tag.
+
+    Deliveries of a closed inbox need no action, because the broker delivers them again.
+    """
 
     inbox: int
     tag: int
 
 
 class Inbox:
-    """Consuming channel for the queue behind `address`. The broker pushes only as many messages as
+    """Channel that consumes the queue of an address. The broker pushes only as many messages as
     requested.
 
-    A classic queue says that a message came back, but not how often. So such a message is
-    republished with an increased count and acknowledged here. The same is done with a message whose
-    delay is longer than the delay queues can hold.
+    A classic queue marks a message that came back, but does not count how often. Fonds therefore
+    publishes such a message again with an increased count, and acknowledges the original. It does
+    the same with a message whose delay is longer than the delay queues support.
     """
 
     def __init__(
@@ -63,8 +69,8 @@ class Inbox:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the connection or the channel is closed; leased messages are then
-        redelivered.
+        """Return whether the connection or the channel is closed. The broker then delivers leased
+        messages again.
         """
         return self._link.is_closed or not self._channel.is_open
 
@@ -75,7 +81,7 @@ class Inbox:
 
     @property
     def in_hand_count(self) -> int:
-        """Number of messages handed out and neither settled nor released."""
+        """Number of messages that are handed out, and neither settled nor released."""
         return len(self._in_hand_tags)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
@@ -122,26 +128,29 @@ class Inbox:
         return deliveries
 
     def settle(self, tags: Sequence[int]) -> None:
-        """Acknowledge finished messages; the broker has processed this when the call returns.
+        """Acknowledge messages by delivery tag. When this returns, the broker has processed it.
 
-        AMQP does not confirm acknowledgements, so a request that is answered follows them.
-        Otherwise a process killed at this point would lose the last ones.
+        AMQP does not confirm acknowledgements. So another request is sent after them, and its
+        answer is awaited. Otherwise a process that is killed then would lose the last
+        acknowledgements.
         """
         self.acknowledge(tags, lambda tag: self._channel.basic_ack(tag))
         if tags and not self.is_closed:
             self.count_ready()
 
     def release(self, tags: Sequence[int]) -> None:
-        """Return messages to the queue."""
+        """Return messages to the queue, by delivery tag."""
         self.acknowledge(tags, lambda tag: self._channel.basic_nack(tag, requeue=True))
 
     def filter_in_hand(self, tags: Sequence[int]) -> set[int]:
-        """Return those of `tags` that are still handed out."""
+        """Return the delivery tags in `tags` that are still handed out."""
         with self._arrived:
             return set() if self.is_closed else self._in_hand_tags.intersection(tags)
 
     def acknowledge(self, tags: Sequence[int], act: Callable[[int], None]) -> None:
-        """Send `act` for those of `tags` that are handed out here; return when they are sent."""
+        """Call `act` with each delivery tag in `tags` that is handed out. Return when the calls are
+        sent.
+        """
         with self._arrived:
             open_tags = [tag for tag in tags if tag in self._in_hand_tags]
             self._in_hand_tags.difference_update(open_tags)
@@ -157,7 +166,7 @@ class Inbox:
         self._link.run(run)
 
     def count_ready(self) -> int:
-        """Return the number of messages ready on the broker."""
+        """Return the number of ready messages on the broker."""
 
         def ask(_: pika.SelectConnection, future: Future[int]) -> None:
             self._channel.queue_declare(
@@ -176,8 +185,9 @@ class Inbox:
         connection.channel(on_open_callback=opened)
 
     def _consume(self, allowed: int, _: pika.SelectConnection, future: Future[None]) -> None:
-        """Request up to `allowed` messages at once. A limit applies only to consumers started
-        after it is set.
+        """Ask the broker to push up to `allowed` unacknowledged messages.
+
+        The broker applies a limit only to consumers that start after it is set.
         """
 
         def consume() -> None:
@@ -211,6 +221,8 @@ class Inbox:
 
 
 def _get_routing_key(method: Basic.Deliver) -> str:
-    """Return the routing key a message was published with; "" for one put directly to a queue."""
+    """Return the routing key with which a message was published; '' if it was put directly on a
+    queue.
+    """
     own = not method.exchange or method.exchange.startswith(DELAY_PREFIX)
     return "" if own else str(method.routing_key)

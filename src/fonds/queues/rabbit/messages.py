@@ -1,12 +1,12 @@
-"""Convert messages to AMQP properties and back.
+"""Convert messages to AMQP message properties and back.
 
 Source: AMQP 0-9-1 `basic` class properties. The body is sent unchanged. Fonds uses the property
 `message_id` and these headers; all others belong to the message:
-- `fonds-id` (text)
-- `fonds-key` (text)
-- `fonds-attempt` (int)
+- `fonds-id` (text): id of the message
+- `fonds-key` (text): key of the message
+- `fonds-attempt` (int): attempt number
 - `fonds-returns` (int): number of times the message came back unsettled
-- `fonds-due` (int): due time in Unix milliseconds, for a delay longer than the delay queues hold
+- `fonds-due` (int): due time in Unix milliseconds, for a delay longer than the delay queues support
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ ID, KEY, ATTEMPT, RETURNS, DUE = (
 OWN_HEADERS = frozenset({ID, KEY, ATTEMPT, RETURNS, DUE})
 BROKER_HEADERS = frozenset({"CC", "BCC", "x-death", "x-delivery-count", "x-acquired-count"})
 BROKER_HEADER_PREFIXES = ("x-first-death-", "x-last-death-")
-"""Headers by which the broker counts and routes; republished, they would be counted and routed
-again.
+"""Prefixes of headers that the broker uses for counting and routing. They are removed before a
+message is published again.
 """
 PERSISTENT = 2
 
 
 def encode_properties(message: Message, returns: int = 0, due_ms: int | None = None) -> Properties:
-    """Return the properties of a message; `returns` is the number of times it came back unsettled."""
+    """Return the AMQP properties of a message.
+
+    - `returns`: number of times the message came back unsettled.
+    - `due_ms`: due time in Unix milliseconds, for a long delay; None for no delay.
+    """
     headers: dict[str, Value] = {
         ID: message.id,
         KEY: message.key,
@@ -56,10 +60,10 @@ def encode_properties(message: Message, returns: int = 0, due_ms: int | None = N
 def decode_message(
     properties: Properties, body: bytes, routing_key: str = ""
 ) -> tuple[Message, int]:
-    """Return the message, and the number of times it came back.
+    """Return the message, and the number of times it came back unsettled.
 
-    Messages of other programs are read too. Their id is the `message_id`, or a hash of key and body
-    that is always the same. Their key is `routing_key`, with which they were published.
+    Messages of other programs are accepted. Their id is the `message_id`, or a hash of key and
+    body. Their key is `routing_key`, with which they were published.
     """
     headers: dict[str, Value] = properties.headers or {}
     key = headers.get(KEY)
@@ -82,7 +86,9 @@ def decode_message(
 
 
 def get_due_ms(properties: Properties) -> int:
-    """Return when a message with a long delay is due, in Unix milliseconds; 0 without such a delay."""
+    """Return the due time of a message with a long delay in Unix milliseconds; 0 for other
+    messages.
+    """
     return _count((properties.headers or {}).get(DUE))
 
 

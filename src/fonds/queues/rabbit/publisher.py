@@ -1,4 +1,6 @@
-"""Publish messages in batches with broker confirmation; report messages that no queue accepts."""
+"""Publish messages to RabbitMQ in batches that the broker confirms. Report messages that no queue
+accepts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from fonds.queues.rabbit.connection import BrokerConnection, fail, succeed
 
 
 class Outbox:
-    """Channel of a connection with publisher confirms."""
+    """Channel of a connection on which the broker confirms each published message."""
 
     def __init__(self, link: BrokerConnection) -> None:
         self._link = link
@@ -29,11 +31,11 @@ class Outbox:
         routing_key: str,
         messages: Sequence[tuple[Properties, bytes, bool]],
     ) -> None:
-        """Publish `messages` (properties, body, whether a queue must accept it) and wait for
-        confirmation.
+        """Publish messages, given as (properties, body, whether a queue must accept it), and wait
+        for the confirmation.
 
-        Raises ConfigurationError when no queue accepts a message that needs one,
-        StoreUnavailableError when the broker refuses or does not answer.
+        Raises ConfigurationError if no queue accepts a message that a queue must accept. Raises
+        StoreUnavailableError if the broker refuses or does not answer.
         """
 
         def act(_: pika.SelectConnection, future: Future[None]) -> None:
@@ -75,10 +77,10 @@ class Outbox:
     def _on_returned(
         self, channel: Channel, method: Basic.Return, properties: pika.BasicProperties, body: bytes
     ) -> None:
-        """Fail the batch of a returned message.
+        """Mark the batch of a returned message as failed.
 
-        The broker sends this before it confirms the message, so the oldest unconfirmed batch is the
-        right one.
+        The broker returns a message before it confirms the message. So the batch is the oldest that
+        is not confirmed.
         """
         target = method.exchange or method.routing_key
         error = ConfigurationError(f"no queue is bound for {target!r} ({method.reply_text})")
@@ -93,12 +95,14 @@ class Outbox:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the broker closed the channel."""
+        """Return whether the channel is closed."""
         return not self._channel.is_open
 
 
 class _ConfirmBatch:
-    """Messages confirmed together; `remaining` of them are still unconfirmed."""
+    """Messages that are published together. `remaining` is the number of messages not confirmed
+    yet.
+    """
 
     def __init__(self, future: Future[None], remaining: int) -> None:
         self.future = future

@@ -1,4 +1,4 @@
-"""Queue on RabbitMQ: an exchange per topic, a queue per address."""
+"""Queue on RabbitMQ. A topic is an exchange; an address is a queue."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ from fonds.queues.rabbit.topology import (
 
 NAME_MAX_BYTES = 200
 MESSAGE_MAX_BYTES = 16_000_000
-"""RabbitMQ accepts 16 MiB since 4.0 and 128 MiB before, unless `max_message_size` is configured."""
+"""Maximum size of a message in bytes. RabbitMQ accepts 16 MiB since 4.0 and 128 MiB before, unless
+`max_message_size` is configured.
+"""
 CHUNK = 500
 
 
 class RabbitQueue:
-    """Implements the port Queue over `amqp://user:password@host:port/vhost`; `?quorum=1` uses
+    """Implements the port Queue with `amqp://user:password@host:port/vhost`. `?quorum=1` uses
     quorum queues.
 
     A topic is the fanout exchange `TOPIC-out`. A subscription has the queues `NAME-in`, `NAME-quar`
@@ -55,12 +57,12 @@ class RabbitQueue:
     A message stays leased while the connection lives and the broker's consumer timeout allows. Each
     queue requests 24 hours from delivery, which brokers support since 3.11.15. Older brokers use
     the configured `consumer_timeout` (30 minutes by default) for all queues. `renew` cannot extend
-    it. RabbitMQ does not report messages leased by other processes, so `get_depth` counts only
-    those of this process.
+    the timeout. RabbitMQ does not report messages leased by other processes, so `get_depth` counts
+    only those leased by this process.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError for an invalid URL. Connects on first use."""
+        """Parse the URL; the first use connects. Raises ConfigurationError for an invalid URL."""
         parts = urlsplit(url)
         options = parse_qs(parts.query)
         self._quorum = options.pop("quorum", ["0"])[0] == "1"
@@ -81,7 +83,7 @@ class RabbitQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create exchanges and queues. Raises ConfigurationError when they exist with other
+        """Create exchanges and queues. Raises ConfigurationError if one exists with other
         properties.
         """
         declared = list(subscriptions)
@@ -105,8 +107,8 @@ class RabbitQueue:
             self._topics |= {*topics, *(subscription.topic for subscription in declared)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Publish `messages` with broker confirmation. After an error, some of them may have been
-        published.
+        """Publish `messages` and wait for the broker's confirmation. After an error, some messages
+        may have been published.
         """
         exchange, queue = self._find_target(address)
         if delay_s > 0:
@@ -149,13 +151,15 @@ class RabbitQueue:
             self._get_outbox().publish(delay.exchange, delay.routing_key, batch)
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return the same limit for every address; RabbitMQ has one limit, which clients cannot
-        query.
+        """Return `MESSAGE_MAX_BYTES` for every address. Clients cannot query the limit of
+        RabbitMQ.
         """
         return MESSAGE_MAX_BYTES
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return messages as the broker pushes them; released ones come after the others."""
+        """Return messages in the order in which the broker pushes them. Released messages come
+        last.
+        """
         exchange, queue = self._find_target(address)
         if exchange:
             raise ConfigurationError(
@@ -164,18 +168,22 @@ class RabbitQueue:
         return self._get_inbox(address, queue).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle deliveries. Those of a closed connection are skipped; they are redelivered."""
+        """Settle messages. Messages of a closed connection are skipped, because the broker delivers
+        them again.
+        """
         for inbox, tags in self._group_by_inbox(deliveries):
             inbox.settle(tags)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release deliveries. Those of a closed connection were released with it."""
+        """Release messages. Messages of a closed connection are skipped, because the broker has
+        released them.
+        """
         for inbox, tags in self._group_by_inbox(deliveries):
             inbox.release(tags)
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the deliveries whose connection is still open; they stay leased as long as it
-        lives.
+        """Return the messages whose connection is still open. They stay leased as long as it is
+        open.
         """
         open_receipts = {
             (inbox.number, tag)
@@ -190,8 +198,8 @@ class RabbitQueue:
         ]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Count ready, delayed and quarantined messages on the broker, and messages leased by this
-        process.
+        """Count the ready, delayed and quarantined messages on the broker, and the messages leased
+        by this process.
         """
         ready, quarantined, *delayed = self._call_broker(partial(_count, list_queues(subscription)))
         waiting, in_hand = self._count_here(subscription.incoming)
@@ -203,7 +211,7 @@ class RabbitQueue:
         )
 
     def close(self) -> None:
-        """Close the connection; leased messages are released at once."""
+        """Close the connection. The broker releases leased messages immediately."""
         with self._lock:
             link, self._link = self._link, None
             self._outbox, self._inboxes = None, {}
@@ -211,7 +219,7 @@ class RabbitQueue:
             link.close()
 
     def _count_here(self, address: str) -> tuple[int, int]:
-        """Count the messages in this process: buffered, and leased."""
+        """Return the number of buffered messages and of leased messages in this process."""
         inbox = self._inboxes.get(address)
         return (
             (0, 0)
@@ -220,8 +228,8 @@ class RabbitQueue:
         )
 
     def _find_target(self, address: str) -> tuple[str, str]:
-        """Return exchange and routing key of an address. Raises ConfigurationError for an
-        undeclared one.
+        """Return exchange and routing key of an address. Raises ConfigurationError if the address
+        was not declared.
         """
         if address in self._topics:
             return name_exchange(address), ""
@@ -233,8 +241,8 @@ class RabbitQueue:
         raise ConfigurationError(f"{address!r} was never declared")
 
     def _call_broker(self, act: Callable[[Channel, Future[Any]], None]) -> Any:
-        """Return the result of `act` on its own channel. Raises ConfigurationError when the broker
-        refuses.
+        """Call `act` with a new channel and return its result. Raises ConfigurationError if the
+        broker refuses.
         """
 
         def run(connection: pika.SelectConnection, future: Future[Any]) -> None:
@@ -250,7 +258,7 @@ class RabbitQueue:
         return self._open_link().run(run)
 
     def _open_link(self) -> BrokerConnection:
-        """Return the connection; reconnect when it has ended."""
+        """Return the connection. Connect again if it has ended."""
         with self._lock:
             if self._link is None or self._link.is_closed:
                 self._link, self._outbox, self._inboxes = (
@@ -278,7 +286,9 @@ class RabbitQueue:
             return inbox
 
     def _republish(self, queue: str, message: Message, returns: int, due_ms: int) -> None:
-        """Publish a returned message again with its count of returns, delayed if it is not due yet."""
+        """Publish a returned message again with its number of returns. Delay it if it is not due
+        yet.
+        """
         if (delay_s := due_ms / 1000 - time.time()) > 0:
             self._put_delayed(queue, [message], delay_s, returns)
             return
@@ -287,7 +297,9 @@ class RabbitQueue:
         )
 
     def _group_by_inbox(self, deliveries: Sequence[Delivery]) -> list[tuple[Inbox, list[int]]]:
-        """Group delivery tags by their inbox, leaving out inboxes that were closed or replaced."""
+        """Group delivery tags by inbox. Deliveries of inboxes that were closed or replaced are
+        omitted.
+        """
         groups: list[tuple[Inbox, list[int]]] = []
         for address in dict.fromkeys(delivery.address for delivery in deliveries):
             inbox = self._inboxes.get(address)
@@ -304,7 +316,7 @@ class RabbitQueue:
 
 
 def _count(names: Sequence[str], channel: Channel, future: Future[list[int]]) -> None:
-    """Count the messages ready in each queue of `names`."""
+    """Set the future's result to the number of ready messages in each queue of `names`."""
     counts: list[int] = []
 
     def counted(frame: Any) -> None:

@@ -1,9 +1,10 @@
-"""Exchanges and queues of topics and subscriptions, and their declaration.
+"""Names and declaration of the exchanges and queues of topics and subscriptions on RabbitMQ.
 
-`TOPIC-out` delivers every message to all bound queues. A subscription that selects a pipeline is
-fed by `TOPIC-select`, which matches the header `pipeline`. Messages without that header go to its
-alternate exchange, `TOPIC-unmarked`. `TOPIC-marked` accepts all messages with the header, so that
-one that matches no subscription does not fall through to the alternate.
+The exchange `TOPIC-out` delivers every message to all bound queues. A subscription that selects a
+pipeline is bound to `TOPIC-select`, which matches the header `pipeline`. Messages without that
+header go to its alternate exchange `TOPIC-unmarked`. The exchange `TOPIC-marked` accepts all
+messages with the header, so that a message that matches no subscription does not go to the
+alternate exchange.
 """
 
 from __future__ import annotations
@@ -30,20 +31,24 @@ from fonds.queues.rabbit.connection import succeed
 
 LEVELS_S = tuple(2**bit for bit in reversed(range(17)))
 DELAY_MAX_S = sum(LEVELS_S)
-"""36 hours; a message with a longer delay is delayed again when it comes out."""
+"""Maximum delay of the delay queues in seconds: 36 hours. A message with a longer delay is delayed
+again afterwards.
+"""
 DELAY_PREFIX = "fonds-delay-"
 END_EXCHANGE = f"{DELAY_PREFIX}end"
 TOPIC_EXCHANGE = "topic"
 
 
 def name_incoming_queue(subscription: Subscription) -> str:
-    """Return the name of the queue from which a subscription's readers receive."""
+    """Return the name of the queue from which the readers of a subscription receive."""
     return f"{subscription.qualified_name}-in"
 
 
 @dataclass(frozen=True, slots=True)
 class DelayTarget:
-    """Exchange and routing key for a delayed message; `is_longer` when it must be delayed again."""
+    """Exchange and routing key for a delayed message. `is_longer` is whether it must be delayed
+    again afterwards.
+    """
 
     exchange: str
     routing_key: str
@@ -51,8 +56,9 @@ class DelayTarget:
 
     @classmethod
     def for_queue(cls, delay_s: float, queue: str) -> DelayTarget:
-        """Return the target for a delay before a queue. The delay is rounded up to whole seconds,
-        at least one.
+        """Return the exchange and routing key for a delay before a queue.
+
+        The delay is rounded up to whole seconds, and is at least one second.
         """
         whole_s = min(DELAY_MAX_S, max(1, math.ceil(delay_s)))
         words = ["1" if whole_s & level_s else "0" for level_s in LEVELS_S]
@@ -61,7 +67,7 @@ class DelayTarget:
 
     @staticmethod
     def name_queue(subscription: Subscription, level_s: int) -> str:
-        """Return the name of a subscription's queue for one delay level."""
+        """Return the name of a subscription's delay queue for a delay of `level_s` seconds."""
         return f"{subscription.qualified_name}-delay-{level_s}s"
 
 
@@ -70,7 +76,7 @@ def _name_exchange(level_s: int) -> str:
 
 
 def declare_exchanges(channel: Channel, future: Future[None]) -> None:
-    """Declare the delay exchanges shared by all subscriptions."""
+    """Declare the exchanges for delayed messages, which all subscriptions share."""
     channel.exchange_declare(END_EXCHANGE, TOPIC_EXCHANGE, durable=True)
     lower = END_EXCHANGE
     for level_s in reversed(LEVELS_S):
@@ -83,7 +89,9 @@ def declare_exchanges(channel: Channel, future: Future[None]) -> None:
 
 
 def declare_delays(subscription: Subscription, kind: Mapping[str, Any], channel: Channel) -> None:
-    """Declare a subscription's delay queues; `kind` are the arguments common to all queues."""
+    """Declare the delay queues of a subscription. `kind` are the queue arguments common to all
+    queues.
+    """
     incoming = name_incoming_queue(subscription)
     dead_letter_options = {
         "x-dead-letter-strategy": "at-least-once",
@@ -105,8 +113,8 @@ ONLY_QUORUM_SINCE = (4, 3)
 
 
 def name_exchange(topic: str) -> str:
-    """Return the exchange that a topic's messages are published to and other programs' queues are
-    bound to.
+    """Return the exchange to which a topic's messages are published. Queues of other programs are
+    bound to it.
     """
     return f"{topic}-out"
 
@@ -117,7 +125,7 @@ def name_quarantine_queue(subscription: Subscription) -> str:
 
 
 def declare_topic(topic: str, channel: Channel, future: Future[None]) -> None:
-    """Declare a topic's exchange."""
+    """Declare the exchange of a topic."""
     channel.exchange_declare(
         name_exchange(topic), "fanout", durable=True, callback=lambda _: succeed(future, None)
     )
@@ -130,10 +138,10 @@ def declare_subscription(
     channel: Channel,
     future: Future[None],
 ) -> None:
-    """Declare all queues of a subscription. The binding is declared last and its confirmation
-    awaited.
+    """Declare all queues of a subscription, then bind them, and wait for the confirmation.
 
-    `kind` are the arguments common to all queues, `version` is the broker's.
+    - `kind`: queue arguments common to all queues.
+    - `version`: version of the broker.
     """
     exchange, incoming = name_exchange(subscription.topic), name_incoming_queue(subscription)
     channel.exchange_declare(exchange, "fanout", durable=True)
@@ -157,8 +165,8 @@ def declare_subscription(
 
 
 def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
-    """Declare the selecting exchange and the one for messages without a pipeline; return both
-    names.
+    """Declare the exchange that selects by pipeline, and the exchange for messages without a
+    pipeline. Return both names.
     """
     select, marked, unmarked = (f"{topic}-{word}" for word in ("select", "marked", "unmarked"))
     for name in (marked, unmarked):
@@ -177,6 +185,8 @@ def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
 
 
 def list_queues(subscription: Subscription) -> list[str]:
-    """List all queues of a subscription: incoming, quarantine, then the delay queues."""
+    """Return the names of all queues of a subscription: incoming, quarantine, then the delay
+    queues.
+    """
     delays = [DelayTarget.name_queue(subscription, level_s) for level_s in LEVELS_S]
     return [name_incoming_queue(subscription), name_quarantine_queue(subscription), *delays]
