@@ -19,9 +19,10 @@ DONE, REFUSED = 200, 400
 
 @dataclass(slots=True)
 class ActionLog:
-    """Actions recorded in a home. Safe for several threads; two trims at once are harmless.
+    """Log of user actions in one library. Safe for several threads, also while two threads trim the
+    log.
 
-    The row is written before the action, its outcome after it.
+    The row of an action is written before the action; its outcome is added afterwards.
     """
 
     records: Records

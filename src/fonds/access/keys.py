@@ -149,7 +149,7 @@ class AccessKeys:
         return row if row is not None and self.is_good(row) else None
 
     def is_good(self, row: AccessKeyRow) -> bool:
-        """Return whether the key is neither revoked nor expired."""
+        """Return whether an access key is neither revoked nor expired."""
         return row.revoked is None and (row.until is None or self.clock() < row.until)
 
     def mark_used(self, row: AccessKeyRow) -> None:

@@ -17,7 +17,10 @@ SESSIONS_PER_KEY_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class SessionStore:
-    """Sessions of a home. A session lasts at most `duration`, and ends with its key."""
+    """Browser sessions of one library. A session lasts at most `duration`, and ends when its access
+    key
+    is revoked or expires.
+    """
 
     records: Records
     keys: AccessKeys

@@ -62,7 +62,7 @@ class FailedAttempts:
             return max(1, round(oldest_at + WINDOW_S - now)) if is_blocked else 0
 
     def record_failure(self, address: str) -> None:
-        """Count a wrong key."""
+        """Count a wrong access key that was sent from this address."""
         name = group_address(address)
         with self._guard:
             now = self.clock()

@@ -40,7 +40,9 @@ class Isolate(Protocol):
 
 
 class Step(Protocol[ItemT]):
-    """Step that turns one item into any number of items and a disposition."""
+    """Step that turns one item into any number of new items and one disposition (how the item
+    ended).
+    """
 
     def __call__(self, item: ItemT, /) -> Result:
         """Process one item.

@@ -61,7 +61,10 @@ RANGES_PER_WORKER = 4
 
 @dataclass(frozen=True, slots=True)
 class IndexInputs:
-    """Index files below some paths, and the files found there that are not indexes."""
+    """Index files (CDX, CDXJ) found below some paths.
+
+    `other_paths`: files found there that are not index files.
+    """
 
     paths: tuple[Path, ...]
     fingerprint: str
@@ -165,10 +168,11 @@ def build_captures_job(
 
 @dataclass(frozen=True, slots=True)
 class WarcInputs:
-    """WARCs and ARCs that names resolve to, other files found there, and the source that reads
-    them.
+    """WARC and ARC files found under some names.
 
-    `urls` maps the paths of downloaded WARCs to their URLs.
+    `other_paths`: files found there that are neither WARC nor ARC.
+    `source`: the source that reads the WARC and ARC files.
+    `urls`: path of each downloaded WARC, mapped to its URL.
     """
 
     rows: tuple[InputRow, ...]

@@ -54,7 +54,9 @@ FORMS: Mapping[str, str] = {
     "batch": RSS_DAY,
     "historical": DOWNLOADS,
 }
-"""Format of the input files of a flavour; other flavours use tables of addresses."""
+"""Format of the input files of each pipeline flavour. A flavour that is not listed reads tables of
+URLs.
+"""
 
 
 def takes_links(settings: Settings) -> bool:

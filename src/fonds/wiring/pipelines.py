@@ -293,8 +293,9 @@ def _find_reader(
 
 CHECK_EVERY_S = 0.2
 PATIENCE_S = 600.0
-"""When nothing has ended for this long, messages that are still open are left pending for another
-process.
+"""Seconds without any ended message after which a pipeline run stops waiting. Messages that are
+still
+open are left pending for another process.
 """
 REPEAT_REASON = "extracted again in bulk"
 

@@ -54,13 +54,14 @@ if TYPE_CHECKING:
 class BackendSpec:
     """Backend of a URL scheme.
 
-    - `opener`: module and name of the callable that opens it.
-    - `is_below_home`: the URL is a path below the home, and the callable receives that path
-      instead.
-    - `is_shared`: several processes may use it at the same time, from any machine that reaches the
-      URL.
-    - `is_exclusive`: data of one process is invisible to others, so only one may work.
-    - `extra`: the extra that installs its library.
+    - `opener`: module and name of the callable that opens the backend.
+    - `is_below_home`: whether the URL is a path below the library folder (home). The callable then
+      receives that path instead of the URL.
+    - `is_shared`: whether several processes on any machine may use the backend at the same time.
+    - `is_exclusive`: whether only one process may use the backend, because other processes cannot
+    see
+      the data of that process.
+    - `extra`: the optional dependency group (extra) that installs the library of the backend.
     """
 
     opener: str

@@ -38,7 +38,10 @@ address.
 
 @dataclass(frozen=True, slots=True)
 class AccessGate:
-    """Keys, sessions, audit log and failed attempts of the server bound to `host`. Thread-safe."""
+    """Authentication of requests to the server that is bound to `host`, by access key or session.
+
+    The gate also holds the log of changes and the failed attempts to authenticate. Thread-safe.
+    """
 
     keys: AccessKeys
     sessions: SessionStore
@@ -48,7 +51,10 @@ class AccessGate:
     needs_key_to_read: bool
 
     def identify_requester(self, headers: Headers, address: str) -> Requester:
-        """Identify the requester by key, then by session. An invalid session counts as none."""
+        """Identify the sender of a request by its access key, else by its session cookie.
+
+        An invalid session cookie is ignored.
+        """
         bearer_key = get_bearer_key(headers)
         is_here = self.is_local(headers)
         if bearer_key is not None:
@@ -133,10 +139,11 @@ def get_client_address(scope: Scope) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateMiddleware:
-    """ASGI middleware that identifies the requester of every request.
+    """ASGI middleware that identifies the sender of every request.
 
-    `takes`: whether requests with bodies are accepted at a path. Only curators may send them; the
-    body of any other requester is not read.
+    `takes`: returns whether a path accepts requests with a body. Only curators may send a body; a
+        body
+        from any other sender is not read.
     """
 
     app: ASGIApp

@@ -107,7 +107,7 @@ def check(scope: Scope, least_role: LeastRole) -> None:
 
 
 def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
-    """Return why the requester may not act, None if they may."""
+    """Return the error for a sender who lacks the role, None if the sender has the role."""
     if requester.wait_s:
         detail = f"Too many wrong keys from this address. Try again in {requester.wait_s} seconds."
         return RefusedError(429, detail, headers={"Retry-After": str(requester.wait_s)})

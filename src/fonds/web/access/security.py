@@ -99,10 +99,11 @@ def _accepts_nothing(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SecurityMiddleware:
-    """ASGI middleware around the whole application. `host` is what the server is bound to.
+    """ASGI middleware around the whole application that checks hosts and origins.
 
-    `takes`: whether programs, which are not browsers, may write at a path. They are identified
-    later.
+    `host`: address that the server is bound to.
+    `takes`: returns whether clients other than browsers may send writing requests to a path. Other
+        middleware authenticates those clients.
     """
 
     app: ASGIApp

@@ -20,7 +20,11 @@ SMALLEST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class HistogramBar:
-    """One bar of a histogram. `label` is its period as text; `href` is empty if it has no link."""
+    """One bar of a histogram.
+
+    `label`: the period of the bar, as text.
+    `href`: address that the bar links to, '' if none.
+    """
 
     label: str
     count: int

@@ -24,11 +24,11 @@ TEXT_MAX_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class PageCursor:
-    """Cursor: the row after which a page begins.
+    """Cursor of a list: the row after which a page begins.
 
     `position`: number of rows before the page.
-    `time`: the row's time or number.
-    `key`: the row's key.
+    `time`: time or number by which the row is sorted.
+    `key`: values of the key columns of the row.
     """
 
     position: int
@@ -42,10 +42,10 @@ class PageCursor:
 
 @dataclass(frozen=True, slots=True)
 class CursorList:
-    """List that is paged by cursors.
+    """List of database rows that is paged by cursors.
 
-    `time`: the column of times or numbers the list is sorted by.
-    `key`: the columns that order rows with equal times.
+    `time`: name of the column of times or numbers by which the list is sorted.
+    `key`: names of the columns that order rows with equal times.
     """
 
     time: str

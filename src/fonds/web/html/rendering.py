@@ -82,10 +82,11 @@ CurrentSettings = Annotated[Settings, Depends(_get_settings)]
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Position in a list with page numbers. `first` and `last` number its rows from 1, `total`
-    counts all rows.
+    """Position in a list with page numbers.
 
-    A page past the last has no rows: `first` and `last` are then 0.
+    `first`, `last`: numbers of the first and last row on the page, from 1; 0 for a page past the
+        end.
+    `total`: number of rows in the whole list.
     """
 
     page: int
@@ -99,7 +100,11 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class ListWindow:
-    """Rows shown of a list without page numbers, from 1. `total` counts all rows."""
+    """Position in a list that is paged by cursors, without page numbers.
+
+    `first`, `last`: numbers of the first and last row on the page, from 1.
+    `total`: number of rows in the whole list.
+    """
 
     first: int
     last: int
@@ -357,8 +362,10 @@ def _get_query(request: Request) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOrigin:
-    """Origin of replayed captures: `url` if set, otherwise the requested host at `port`; with
-    neither, nothing is replayed.
+    """Origin (scheme, host and port) from which captures are replayed.
+
+    `url`: the origin, '' to build it from the requested host and `port`.
+    If `url` is '' and `port` is None, captures are not replayed.
     """
 
     url: str = ""

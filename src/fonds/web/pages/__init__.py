@@ -1,1 +1,1 @@
-"""Pages and their JSON: one module per subject, each with its routes."""
+"""Web pages and their JSON versions: one module per subject, each with its routes."""

@@ -28,7 +28,10 @@ router = APIRouter(dependencies=[ADMINISTERS])
 
 @dataclass(frozen=True, slots=True)
 class AccessKeyOut:
-    """An access key without its secret or a hash of it. `state` is good, ended or revoked."""
+    """Access key as the admin page shows it, without its secret and without the hash of its secret.
+
+    `state`: `good`, `ended` (its last day is past) or `revoked`.
+    """
 
     name: str
     role: str
@@ -45,7 +48,10 @@ class AccessKeyOut:
 
 @dataclass(frozen=True, slots=True)
 class ActOut:
-    """A user's change. `outcome` is the HTTP status; None if it has not ended."""
+    """One recorded change by a user.
+
+    `outcome`: HTTP status of the response to the change; None while the change is in progress.
+    """
 
     at: datetime
     who: str
@@ -55,14 +61,16 @@ class ActOut:
 
 @dataclass(frozen=True, slots=True)
 class AdminPage:
-    """All keys sorted by name, and the newest 200 changes."""
+    """Content of the admin page: all access keys sorted by name, and the newest 200 recorded
+    changes.
+    """
 
     keys: Sequence[AccessKeyOut]
     acts: Sequence[ActOut]
 
 
 def load_admin(gate: AccessGate) -> AdminPage:
-    """Load keys and changes."""
+    """Load all access keys and the newest recorded changes."""
     acts = [
         ActOut(row.at, row.who, row.what, row.outcome)
         for row in gate.action_log.list_newest(ACTS_MAX)
@@ -103,7 +111,7 @@ def admin_json(request: Request) -> AdminPage:
 
 
 class KeyIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Name and role of a new key, and the day on which it ends, in UTC."""
+    """Form that creates an access key: its name, its role, and the day on which it ends, in UTC."""
 
     name: str
     role: Role
@@ -111,14 +119,14 @@ class KeyIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RevokeIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Name of a key, and why it is revoked."""
+    """Form that revokes an access key: the name of the key, and the reason for revoking it."""
 
     name: str
     reason: str
 
 
 def create_key(request: Request, actor: ActorName, sent: KeyIn) -> NewKey:
-    """Create a key. 400 for an invalid or used name, and for a day in the past."""
+    """Create an access key. 400 for an invalid or used name, and for a last day in the past."""
     gate: AccessGate = request.app.state.gate
     until = datetime.combine(sent.until, time.min, UTC) if sent.until else None
     with _refuse_invalid_names():
@@ -126,7 +134,9 @@ def create_key(request: Request, actor: ActorName, sent: KeyIn) -> NewKey:
 
 
 def revoke_key(request: Request, actor: ActorName, sent: RevokeIn) -> None:
-    """Revoke a key and end its sessions. 400 without a reason, and for an unknown name."""
+    """Revoke an access key and end its sessions. 400 for a missing reason, and for an
+    unknown name.
+    """
     reason = " ".join(sent.reason.split())
     if not reason:
         raise InvalidParameterError("Say why the key is revoked.", "reason")
@@ -137,7 +147,7 @@ def revoke_key(request: Request, actor: ActorName, sent: RevokeIn) -> None:
 
 @contextmanager
 def _refuse_invalid_names() -> Iterator[None]:
-    """Convert a ValueError into an InvalidParameterError."""
+    """Convert a ValueError about an access key into an InvalidParameterError."""
     try:
         yield
     except ValueError as error:
@@ -145,7 +155,9 @@ def _refuse_invalid_names() -> Iterator[None]:
 
 
 def _show_key(result: FormResult[KeyIn, NewKey]) -> Response:
-    """Show the secret once. No cache keeps the page."""
+    """Show the secret of a new access key. The secret is shown only here, and no cache keeps the
+    page.
+    """
     new_key = result.answer
     page = render_page(
         result.request,

@@ -1,4 +1,6 @@
-"""Page of a document in a collection: its theme, and the terms that explain the assignment."""
+"""Page of one document in a collection: the document's theme, and the terms that explain why the
+document is in that theme.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class AssignmentForm(BaseModel):
-    """Which document, and which configuration grouped it."""
+    """Query parameters: the id of a document, and the configuration that clustered the document."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,10 +63,10 @@ class AssignmentForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TermShare:
-    """A term of the document.
+    """One term of a document, as evidence for the document's theme.
 
-    `share`: percentage of all evidence for the document's theme against the next one; negative if
-    it indicates the other theme.
+    `share`: percentage of all evidence for the document's theme over the second nearest theme.
+        Negative if the term is evidence for the second nearest theme.
     """
 
     term: str
@@ -73,10 +75,12 @@ class TermShare:
 
 @dataclass(frozen=True, slots=True)
 class PlacementLine:
-    """Assignment of the document by a configuration: to the theme `label` of a level, or to none
-    for the reason `unclustered_reason`.
+    """How one configuration assigned a document at one level: to a theme, or to no theme.
 
-    `name`: the name a curator gave the theme, '' if none.
+    `label`: label of the theme, None if the document is unclustered.
+    `name`: name that a curator gave the theme, '' if none.
+    `unclustered_reason`: why the document is in no theme, None if it is in one.
+    `original_href`: if the document is a near-duplicate, the same page of the other document.
     """
 
     conf: str
@@ -92,10 +96,12 @@ class PlacementLine:
 
 @dataclass(frozen=True, slots=True)
 class ThemeExclusion:
-    """A theme a curator excluded the document from.
+    """A theme from which a curator excluded the document.
 
-    `theme`: its id. `label`: its label at that time. `name`: its current name.
-    `href`: None if the theme no longer exists.
+    `theme`: id of the theme.
+    `label`: label of the theme when the document was excluded.
+    `name`: current name of the theme.
+    `href`: address of the theme's page, None if the theme no longer exists.
     """
 
     theme: str
@@ -107,13 +113,17 @@ class ThemeExclusion:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentPage:
-    """Why a document is in its theme, by the model that assigned it.
+    """Content of the page that explains why a document is in its theme.
 
-    `label`: its theme; None if it is unclustered, then `unclustered_reason` is the reason.
-    `terms`: the terms that most indicate its theme against the next one.
-    `reach`: the least score at which the theme accepts later documents.
-    `name`, `next_name`: the names curators gave the themes, '' if none.
-    `excluded`: the themes a curator excluded the document from.
+    The explanation uses the model that assigned the document.
+    `label`: label of the document's theme, None if the document is unclustered.
+    `unclustered_reason`: why the document is in no theme, None if it is in one.
+    `terms`: the terms that are the strongest evidence for the document's theme over the second
+        nearest theme.
+    `reach`: the lowest score at which the theme accepts documents that arrive after the clustering.
+    `name`, `next_name`: names that curators gave the theme and the second nearest theme, '' if
+        none.
+    `excluded`: the themes from which a curator excluded the document.
     """
 
     answer: str
@@ -140,8 +150,9 @@ class AssignmentPage:
 def build_assignment_page(
     stores: Stores, collections: CollectionService, selection: Selection, document_id: str
 ) -> AssignmentPage:
-    """Build the page of a document. Raises HTTPException 404 if the collection has no document with
-    this id.
+    """Build the page that explains the theme of a document.
+
+    Raises HTTPException 404 if the collection has no document with this id.
     """
     document = find_document(collections.tables, selection.name, document_id)
     if document is None:

@@ -1,8 +1,6 @@
-"""Captures of a story in order: its versions, repeated captures of the same bytes, and failed
-captures.
+"""Timeline of a story: its versions, repeated captures of the same bytes, and failed captures.
 
-Limits: the 200 versions captured last, and the newest 200 records of at most 5 addresses of the
-file.
+Limits: the 200 versions captured last, and the newest 200 records of at most 5 URLs of the story.
 """
 
 from __future__ import annotations
@@ -35,10 +33,11 @@ CAPTURE_WORDS = {
 class StoryCapture:
     """One capture of a story.
 
-    It is a version, identified by its SHA-1 and compared with the version before, or a record that
-        ended otherwise for a `reason`.
-    `at`: time of capture, 14 digits. If it is unknown, `is_entered` is True and `at` is the time
-        the record was entered.
+    A capture either is a version of the story, identified by its SHA-1 and compared with the
+    version
+    before it, or is a record that did not become a version, for a `reason`.
+    `at`: time of the capture, 14 digits. If that time is unknown, the time at which the record was
+        entered; `is_entered` is then True.
     """
 
     at: str
@@ -65,7 +64,7 @@ class StoryCaptures:
 def build_story_captures(
     records: Records, versions: StoryVersions, addresses: Sequence[str]
 ) -> StoryCaptures:
-    """Return the captures of a story whose files were found at these addresses."""
+    """Return the captures of the story whose files were found at `addresses` (URLs)."""
     entries = _list_entries(records, addresses)
     version_hashes = {one.sha1hex for one in versions.shown}
     captures = [
@@ -106,7 +105,10 @@ def _classify_difference(difference: VersionDifference | None) -> Sort:
 
 
 def _iter_unversioned_captures(row: EntryRow, versions: set[str]) -> Iterator[StoryCapture]:
-    """Yield the capture of a record without a version: it failed, or repeated known bytes."""
+    """Yield the capture of a record that did not become a version of the story.
+
+    Such a capture failed, or repeated bytes that were already stored.
+    """
     reason = row.reason if row.reason in set(Reason) else None
     if reason is None or row.outcome not in ("dropped", "quarantined"):
         return
@@ -138,7 +140,7 @@ def _is_time(text: str) -> bool:
 
 
 def describe_capture(capture: StoryCapture) -> str:
-    """Describe a capture in a few words."""
+    """Describe a capture of a story in a few words."""
     description = CAPTURE_WORDS[capture.sort]
     if capture.sort == "failed" and capture.reason:
         description = f"{description}: {capture.reason}"

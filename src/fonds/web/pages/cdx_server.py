@@ -1,4 +1,6 @@
-"""Index of captures in the format of web archives' CDX servers: lines of fields, or JSON."""
+"""CDX server: the index of captures in the format of web archives, as lines of fields or as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ ValueT = TypeVar("ValueT")
 
 
 def _validate_with(parse: Callable[[str], object]) -> Any:
-    """Validate a parameter with `parse`, which raises ValueError; the value stays unchanged."""
+    """Return a Pydantic validator that calls `parse` on a parameter and keeps the parameter
+    unchanged.
+
+    `parse` raises ValueError for an invalid parameter.
+    """
 
     def check(text: str) -> str:
         if text:
@@ -48,7 +54,7 @@ CollapseText = Annotated[str, _validate_with(CdxCollapse.parse)]
 
 
 class CdxForm(BaseModel):
-    """Request as the CDX servers of web archives accept it."""
+    """Query parameters of a CDX request, as the CDX servers of web archives accept them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -95,7 +101,9 @@ class CdxForm(BaseModel):
     )
 
     def build_query(self) -> CdxQuery:
-        """Build the query. Raises HTTPException 400 if there is no address."""
+        """Build the query of the capture index. Raises HTTPException 400 if the request names no
+        URL.
+        """
         url, match = self.url.strip(), UrlMatch(self.match)
         if not url:
             raise HTTPException(400, "The parameter “url” is required.")
@@ -140,7 +148,10 @@ def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
 
 
 def _build_table(query: CdxQuery, result: CdxResult, show_resume_key: bool) -> list[list[str]]:
-    """Return the field names, then the captures; nothing if there are no captures."""
+    """Return a table of captures: a row of field names, then one row per capture. Return an empty
+    list
+    if there are no captures.
+    """
     rows = [list(query.fields), *map(list, result.rows)] if result.rows else []
     if show_resume_key and result.resume is not None:
         rows += [[], [result.resume.encode()]]

@@ -46,10 +46,10 @@ Quote = Annotated[
 
 
 def build_citation(stores: Stores, sha1hex: str, number: int | None, quote: str) -> CitationText:
-    """Build the citation of a file, a page or a quotation.
+    """Build the citation of a whole file, of one page of the file, or of a quotation from the file.
 
-    Raises HTTPException 404 for an unknown file, RefusedError 404 if the text does not contain the
-    quotation.
+    Raises HTTPException 404 for an unknown file, and RefusedError 404 if the text of the file does
+    not contain the quotation.
     """
     file = load_file(stores, sha1hex)
     quotation = _find_quotation(stores, file, number, quote) if quote.strip() else None
@@ -118,7 +118,7 @@ def cite_html(
 
 
 def _link_to_words(citation: CitationText) -> str:
-    """Return a link to the highlighted quotation."""
+    """Return the URL of the page on which the quoted words are highlighted."""
     quotation = citation.quotation
     if quotation is None:
         return build_url(f"/file/{citation.sha1hex}")

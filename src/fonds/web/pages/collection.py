@@ -1,5 +1,5 @@
-"""Page of a collection: its themes as a list and a map, changes, other clusterings, and running
-rebuilds.
+"""Page of a collection: its themes as a list and a map, changes since the previous clustering, a
+list of stored clusterings, and running rebuilds.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ TERMS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class TitledDocument:
-    """Title of a document, and the page that explains its assignment."""
+    """Title of a document, and the address of the page that explains why the document is in its
+    theme.
+    """
 
     title: str
     href: str
@@ -80,17 +82,20 @@ class TitledDocument:
 
 @dataclass(frozen=True, slots=True)
 class ThemeLine:
-    """A theme in the list.
+    """One theme in the list of themes.
 
-    `name`: the name a curator gave it, '' if none. `pinned`: whether a curator listed it before the
-        others.
-    `mark`: `new`, `rising` or empty.
-    `turn`: `split` or `merged` if it came from a split or merger since the previous clustering,
-        else empty. `came_of`: the themes it came from.
-    `size_before`: its size in the previous clustering, None if it was not in it or none is stored.
-    `titles`: titles of its nearest documents.
-    `trend`: number of its sampled documents per period. `undated`: those without a date.
-    `cohesion`: mean cosine of its sampled documents to its centroid, None if none was sampled.
+    `name`: name that a curator gave the theme, '' if none.
+    `pinned`: whether a curator pinned the theme to the top of the list.
+    `mark`: `new`, `rising` or ''.
+    `turn`: `split` or `merged` if the theme came from a split or merger since the previous
+        clustering, else ''.
+    `came_of`: the themes of the previous clustering that were split or merged into this theme.
+    `size_before`: number of documents in the previous clustering. None if the theme was not in the
+        previous clustering, or no previous clustering is stored.
+    `titles`: titles of the documents nearest to the centroid of the theme.
+    `trend`: number of sampled documents per period.
+    `undated`: number of sampled documents without a date.
+    `cohesion`: mean cosine of the sampled documents to the centroid, None if none was sampled.
     """
 
     id: str
@@ -114,7 +119,12 @@ class ThemeLine:
 
 @dataclass(frozen=True, slots=True)
 class ThemeChanges:
-    """Changes of themes since the previous clustering, by theme id."""
+    """Changes of themes since the previous clustering; each mapping is keyed by theme id.
+
+    `marks`: `new` or `rising`.
+    `sizes`: number of documents in the previous clustering.
+    `turns`: the split or merger from which the theme came.
+    """
 
     marks: Mapping[str, str]
     sizes: Mapping[str, int]
@@ -128,7 +138,9 @@ def build_theme_line(
     since: ThemeChanges,
     course: ThemeTimeline | None,
 ) -> ThemeLine:
-    """Build the line of a theme. `grouped` is the number of documents in all themes."""
+    """Build the line of one theme for the list. `grouped` is the number of documents in all
+    themes.
+    """
     turn = since.turns.get(cluster.id)
     return ThemeLine(
         id=cluster.id,
@@ -171,11 +183,13 @@ LISTED_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class LostTheme:
-    """A theme that was named or pinned and no longer exists.
+    """A theme that a curator named or pinned, and that no longer exists.
 
-    `label`: its label at that time. `name`: its name, '' if it was only pinned.
-    `change`: `merged`, `split` or `gone`, and `became` the themes it led to, as far as the last
-        rebuild recorded it; '' and empty if it disappeared earlier.
+    `label`: last label of the theme.
+    `name`: name of the theme, '' if it was only pinned.
+    `change`: what the last rebuild did to the theme: `merged`, `split` or `gone`; '' if the theme
+        disappeared in an earlier rebuild.
+    `became`: the themes that continue the theme; empty if `change` is `gone` or ''.
     """
 
     id: str
@@ -191,7 +205,10 @@ def find_lost_themes(
     clusters: Sequence[ClusterView],
     changes: Sequence[ClusterChange],
 ) -> list[LostTheme]:
-    """Return all lost themes by name; none for levels without stable ids and for past clusterings."""
+    """Return the themes that a curator named or pinned and that no longer exist, sorted by name.
+
+    The list is empty for levels whose themes have no stable ids, and for past clusterings.
+    """
     clustering = selection.clustering
     if selection.level or clustering is None or not clustering.is_served:
         return []
@@ -228,7 +245,9 @@ MERGED_LISTED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class MergeLine:
-    """Two similar themes, the cosine of their centroids, and the terms they share."""
+    """Suggested merger: two similar themes, the cosine of their centroids, and their shared
+    terms.
+    """
 
     first: ThemeRefLink
     second: ThemeRefLink
@@ -239,9 +258,10 @@ class MergeLine:
 def build_suggested_mergers(
     collections: CollectionService, selection: Selection, level: LevelView | None
 ) -> tuple[list[MergeLine], int]:
-    """Return the five nearest pairs and the number of all pairs.
+    """Return the five most similar pairs of themes, and the number of all similar pairs.
 
-    Leave out pairs that a curator gave the same name, and pairs with a theme that no longer exists.
+    Pairs to which a curator gave the same name are left out, and so are pairs with a theme that no
+    longer exists.
     """
     if level is None:
         return [], 0
@@ -272,7 +292,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class CollectionForm(BaseModel):
-    """Which clustering of a collection, and which page of its themes."""
+    """Query parameters: a clustering of a collection, and a page of its list of themes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -284,7 +304,9 @@ class CollectionForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClusteringLine:
-    """A clustering to choose from. `chosen` is the one that is shown."""
+    """One stored clustering in the list of clusterings. `chosen`: whether the page shows this
+    clustering.
+    """
 
     conf: str
     at: dt.datetime | None
@@ -297,16 +319,21 @@ class ClusteringLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionPage:
-    """A collection by its themes, 20 per page, pinned themes first, then the largest.
+    """Content of the page of a collection: its themes, 20 per page, pinned themes first, then the
+    largest.
 
-    `shown_at`: time of the clustering shown, None if none was built.
-    `themes_total`: number of themes in it. `pinned`: number of pinned themes.
-    `grouped`: number of documents in a theme. `unclustered`: unclustered documents by reason.
-    `periods`: periods that the `trend` of a theme counts by, for the `looked_at` sampled documents.
-    `complete`: False if there are more documents than the sample, the first 20,000 by id.
-    `merges`: the 5 nearest of `merges_total` pairs of similar themes.
-    `lost`: 20 of `lost_total` themes that were named or pinned and no longer exist.
-    `changes`: changes since `before_at`, which is None if no previous clustering is stored.
+    `shown_at`: time of the clustering that the page shows, None if the collection has none.
+    `themes_total`: number of themes in that clustering.
+    `pinned`: number of pinned themes.
+    `grouped`: number of documents that are in a theme.
+    `unclustered`: number of unclustered documents for each reason.
+    `periods`: the periods of time by which the `trend` of each theme counts documents.
+    `looked_at`: number of sampled documents. The sample is the first 20,000 documents by id.
+    `complete`: False if the collection has more documents than the sample.
+    `merges`: the 5 most similar of `merges_total` pairs of similar themes.
+    `lost`: 20 of `lost_total` themes that a curator named or pinned and that no longer exist.
+    `before_at`: time of the previous clustering, None if none is stored.
+    `changes`: changes of themes since the previous clustering.
     """
 
     answer: str
@@ -344,7 +371,10 @@ class CollectionPage:
 
 @dataclass(frozen=True, slots=True)
 class _CollectionData:
-    """A level, its themes in list order, those of the requested page, and their changes."""
+    """Loaded data of one page of a collection: a level, all its themes in list order, the themes on
+    the
+    requested page, and the changes of themes since the previous clustering.
+    """
 
     level: LevelView | None
     listed: Sequence[ClusterView]
@@ -400,7 +430,9 @@ def build_collection_page(
     form: CollectionForm,
     read: _CollectionData | None = None,
 ) -> CollectionPage:
-    """Build the requested page; a page past the last has no themes."""
+    """Build the requested page of a collection. A page number past the last page gives no
+    themes.
+    """
     read = read or _read(collections, selection, form)
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()

@@ -1,4 +1,6 @@
-"""Page of all collections: what each contains, what fills it, and how and when it was grouped."""
+"""Page of all collections: the contents of each collection, the rule that fills it, and its
+clusterings.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from fonds.wiring.collections import CollectionService
 PAGE_SIZE = 25
 LABELS_MAX = 6
 LABELLED_MAX = 200
-"""Maximum number of clusters for which a list reads the labels of a clustering."""
+"""Maximum number of clusters in a clustering whose labels the list of collections still reads."""
 
 router = APIRouter(dependencies=[READS])
 PageNumber = Annotated[
@@ -44,7 +46,9 @@ PageNumber = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ThemeRefLink:
-    """A theme with a page of its own. `name`: the name a curator gave it, '' if none."""
+    """Label, size and address of a theme. `name`: name that a curator gave the theme, '' if
+    none.
+    """
 
     label: str
     size: int
@@ -54,8 +58,9 @@ class ThemeRefLink:
 
 @dataclass(frozen=True, slots=True)
 class GroupingLine:
-    """A current clustering: the numbers of its documents and themes, and the labels of the largest
-    themes.
+    """Current clustering of a collection by one configuration: the number of clustered documents,
+    the
+    number of themes, and the largest themes.
     """
 
     conf: str
@@ -68,8 +73,10 @@ class GroupingLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionLine:
-    """A collection in the list. `query` is the search that fills it, empty if applications add the
-    documents.
+    """One collection in the list of collections.
+
+    `query`: the search whose results are added automatically; '' if other programs add the
+        documents.
     """
 
     namespace: str
@@ -84,9 +91,10 @@ class CollectionLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionsPage:
-    """One page of collections in order of name.
+    """One page of the list of collections, sorted by name.
 
-    If there are more than 10,000, the others are not counted and `complete` is False.
+    `complete`: False if there are more than 10,000 collections. Further collections are not
+        counted.
     """
 
     answer: str
@@ -98,7 +106,7 @@ class CollectionsPage:
 
 
 def build_collections_page(collections: CollectionService, number: int) -> CollectionsPage:
-    """Build one page of collections."""
+    """Build one page of the list of collections."""
     views = list(islice(collections.iter_collections(), NAMES_MAX + 1))
     total = min(len(views), NAMES_MAX)
     page_views = views[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]

@@ -1,4 +1,4 @@
-"""Arrivals per day or week, by outcome, as bars that link to their records."""
+"""Chart of records per day or week, by outcome. Each bar links to its records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WEEKS = 52
 
 
 class DaysForm(BaseModel):
-    """Which days, and which pipeline."""
+    """Query parameters of the chart of days: the number of days, and the pipeline."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,7 +49,7 @@ class DaysForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """Number of a bar's records with one outcome. `href` opens them."""
+    """Number of records with one outcome in one bar. `href` lists those records."""
 
     name: str
     title: str
@@ -60,8 +60,9 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class DayBar:
-    """Arrivals from `first` to `last`, both inclusive, in UTC. `received` is the sum of its
-    `parts`.
+    """One bar: the records that arrived from day `first` to day `last`, both inclusive, in UTC.
+
+    `received`: number of records, the sum of the counts in `parts`.
     """
 
     label: str
@@ -74,12 +75,15 @@ class DayBar:
 
 @dataclass(frozen=True, slots=True)
 class DaysPage:
-    """Arrivals of the last days until today, one bar per day or week, oldest first.
+    """Chart of the records that arrived in the last days, one bar per day or week, oldest first.
 
-    Records count for the day they entered, with their current outcome. What an input counted but
-        did not emit counts for the day the input was last read.
-    `received` is the sum of the bars. Together with `before`, and `later` for records of a wrong
-        clock, it is everything that ever entered `pipeline` (None: all `pipelines`).
+    A record counts for the day on which it was entered, with its current outcome. Records that an
+    input only counts, without storing them, count for the day on which the input was last read.
+    `received`: sum of the bars.
+    `before`: number of records that arrived before the first bar.
+    `later`: number of records dated in the future, because a clock was wrong.
+    `pipeline`: the pipeline that is counted; None for all `pipelines`.
+    `received` + `before` + `later` is the number of all records of the pipeline.
     """
 
     days: int
@@ -97,9 +101,10 @@ class DaysPage:
 
 
 def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> DaysPage:
-    """Build the bars the form requests. `total` is the number of records that ever arrived, `now`
-    the current time.
+    """Build the chart that the form requests.
 
+    `total`: number of records that ever arrived.
+    `now`: the current time.
     Raises HTTPException 400 for an unknown pipeline.
     """
     try:
@@ -134,7 +139,10 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
 
 
 def _iter_spans(count: int, today: date) -> Iterator[tuple[date, date]]:
-    """Yield the first and last day of each bar. Weeks begin on Monday; the current one ends today."""
+    """Yield the first and last day of each bar.
+
+    A bar is a day or a week. Weeks begin on Monday; the bar of the current week ends today.
+    """
     if count < 365:
         for weeks_ago in reversed(range(count)):
             yield (today - timedelta(days=weeks_ago),) * 2
@@ -148,7 +156,10 @@ def _iter_spans(count: int, today: date) -> Iterator[tuple[date, date]]:
 def build_bar(
     first: date, last: date, day_tallies: Mapping[date, OutcomeTally], pipeline: str | None
 ) -> DayBar:
-    """Build the bar from `first` to `last`, both inclusive, from the tallies of days."""
+    """Build the bar of the records from day `first` to day `last`, both inclusive.
+
+    `day_tallies`: numbers of records by outcome for each day.
+    """
     params = {"from": first.isoformat(), "to": last.isoformat(), "pipeline": pipeline}
     # Iterate over days with arrivals only: the requested period may span centuries.
     days = (
@@ -172,7 +183,7 @@ def build_bar(
 
 
 def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
-    """Return (text, link, whether it is selected) of each window."""
+    """Return the links that change the number of days: (text, URL, whether it is selected)."""
     return [
         (text, build_url("/", days=window, pipeline=form.pipeline) + "#days", window == form.days)
         for window, text in WINDOWS.items()
@@ -180,7 +191,7 @@ def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
 
 
 def draw_days_chart(page: DaysPage) -> Markup:
-    """Draw the bars as a chart with a text description."""
+    """Draw the chart of records per day or week, with a text description."""
     busiest_bar = max(page.bars, key=lambda day_bar: day_bar.received)
     empty = sum(not bar.received for bar in page.bars)
     unit = "week" if page.by_week else "day"

@@ -1,5 +1,6 @@
-"""Lines for documents of a theme: titles, thumbnails and links, from the index if it has the
-document.
+"""Lines that list the documents of a theme: title, thumbnail and links of each document.
+
+Titles and other fields come from the index if the index has the document.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from fonds.web.serving.parameters import shorten
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """A document.
+    """One document in a list of a theme's documents.
 
-    `score`: cosine to the theme's centroid.
-    `file_href` opens its file and `url` its address; None if there is none.
-    `why_href` explains its assignment.
+    `score`: cosine similarity to the centroid of the theme.
+    `file_href`: address of the page of the document's file, None if the library has no file.
+    `url`: original URL of the document, None if unknown.
+    `why_href`: address of the page that explains why the document is in its theme.
     """
 
     id: str
@@ -44,7 +46,9 @@ class DocumentLine:
 def build_document_lines(
     index: Index, selection: Selection, members: Sequence[ClusterMember]
 ) -> list[DocumentLine]:
-    """Build the lines of documents, with the index fields of those in the library."""
+    """Build one line per document of a theme, with fields from the index for documents in the
+    index.
+    """
     indexed = index.get([member.id for member in members]) if members else {}
     return [_build_line(selection, member, indexed.get(member.id)) for member in members]
 

@@ -1,4 +1,4 @@
-"""Downloads of a file and its derivatives, sent so that browsers never execute them here."""
+"""Downloads of a file and its derivatives, with headers that stop browsers from running them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _send_bytes(
     media_type: str,
     name: str,
 ) -> Response:
-    """Return the bytes, the requested range, or 304 if the browser has them."""
+    """Return the bytes of a file, the requested byte range, or 304 if the browser has the bytes."""
     try:
         content = read_body(stores, description)
     except PermanentError as error:

@@ -38,7 +38,7 @@ router = APIRouter(dependencies=[CURATES])
 
 @dataclass(frozen=True, slots=True)
 class HiddenFile:
-    """A file that is hidden until a date. `title` is None if unknown."""
+    """A file under embargo, hidden from readers until `until`. `title`: None if unknown."""
 
     sha1hex: str
     title: str | None
@@ -51,7 +51,9 @@ class HiddenFile:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoesPage:
-    """The hidden files whose embargoes end first, and the total number of hidden files."""
+    """Content of the embargoes page: files under embargo, those whose embargo ends first, and the
+    number of all files under embargo.
+    """
 
     files: Sequence[HiddenFile]
     total: int
@@ -121,7 +123,10 @@ def embargoes_json(request: Request) -> EmbargoesPage:
 
 
 class HideIn(msgspec.Struct, forbid_unknown_fields=True):
-    """SHA-1 of a file, the day its embargo ends in UTC, the reason, and a note for curators."""
+    """Form that puts a file under embargo: the file's SHA-1, the day at whose start (UTC) the
+    embargo
+    ends, the reason, and a note for curators.
+    """
 
     sha1hex: str
     until: date
@@ -130,7 +135,7 @@ class HideIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LiftIn(msgspec.Struct, forbid_unknown_fields=True):
-    """SHA-1 of a file."""
+    """Form that lifts an embargo: the SHA-1 of the file."""
 
     sha1hex: str
 
@@ -155,7 +160,9 @@ def lift(request: Request, settings: CurrentSettings, sent: LiftIn) -> None:
 
 
 def _find_file(request: Request, text: str) -> str:
-    """Return the SHA-1 of a stored file. Raises InvalidParameterError."""
+    """Return the SHA-1 in `text`. Raises InvalidParameterError if `text` is no SHA-1 of a stored
+    file.
+    """
     sha1hex = parse_sha1hex(text)
     all_stores: Stores = request.app.state.whole_stores
     if all_stores.records.get(TakedownRow, [sha1hex]):
@@ -170,7 +177,7 @@ def _find_file(request: Request, text: str) -> str:
 def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoService]:
     """Open the embargo service.
 
-    Raises RefusedError 409 while another process has exclusive use of the home.
+    Raises RefusedError 409 while another process has exclusive use of the library folder (home).
     """
     with open_exclusive_stores(request, settings) as stores:
         yield EmbargoService(stores, find_collection_writer(stores, settings), get_utc_now)

@@ -1,4 +1,6 @@
-"""Streamed export of a whole search result, with or without a manifest, and its Atom feed."""
+"""Streamed export of all results of a search, with or without a manifest, and the Atom feed of the
+search.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ def export(
 
 
 def _explain_empty(stores: Stores, form: SearchRequest) -> str:
-    """Explain why the result is empty."""
+    """Explain in a sentence why the search has no results to export."""
     notes = stores.index.search(replace(form.build_query(), count_max=1)).notes
     return " ".join(["There is nothing to export: the search finds no document.", *notes])
 
@@ -121,9 +123,9 @@ def _iter_pieces(
 def iter_package(
     stores: Stores, name: str, search: SearchRequest, matches: MatchCount, file: str
 ) -> Iterator[bytes]:
-    """Yield a ZIP of the result, followed by its manifest.
+    """Yield the bytes of a ZIP file with the exported results and, last, the manifest.
 
-    `fonds verify` accepts the unpacked manifest.
+    `fonds verify` accepts the manifest after unpacking.
     """
     contents, digest, sink = ResultContents(), hashlib.sha256(), DrainableStream()
     form, now, members = EXPORT_FORMATS[name], datetime.now(UTC), ManifestMembers(stores.records)

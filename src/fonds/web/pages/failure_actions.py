@@ -1,4 +1,4 @@
-"""Retrying failures or accepting them as final: a confirmation page, then the action."""
+"""Pages that retry failures or accept failures as final: first a confirmation, then the action."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ from fonds.wiring.stores import get_pipeline, list_readers
 PIPELINE_MAX_CHARS, ENTRY_MAX_CHARS = 100, 1_000
 KEY_PATTERN = r"^[0-9a-f]{32}\Z"
 GROUP_PATTERN = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?"
-"""Without its end, which Pydantic and msgspec write differently."""
+"""Pattern of the id of a failure group, or ''. Pydantic and msgspec need different patterns for the
+end of the text, so each use appends its own end.
+"""
 
 router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
 
 class FailureChoiceForm(BaseModel):
-    """Choice of failures: a group of a pipeline, or one of its entries."""
+    """Query parameters that select failures of a pipeline: a failure group, or one entry."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +57,7 @@ class FailureChoiceForm(BaseModel):
     entry: str = Field("", max_length=ENTRY_MAX_CHARS, description="Id of the entry")
 
     def build_decision(self, act: FailureAct, decision_id: str, note: str = "") -> DecisionRow:
-        """Build the decision about them, without a user."""
+        """Build the decision to retry or accept the selected failures. `taken_by` is left empty."""
         return DecisionRow(
             decision_id=decision_id,
             act=act,
@@ -149,9 +151,10 @@ def _link_to_rows(pipeline: str, group: str) -> str:
 
 
 class DecisionIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A group of failures of a pipeline or one entry, and a note.
+    """Form that retries or accepts failures of a pipeline: a failure group or one entry, and a
+    note.
 
-    `key` is the decision's id. The same key sent twice is one decision.
+    `key`: id of the decision. The same id sent twice is one decision.
     """
 
     pipeline: Annotated[str, msgspec.Meta(max_length=PIPELINE_MAX_CHARS)]
@@ -162,9 +165,9 @@ class DecisionIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A note on a group of failures of a pipeline, and its owner.
+    """Form that sets the note on a failure group of a pipeline, and the name of the note's owner.
 
-    If both are empty, the note is deleted.
+    If note and owner are both empty, the existing note is deleted.
     """
 
     pipeline: str

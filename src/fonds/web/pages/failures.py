@@ -1,4 +1,6 @@
-"""Page of failures: groups with common features, and the available actions for each."""
+"""Page of failures: failures grouped by step, reason, cause and host, and the actions for each
+group.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,10 @@ from fonds.wiring.pipelines import check_names
 
 @dataclass(frozen=True, slots=True)
 class NewGroupLine:
-    """A failure group whose failures are all of today or yesterday.
+    """New failure group: all its failures happened today or yesterday (UTC).
 
-    `href` opens its rows, `group_href` its details and actions.
+    `href`: address of the list of the failed records.
+    `group_href`: address of the details of the group and its actions.
     """
 
     group: str
@@ -56,12 +59,12 @@ class NewGroupLine:
 
 @dataclass(frozen=True, slots=True)
 class RecentFailures:
-    """New failure groups: those whose failures are all of today or yesterday, in UTC.
+    """New failure groups: groups whose failures all happened today or yesterday, in UTC.
 
-    `new`: the first 10 of `new_total`, those that began today first, then the largest.
-    `new_is_all`: if False, `new_total` is a lower bound: the search stops after ten groups and
-        after a thousand groups that failed on a day.
-    `last_accepted`: the failure that was accepted last, if no failure is left; otherwise None.
+    `new`: the first 10 of `new_total` groups. Groups that began today come first, then the largest.
+    `new_is_all`: if False, `new_total` is a lower bound. The search for new groups stops after ten
+        new groups, and after a thousand groups that failed on a day.
+    `last_accepted`: the failure that a user accepted last, if no failure is left; otherwise None.
     """
 
     new: Sequence[NewGroupLine]
@@ -71,7 +74,7 @@ class RecentFailures:
 
     @property
     def heading(self) -> str:
-        """Return the heading of the list."""
+        """Return the heading of the list of new failure groups."""
         n_shown = len(self.new)
         if not self.new_is_all and self.new_total <= n_shown:
             return f"New since yesterday: {n_shown} of the {GROUPS_EXAMINED_MAX:,} largest groups"
@@ -82,14 +85,17 @@ class RecentFailures:
 
     @property
     def has_news(self) -> bool:
-        """True if there is something to show, including the note that not all groups were examined."""
+        """Whether to show the list of new failure groups.
+
+        True if there is a new group, and if not all groups were examined.
+        """
         return bool(self.new) or not self.new_is_all
 
 
 def build_recent(
     records: Records, query: FailureQuery, now: datetime, failures: FailureList
 ) -> RecentFailures:
-    """Build the part above the failure groups. Without failures there are no new groups."""
+    """Build the list of new failure groups. The list is empty if there are no failures."""
     if not failures.total:
         accepted = find_last_accepted(records)
         return RecentFailures((), 0, True, build_record(accepted) if accepted else None)
@@ -120,7 +126,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class FailuresForm(BaseModel):
-    """Which failures; omitted parameters do not filter."""
+    """Query parameters of the failures page: filters and a cursor. A missing filter selects all
+    failures.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -135,22 +143,23 @@ class FailuresForm(BaseModel):
     )
 
     def build_query(self) -> FailureQuery:
-        """Build the query of the failures package."""
+        """Build the failure query from these filters."""
         return FailureQuery(
             self.pipeline or None, self.step or None, self.reason, group=self.group or None
         )
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the cursor, for links."""
+        """Return all query parameters of the failures page except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class FailureLine:
-    """Failures of one step and reason.
+    """Number of failures of one step for one reason, with a sample.
 
-    `retry`: the command that retries them, None if a retry cannot help.
-    `href` opens its rows, `groups_href` its groups.
+    `retry`: the command that retries the failures, None if a retry cannot help.
+    `href`: address of the list of the failed records.
+    `groups_href`: address of the list of their failure groups.
     """
 
     pipeline: str
@@ -166,14 +175,17 @@ class FailureLine:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroupLine:
-    """A failure group.
+    """One failure group.
 
-    `again`: when a retry can help, "" for never; then `retry` and `retry_href` are None. A group of
-        unreadable inputs has only the command, which reads the input again.
-    `href` opens its rows. `accept_href` and `retry_href` open a confirmation.
-    `is_new`: whether all its failures are of today or yesterday.
-    `last_days`: number of its failures on each of the 30 days until today, in UTC, oldest first.
-    `note`: the note of a curator.
+    `again`: when a retry can help, as text. '' if a retry never helps; `retry` and `retry_href` are
+        then None.
+    `retry`: the command that retries the failures. For a group of unreadable inputs, the command
+        that reads the input again; `retry_href` is then None.
+    `href`: address of the list of the failed records.
+    `accept_href`, `retry_href`: addresses of the confirmation pages.
+    `is_new`: whether all failures happened today or yesterday.
+    `last_days`: number of failures on each of the last 30 days until today, in UTC, oldest first.
+    `note`: the note of a curator on the group, None if none.
     """
 
     group: str
@@ -200,7 +212,10 @@ class FailureGroupLine:
 
 @dataclass(frozen=True, slots=True)
 class CountedFailure:
-    """Records a source counted as failed without keeping them, by reason. They cannot be retried."""
+    """Number of failed records that a source only counted, without storing them, for one reason.
+
+    Such records cannot be retried.
+    """
 
     reason: str
     explanation: str
@@ -210,7 +225,7 @@ class CountedFailure:
 
 @dataclass(frozen=True, slots=True)
 class BrokenInput:
-    """An input that could not be read to its end, and why."""
+    """An input that could not be read to its end, and the error that stopped the reading."""
 
     input_id: str
     path: str
@@ -221,16 +236,18 @@ class BrokenInput:
 
 @dataclass(frozen=True, slots=True)
 class FailuresPage:
-    """All failures. `total` counts records, not inputs.
+    """Content of the failures page.
 
-    `groups`: 25 of `groups_total`, largest first; the first of them is number `first`. Pass `next`
-        as `after` for the next page.
-    `recent`: the new groups among them.
-    `reasons`: all steps and reasons with their counts, whatever the filter.
-    `accepted`: number of accepted failures; no other number includes them.
-    `inputs`: at most 50.
+    `total`: number of failed records, without unreadable inputs.
+    `groups`: 25 of `groups_total` failure groups, largest first.
+    `first`: number of the first group on the page, counted from 1.
+    `next`: value of the parameter `after` for the next page, None on the last page.
+    `recent`: the new groups.
+    `reasons`: all steps and reasons with their numbers of failures; the filter does not apply.
+    `accepted`: number of failures that users accepted. All other numbers exclude accepted failures.
+    `inputs`: unreadable inputs, at most 50 of `inputs_total`.
     `since`: when the oldest input was read, None if nothing ever arrived.
-    `settled_notes`: notes on groups without remaining failures; None for users who are not
+    `settled_notes`: notes on groups that have no failures any more; None for users who are not
         curators.
     """
 
@@ -252,7 +269,9 @@ class FailuresPage:
 
 
 def build_failure(failures: StepFailures) -> FailureLine:
-    """Build the line for one step and reason, with its explanation, command and links."""
+    """Build the line for the failures of one step for one reason: explanation, retry command and
+    links.
+    """
     options = f"--pipeline {shlex.quote(failures.pipeline)} --step {shlex.quote(failures.step)}"
     params = {"step": failures.step, "reason": str(failures.reason), "pipeline": failures.pipeline}
     return FailureLine(
@@ -271,7 +290,7 @@ def build_failure(failures: StepFailures) -> FailureLine:
 
 
 def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) -> FailureGroupLine:
-    """Build the line of a group, with its explanation, commands and links. `now` is the current
+    """Build the line of a failure group: explanation, commands and links. `now` is the current
     time.
     """
     params = {"pipeline": group.pipeline, "group": group.group}
@@ -307,9 +326,10 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
 def build_failures_page(
     records: Records, form: FailuresForm, now: datetime, all_records: Records | None = None
 ) -> FailuresPage:
-    """Build one page of groups, largest first, and the failures only sources counted.
+    """Build one page of failure groups, largest first, with the failures that sources only counted.
 
-    `now` is the current time, `all_records` the unfiltered records for curators.
+    `now`: the current time.
+    `all_records`: the records without the filter for readers; None unless the user is a curator.
     Raises HTTPException 400 for an unknown pipeline or step.
     """
     try:
@@ -356,7 +376,7 @@ AllRecords = Annotated[Records | None, Depends(_get_all_records)]
 
 
 def describe_days(counts: Sequence[int]) -> str:
-    """Describe the failures of the last days in a sentence, also if there are none."""
+    """Describe the daily numbers of failures in a sentence, even if all numbers are 0."""
     if not sum(counts):
         return f"No failures in the last {len(counts)} days"
     ago = next(n for n, count in enumerate(reversed(counts)) if count)

@@ -62,7 +62,7 @@ from fonds.wiring.stores import build_marker
 
 
 HITS_MAX = 500
-"""Maximum number of hits per search; fewer hits are therefore all hits."""
+"""Maximum number of search hits that are marked in a text. Fewer hits than this are all hits."""
 
 Find = Annotated[
     str,
@@ -74,11 +74,12 @@ Find = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class TextHits:
-    """Hits of a search in the text of a file.
+    """Hits of a search within the text of one file.
 
-    `marks`: (start, end) of the hits of `find` in the first `looked_chars` characters of the text,
-        with composed accents.
-    `is_cut`: whether there may be more hits in these characters than the 500 listed.
+    `find`: the search.
+    `marks`: (start, end) of each hit, in characters from 0, in the text with composed accents.
+    `looked_chars`: number of characters, from the start of the text, that were searched.
+    `is_cut`: whether the searched characters may contain more hits than the 500 listed.
     """
 
     find: str
@@ -88,7 +89,7 @@ class TextHits:
 
 
 def parse_find(query: str, language: str | None, parameter: str) -> TextQuery:
-    """Parse what to mark. Raises RefusedError 400 for an invalid query."""
+    """Parse a search for words to mark in a text. Raises RefusedError 400 for an invalid search."""
     try:
         return TextQuery(build_marker(query, language) if query.strip() else None)
     except QueryError as error:
@@ -100,8 +101,9 @@ def parse_find(query: str, language: str | None, parameter: str) -> TextQuery:
 
 
 def find_text_hits(find: str, language: str | None, text: str) -> TextHits | None:
-    """Find the hits in a text, None if the search is empty. Raises RefusedError 400 for an invalid
-    query.
+    """Find the hits of a search in the text of a file. Return None if the search is empty.
+
+    Raises RefusedError 400 for an invalid search.
     """
     if not find.strip():
         return None
@@ -111,9 +113,9 @@ def find_text_hits(find: str, language: str | None, text: str) -> TextHits | Non
 
 
 def mark_lines(text: str, hits: TextHits | None, separator: str) -> list[Markup]:
-    """Split a text at separators and return the escaped pieces with marked hits.
+    """Split a text at each `separator`; return the pieces as HTML with marked hits.
 
-    Each hit has an anchor of its own, followed by links to the previous and next hit.
+    Each hit has an HTML anchor, and links to the previous and the next hit.
     """
     composed = compose_text(text) if hits else text
     marks = list(hits.marks) if hits else []
@@ -159,8 +161,10 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class ArchivedCopy:
-    """A location in a WARC that holds the file, or as `warc/revisit` only refers to it: a row of
-    `cdx`.
+    """Location of a capture of the file in a WARC: a row of the CDX table.
+
+    The WARC record there holds the bytes of the file. A record with the media type `warc/revisit`
+    only refers to another record that holds them.
     """
 
     capture_id: str
@@ -174,7 +178,7 @@ class ArchivedCopy:
 
 @dataclass(frozen=True, slots=True)
 class FileArrival:
-    """How the file arrived: a row of `entries`."""
+    """How a file arrived: the entry of one of its captures, as stored in the table `entries`."""
 
     entry_id: str
     pipeline: str
@@ -186,30 +190,36 @@ class FileArrival:
 
 
 SerializedRow = Annotated[Any, PlainSerializer(encode_row, return_type=Any)]
-"""Row whose typed values are plain JSON in an answer."""
+"""Row of a derivative, whose typed values are written as plain JSON values in a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """Everything known about one file.
+    """Content of the page of a file: everything that Fonds knows about the file.
 
-    `outcome`: outcome of its primary capture, None if unknown.
-    `derivatives`: rows of its derivatives by kind. `language`: language of its text.
-    `searched`: SHA-1 of the version of the story that is in the index, this one or another.
-    `relatives`: other versions of its story, and near-duplicates.
-    `citations`: entries of its reference list, as printed and matched; `citations_total` counts
-        all.
-    `captures`, `history`: the oldest thousand; `captures_total` and `history_total` count all.
-    `text_chars`: None if there is no text, or not yet.
-    `text_href`, `thumbnail_href`, `body_href`: None if there is nothing to open.
-    `themes`: themes of its document in the first `themes_looked_in` collections by name, None for
-        all.
-    `neighbours`: the documents nearest to it, by kind of nearness.
-    `story`, `versions`: head and versions of a story, None for other files.
-    `strip`: which pages of a PDF have text, None for other files and if the pages were not counted.
-    `rights`: what the file and its captures state about its use.
-    `build_story_captures`: the captures of a story.
-    `hits`: the hits of a search.
+    `outcome`: outcome of the primary capture, None if unknown.
+    `derivatives`: rows of the derivatives by derivative kind.
+    `language`: language of the text, None if unknown.
+    `searched`: SHA-1 of the version of the story that is in the index; it may be another version.
+    `relatives`: other versions of the story, and near-duplicates.
+    `citations`: entries of the reference list, as printed, with their matches; at most
+        `citations_total`.
+    `captures`, `history`: the oldest 1,000 captures and dispositions; `captures_total` and
+        `history_total` are the numbers of all.
+    `text_chars`: length of the text in characters; None if there is no text, or not yet.
+    `text_href`, `thumbnail_href`, `body_href`: download addresses; None if there is no such
+        download.
+    `themes`: themes of the file's document.
+    `themes_looked_in`: number of collections, first by name, that were searched for `themes`; None
+        if
+        all were searched.
+    `neighbours`: documents near the file's document: near-duplicates, same domain, same theme.
+    `story`, `versions`: metadata and versions of a story, None for other files.
+    `strip`: which pages of a PDF have text; None for other files, and if the pages were not
+        counted.
+    `rights`: what the file and its captures state about the use of the file.
+    `story_captures`: the captures of a story, None for other files.
+    `hits`: hits of the search within the text.
     """
 
     title: str
@@ -249,7 +259,10 @@ class FilePage:
 def build_file_page(
     stores: Stores, collections: CollectionService, sha1hex: str
 ) -> tuple[FilePage, str] | None:
-    """Build the page and the text ('' if none) of a file. Return None if the file is unknown."""
+    """Build the page of a file. Return the page and the file's text ('' if none), None for an
+    unknown
+    file.
+    """
     description = build_description(stores, sha1hex)
     if not description.is_known and description.document is None:
         return None
@@ -297,8 +310,10 @@ def build_file_page(
 def _find_themes(
     collections: CollectionService, description: FileDescription
 ) -> tuple[list[ThemeLink], int | None]:
-    """Return the themes of the file's document, and the number of collections searched, None for
-    all.
+    """Return the themes of a file's document, and the number of collections that were searched;
+    None
+    if
+    all collections were searched.
     """
     document_themes = find_document_themes(
         collections, [description.document.id] if description.document else []
@@ -309,7 +324,7 @@ def _find_themes(
 
 
 def find_file_title(description: FileDescription) -> tuple[str, str | None]:
-    """Return the best title of a file, and the language of its text, None if unknown."""
+    """Return the best title of a file, and the language of its text (None if unknown)."""
     values = {
         name: value
         for kind in KINDS
@@ -322,12 +337,15 @@ def find_file_title(description: FileDescription) -> tuple[str, str | None]:
 
 
 def _build_from_row(kind: type[LineT], row: object) -> LineT:
-    """Build a line of the page from the fields of a row with the same names."""
+    """Build a dataclass of type `kind` from the fields of a database row with the same names."""
     return kind(**{name: getattr(row, name) for name in kind.__annotations__})
 
 
 def _find_outcome(stores: Stores, description: FileDescription) -> EntryRow | None:
-    """Return the entry of the primary capture. If several pipelines have it, prefer a pending one."""
+    """Return the entry of the primary capture of a file.
+
+    If several pipelines have an entry of that capture, a pending entry is preferred.
+    """
     first = description.file.capture_id if description.file else None
     if first is None and description.history:
         first = description.history[0].entry_id
@@ -336,7 +354,7 @@ def _find_outcome(stores: Stores, description: FileDescription) -> EntryRow | No
 
 
 def load_file_text(stores: Stores, description: FileDescription) -> str | None:
-    """Return the extracted text, None if there is none."""
+    """Return the extracted text of a file, None if there is none."""
     if description.text_key:
         raw = stores.blobs.get(description.text_key)
         if raw is not None:
@@ -345,7 +363,9 @@ def load_file_text(stores: Stores, description: FileDescription) -> str | None:
 
 
 def _choose_title(description: FileDescription, values: Mapping[str, object]) -> str:
-    """Return the best title: of the document, of a derivative, the URL, or the hash."""
+    """Return the best title: of the document, else of a derivative, else the URL, else the
+    SHA-1.
+    """
     named: list[object] = [description.title, values.get("title")]
     named += [row.url for row in description.captures[:1]] + [
         row.url for row in description.entries[:1]
@@ -359,14 +379,17 @@ def _get_text(value: object) -> str | None:
 
 
 def _list_claimed(description: FileDescription) -> list[Fact]:
-    """List what the file and the server state about it."""
+    """List the facts that the file and the server that sent the file state about the file."""
     types = sorted({row.mimetype for row in description.captures})
     facts = [Fact("declared type", mimetype, claimed=True) for mimetype in types]
     return _limit_facts([*facts, *(fact for fact in _iter_facts(description, "") if fact.claimed)])
 
 
 def _list_measured(description: FileDescription, outcome: EntryRow | None) -> list[Fact]:
-    """List what Fonds measured from the bytes. Missing facts state whether they may still follow."""
+    """List the facts that Fonds detected from the bytes of a file.
+
+    A placeholder for a missing fact states whether the fact may still follow.
+    """
     placeholder = "not yet" if outcome and outcome.outcome == "pending" else "unknown"
     file = description.file
     length = f"{format_size(file.size_bytes)} ({file.size_bytes:,} bytes)" if file else None
@@ -380,7 +403,9 @@ def _list_measured(description: FileDescription, outcome: EntryRow | None) -> li
 
 
 def _limit_facts(facts: list[Fact]) -> list[Fact]:
-    """Limit the facts to those a page shows. The last one states how many are left out."""
+    """Limit the facts to the number that a page shows. The last fact states how many are
+    left out.
+    """
     n_left_out = len(facts) - FACTS_MAX
     return (
         facts
@@ -390,8 +415,9 @@ def _limit_facts(facts: list[Fact]) -> list[Fact]:
 
 
 def _iter_facts(description: FileDescription, missing: str) -> Iterator[Fact]:
-    """Yield the facts of each derivative, and a placeholder for each possible derivative that is
-    missing.
+    """Yield the facts of each derivative of a file, and a placeholder for each derivative that the
+    file
+    could have but lacks.
     """
     for kind in iter_kinds_with_rows():
         row = description.derivatives.get(kind.name)
@@ -406,13 +432,15 @@ def _shorten_fact(fact: Fact) -> Fact:
 
 
 def _find_first_url(page: FilePage) -> str | None:
-    """Return the first URL that a browser may follow."""
+    """Return the first URL of a file that a browser may follow (http or https), None if there is
+    none.
+    """
     urls = [row.url for row in page.captures] + [row.url for row in page.entries]
     return next((url for url in urls if filter_web_url(url)), None)
 
 
 def link_to_replay(row: ArchivedCopy) -> str:
-    """Return the path that redirects to the replayed capture on the replay origin."""
+    """Return the path that redirects to the replayed capture of this WARC location."""
     return f"/web/{row.datetime}/{escape_link_url(row.url)}"
 
 
@@ -421,7 +449,7 @@ def _list_distinct(values: Sequence[str]) -> list[str]:
 
 
 def explain_unknown_file(key: str) -> str:
-    """Explain what was searched for, and where."""
+    """Explain that no stored file matches `key`, and where Fonds searched."""
     return (
         f"There is no file “{shorten(key, 100)}” in this library. "
         "To look up a URL or a story id, open /show."
@@ -429,7 +457,9 @@ def explain_unknown_file(key: str) -> str:
 
 
 def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
-    """Add the hits in the part of the text that the page shows, and the captures of a story."""
+    """Return the page of a file with the search hits in the shown part of the text, and with the
+    captures of a story.
+    """
     hits = find_text_hits(find, page.language, text[:TEXT_MAX_CHARS])
     if page.versions is None:
         return replace(page, hits=hits)
@@ -439,7 +469,7 @@ def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
 
 
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
-    """Split the text as it is shown: a story by paragraph, any other text by page."""
+    """Split the text of a file for display: a story into paragraphs, any other text into pages."""
     shown_text = text[:TEXT_MAX_CHARS]
     if page.story:
         return [mark_lines(shown_text, page.hits, "\n")]
@@ -519,7 +549,7 @@ Words = Annotated[
 
 
 def load_file(stores: Stores, sha1hex: str) -> FileDescription:
-    """Load what is known about a file. Raises HTTPException 404 if it is unknown."""
+    """Load the description of a file. Raises HTTPException 404 if the file is unknown."""
     raw = parse_sha1(sha1hex[:KEY_MAX_CHARS])
     description = build_description(stores, raw.hex()) if raw is not None else None
     if description is None or not description.is_known:
@@ -528,8 +558,10 @@ def load_file(stores: Stores, sha1hex: str) -> FileDescription:
 
 
 def redirect_spelling(sha1hex: str, path_rest: str) -> Response | None:
-    """Redirect a SHA-1 in base32 or capitals to its hex form. Return None if it is in that form
-    already.
+    """Redirect a SHA-1 in base32 or in capitals to the same address with the SHA-1 in lower-case
+    hex.
+
+    Return None if the SHA-1 already is lower-case hex.
     """
     raw = parse_sha1(sha1hex[:KEY_MAX_CHARS])
     if raw is None or raw.hex() == sha1hex:
@@ -543,5 +575,5 @@ def is_pdf(description: FileDescription) -> bool:
 
 
 def parse_words(query: str, description: FileDescription) -> TextQuery:
-    """Parse what to mark. Raises RefusedError 400 for an invalid query."""
+    """Parse the words to mark in a file's text. Raises RefusedError 400 for an invalid query."""
     return parse_find(query, find_file_title(description)[1], "q")

@@ -1,4 +1,5 @@
-"""Neighbours of a document: near-duplicates, documents of its domain and of its themes.
+"""Neighbours of a document: near-duplicates, documents of the same domain, documents of the same
+themes.
 
 Limits: five documents of each sort, two themes, three queries to the index.
 """
@@ -30,11 +31,12 @@ DocumentsById = Mapping[str, IndexDocument]
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A neighbour of a document.
+    """One neighbour of a document.
 
-    `day`: the date its group is sorted by, otherwise its publication date.
-    `nearness`: resemblance of a near-duplicate, or cosine of a theme's document to the
-        centroid; otherwise None.
+    `day`: the date by which its group is sorted, otherwise its publication date; None if unknown.
+    `nearness`: resemblance for a near-duplicate; cosine similarity to the centroid for a document
+        of
+        the same theme; otherwise None.
     """
 
     id: str
@@ -47,15 +49,17 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourGroup:
-    """Neighbours of one sort.
+    """Neighbours of a document of one sort: near-duplicates, same domain, or same theme.
 
     `total`: number of neighbours, without the document itself.
-    `shown`: the nearest of them.
-    `href`: address that lists all, including the document; None if the page itself does.
-    `name`: domain or label of the theme; None for near-duplicates.
-    `collection`: collection of the theme.
-    `dates`, `date_kind`: for a domain, which dates are compared and their kind.
-    `first`, `last`: for a domain, the range of dates.
+    `shown`: the nearest neighbours.
+    `href`: address that lists all neighbours and the document itself; None if `shown` is complete
+        or
+        no list exists.
+    `name`: the domain, or the label of the theme; None for near-duplicates.
+    `collection`: collection of the theme, None for other sorts.
+    `dates`, `date_kind`: for a domain, the kind of date that is compared.
+    `first`, `last`: for a domain, the range of dates of the neighbours.
     """
 
     sort: Literal["near-duplicates", "domain", "theme"]
@@ -77,9 +81,9 @@ def build_neighbour_groups(
     relatives: FileRelations,
     links: Sequence[ThemeLink],
 ) -> list[NeighbourGroup]:
-    """Build the groups that have neighbours.
+    """Build the groups of neighbours of a document; groups without neighbours are left out.
 
-    If `document` is None it is not in the index. Then only near-duplicates are known.
+    `document`: None if the document is not in the index; then only near-duplicates are known.
     """
     near = relatives.near_duplicates[:NEIGHBOURS_MAX]
     themes = (
@@ -102,7 +106,7 @@ def build_neighbour_groups(
 
 
 def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
-    """Load these documents from the index, without their texts."""
+    """Load the documents with these ids from the index, without their texts."""
     if not ids:
         return {}
     distinct = list(dict.fromkeys(ids))
@@ -113,7 +117,9 @@ def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
 
 
 def _find_theme(collections: CollectionService, theme: ThemeLink) -> ClusterView | None:
-    """Load the theme with one extra document, because the document itself may be among them."""
+    """Load a theme with one document more than is shown, because the document itself may be in the
+    list.
+    """
     name = parse(theme.collection)
     return find_cluster(collections.tables, name, theme.label, DEFAULT, top=NEIGHBOURS_MAX + 1)
 
@@ -183,10 +189,10 @@ def _build_theme_group(
 def _build_member(
     theme: ThemeLink, member: ClusterMember, document: IndexDocument | None
 ) -> Neighbour:
-    """Build a member of a theme.
+    """Build the neighbour for another document of the same theme.
 
-    A document put there by other programs is not in the index; its link opens the page of its
-    assignment.
+    A document that another program added to the collection is not in the index. Its link opens the
+    page that explains its theme.
     """
     member_time = to_datetime(member.time)
     return Neighbour(

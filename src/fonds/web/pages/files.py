@@ -1,4 +1,6 @@
-"""Page of files by type, with titles and thumbnails, newest or oldest first."""
+"""Page that lists stored files of one media type, with titles and thumbnails, newest or oldest
+first.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ AfterFile = Annotated[str, AfterValidator(FILES.validate)]
 
 
 class FilesForm(BaseModel):
-    """Which files; an empty type means all."""
+    """Query parameters of the list of files: media type, order and cursor. An empty type means all
+    files.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,12 +51,17 @@ class FilesForm(BaseModel):
     )
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the cursor, for links. The default order is left out."""
+        """Return all query parameters of the list of files except the cursor, for links.
+
+        The default order is left out.
+        """
         return {"type": self.type, "sort": self.sort if self.sort != "newest" else None}
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the sort order. One index serves both, read from either end."""
+        """Return the columns to sort files by. Both orders use one database index, read from either
+        end.
+        """
         if self.sort == "oldest":
             return ("row_created", "-sha1hex")
         return ("-row_created", "sha1hex")
@@ -60,11 +69,11 @@ class FilesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A file in the list.
+    """One file in the list of files.
 
-    `title`: the title of its document, None if unknown.
-    `url`: the URL of its primary capture, None if unknown.
-    `has_thumbnail`: whether there is an image of its first page.
+    `title`: title of the file's document, None if unknown.
+    `url`: URL of the primary capture, None if unknown.
+    `has_thumbnail`: whether a picture of the first page is stored.
     """
 
     sha1hex: str
@@ -78,8 +87,11 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FilesPage:
-    """One page of files. `first` and `next` as in `RecordsPage`. `notes` suggest existing types if
-    the requested one is unknown.
+    """One page of the list of files.
+
+    `first`: number of the first file on the page, counted from 1.
+    `next`: value of the parameter `after` for the next page, None on the last page.
+    `notes`: existing media types to try instead, if the requested type is unknown.
     """
 
     answer: str
@@ -93,9 +105,9 @@ class FilesPage:
 def build_files_page(
     stores: Stores, form: FilesForm, types: Sequence[tuple[str, int]]
 ) -> FilesPage:
-    """Build the page of files of a type, each with its title and the URL of its first capture.
+    """Build one page of the list of files, each with its title and the URL of its first capture.
 
-    `types` is the result of `count_files_by_type`.
+    `types`: the result of `count_files_by_type`: media types with their numbers of files.
     """
     records = stores.records
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None

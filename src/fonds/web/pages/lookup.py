@@ -1,5 +1,5 @@
-"""Page that looks up a key: stored files, the outcome of other records, and sources that should
-have listed it.
+"""Page that looks up a SHA-1, URL or story id: matching files, records with that URL, and the
+sources that should have listed the URL.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that matches the key.
+    """A file that matches the looked-up key.
 
-    `title`: the title of its document.
-    `captured`: 14 digits of its newest capture, None if there is none.
+    `title`: title of the file's document, None if unknown.
+    `captured`: time of the newest capture, 14 digits; None if the file has no capture.
     """
 
     sha1hex: str
@@ -47,12 +47,13 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class LookupPage:
-    """Files that match a key, and records with this URL, whether stored or not.
+    """Result of looking up a key (SHA-1, URL or story id): matching files, and all records with the
+    URL.
 
-    `files`: at most 50 of `files_total`, last captured first. There are more than `files_total`
-        unless `files_complete`.
-    `records`: the newest 50 of `records_total`.
-    `sources`: followed sources of the URL's site, which should have listed it.
+    `files`: at most 50 of `files_total` files, last captured first.
+    `files_complete`: False if `files_total` is a lower bound.
+    `records`: the newest 50 of `records_total` records, whether their file was stored or not.
+    `sources`: followed sources of the URL's site, which should have listed the URL.
     """
 
     key: str
@@ -66,7 +67,10 @@ class LookupPage:
 
 
 def look_up_key(stores: Stores, key: str) -> LookupPage:
-    """Look up a key. A URL that was never stored still has its records, which give the reason."""
+    """Look up a SHA-1, URL or story id.
+
+    A URL whose file was never stored still has records; each record states the reason.
+    """
     try:
         resolved = resolve(stores, key)
     except ValueError:
@@ -93,7 +97,7 @@ def look_up_key(stores: Stores, key: str) -> LookupPage:
 
 
 def _build_files(stores: Stores, sha1hexes: Sequence[str]) -> list[FoundFile]:
-    """Return the files with their titles, last captured first."""
+    """Return the files with these SHA-1s and their titles, last captured first."""
     documents = load_file_documents(stores, sha1hexes)
     files = []
     for sha1hex in sha1hexes:

@@ -1,4 +1,4 @@
-"""The five outcomes of a record, counted, with links to their records."""
+"""Numbers of records by outcome (stored, skipped, rejected, failed, in progress), with links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.web.html.rendering import build_url
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """Number of records that ended for one reason. `href` opens them."""
+    """Number of records that ended for one reason. `href`: address that lists those records."""
 
     reason: str
     explanation: str
@@ -23,10 +23,10 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCount:
-    """One of the five outcomes. If it has reasons, their counts add up to its count, except for
-    kept records.
+    """Number of records with one outcome: stored, skipped, rejected, failed or in progress.
 
-    The reasons of kept records count the files without text.
+    `reasons`: numbers by reason. They add up to `count`, except for stored records: their reasons
+        count only the files without text.
     """
 
     name: str
@@ -39,10 +39,10 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeKind:
-    """One of the five outcomes, without a count.
+    """One of the five outcomes: its name, title and filter, without a number of records.
 
-    `weight`: the weight of its reasons.
-    `filters`: the parameter of `/records` that selects its records.
+    `weight`: weight of the reasons that lead to this outcome, None for records in progress.
+    `filters`: the query parameter of `/records` that lists the records with this outcome.
     """
 
     name: str
@@ -59,11 +59,11 @@ OUTCOME_KINDS = (
     OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),
     OutcomeKind("in-flight", "In progress", "flight", None, {"outcome": "pending"}),
 )
-"""Stored, skipped, rejected, failed, in progress: pages list all five, in this order."""
+"""The five outcomes in the order of all pages: stored, skipped, rejected, failed, in progress."""
 
 
 def count_outcomes(tally: OutcomeTally) -> list[int]:
-    """Return the number of records of each of the five outcomes."""
+    """Return the number of records of each of the five outcomes, in the order of the pages."""
     counts = Counter[Weight | None]()
     for reasons in (tally.dropped, tally.quarantined):
         for name, count in reasons.items():
@@ -72,7 +72,7 @@ def count_outcomes(tally: OutcomeTally) -> list[int]:
 
 
 def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
-    """Build all five outcomes with their reasons."""
+    """Build the numbers of records of all five outcomes, each with its reasons."""
     return [
         OutcomeCount(
             kind.name,

@@ -1,4 +1,6 @@
-"""Overview page: numbers of arrivals and their outcomes, which add up."""
+"""Overview page: how many records arrived, and how many of them have each outcome. The numbers of
+all outcomes add up to the number that arrived.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +46,15 @@ COOKIE_S = 365 * 24 * 3600
 
 
 def find_last_visit(request: Request, today: date) -> date | None:
-    """Return the last day before today, in UTC, on which this browser opened the page; None if
-    unknown.
+    """Return the last day before today, in UTC, on which this browser opened the overview page.
+
+    Return None if that day is unknown.
     """
     return next((day for day in _parse_days(request) if day < today), None)
 
 
 def record_visit(request: Request, answer: Response, today: date) -> None:
-    """Store today and the previous visit in a cookie, unless today is already stored."""
+    """Store today and the day of the previous visit in a cookie, unless today is already stored."""
     days = _parse_days(request)
     if days[:1] != [today]:
         answer.set_cookie(
@@ -65,7 +68,10 @@ def record_visit(request: Request, answer: Response, today: date) -> None:
 
 
 def _parse_days(request: Request) -> list[date]:
-    """Return the last two days of visits, the later first; empty for a missing or invalid cookie."""
+    """Return the last two days of visits to the overview page, the later day first.
+
+    The list is empty if the cookie is missing or invalid.
+    """
     try:
         return [date.fromisoformat(text) for text in request.cookies[COOKIE].split("_", 2)[:2]]
     except (KeyError, ValueError):
@@ -75,9 +81,9 @@ def _parse_days(request: Request) -> list[date]:
 def count_arrivals_since(
     records: Records, since: date | None, today: date, pipelines: Sequence[str]
 ) -> DayBar | None:
-    """Count the arrivals of these pipelines from a day until today, by outcome.
+    """Count the records of these pipelines that arrived from day `since` until `today`, by outcome.
 
-    Return None without a day and for a day after today.
+    Return None if `since` is None or later than `today`.
     """
     if since is None or since > today:
         return None
@@ -97,7 +103,7 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class FileType:
-    """Number of stored files of one type."""
+    """Number of stored files of one media type. `href`: address that lists the files."""
 
     mimetype: str
     count: int
@@ -106,7 +112,10 @@ class FileType:
 
 @dataclass(frozen=True, slots=True)
 class DerivativeCount:
-    """Number of files with a derivative of one kind, by status, the most frequent first."""
+    """Number of files that have a derivative of one kind.
+
+    `by_status`: number of files by the status of the derivative, the most frequent status first.
+    """
 
     kind: str
     title: str
@@ -116,12 +125,14 @@ class DerivativeCount:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All arrivals and outcomes.
+    """Content of the overview page: the number of records that arrived, and their outcomes.
 
-    `unaccounted`: 0 if `received` is the sum of the outcomes.
-    `newest_input_at`: None if nothing ever arrived.
-    `by_day`: arrivals per day.
-    `since`: arrivals since the requested day, None without one.
+    `received`: number of records that ever arrived.
+    `unaccounted`: `received` minus the sum of all outcomes; 0 unless Fonds lost records.
+    `newest_input_at`: when the newest input was read, None if nothing ever arrived.
+    `by_day`: records per day.
+    `since`: records that arrived since the requested day, None if no day is requested.
+    `as_of`: time of the count.
     """
 
     answer: str
@@ -141,7 +152,7 @@ class Overview:
 
 
 def build_overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
-    """Count everything as of `now`.
+    """Count all records, files and derivatives, as of the time `now`.
 
     Raises HTTPException 400 for an unknown pipeline.
     """
@@ -181,7 +192,10 @@ def _list_file_types(records: Records) -> list[FileType]:
 
 
 def build_heading(tally: OutcomeTally, n_documents: int) -> str:
-    """Return the size of the library."""
+    """Return the heading of the overview page: the number of documents, or of records if there are
+    no
+    documents.
+    """
     if tally.received == 0:
         return "Your library is empty"
     if n_documents == 0:

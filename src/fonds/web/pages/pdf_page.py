@@ -1,4 +1,7 @@
-"""Pages of a PDF: the image of a page next to its text, with search hits marked in both."""
+"""Page view of a PDF: the picture of one page next to the text of that page, with search hits
+marked
+in both.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +48,17 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """Page `number` of `page_count` pages of a PDF, both from 1.
+    """Content of the view of one page of a PDF.
 
-    `text`: extracted text of the page, None if the text ends before it. `text_marks`: (start, end)
-        of the hits in it.
-    `image_href`: its image, `width` x `height` pixels. `boxes`: (left, top, right, bottom) of the
-        hits on it.
-    `why`: why there is no image.
-    `hits`: pages with hits, all of them if `hits_complete`.
+    `number`: number of the page, from 1; the PDF has `page_count` pages.
+    `text`: extracted text of the page, None if the text of the PDF ends before this page.
+    `text_marks`: (start, end) of the search hits in `text`, in characters.
+    `image_href`: address of the picture of the page, None if there is none.
+    `width`, `height`: size of the picture in pixels.
+    `boxes`: (left, top, right, bottom) of the search hits on the picture, in pixels.
+    `why`: why there is no picture, None if there is one.
+    `hits`: pages that contain search hits.
+    `hits_complete`: False if further pages may contain hits.
     """
 
     sha1hex: str
@@ -77,8 +83,9 @@ Number = Annotated[int, Path(ge=1, le=PAGE_MAX, description="Page number, from 1
 def build_pdf_page(
     stores: Stores, views: PageViews | None, description: FileDescription, number: int, query: str
 ) -> PdfPage:
-    """Build a page. Raises HTTPException 404 for a page the file lacks, RefusedError 400 for an
-    invalid query.
+    """Build the view of page `number` of a PDF.
+
+    Raises HTTPException 404 if the PDF has no such page, and RefusedError 400 for an invalid query.
     """
     title, language = find_file_title(description)
     words = parse_words(query, description)
@@ -110,8 +117,9 @@ def build_pdf_page(
 def draw_page(
     stores: Stores, views: PageViews | None, description: FileDescription, number: int
 ) -> PageView:
-    """Draw a page, or return why there is no image. Raises HTTPException 404 if the file is not a
-    PDF.
+    """Draw the picture of one page of a PDF. The result may state why there is no picture.
+
+    Raises HTTPException 404 if the file is not a PDF.
     """
     if not is_pdf(description):
         raise HTTPException(404, f"{description.sha1hex} is not a PDF and has no pages.")
@@ -126,7 +134,7 @@ def draw_page(
 
 
 def link_to_page(sha1hex: str, number: int, query: str = "") -> str:
-    """Return the URL of a page, with the query to mark."""
+    """Return the URL of the view of a PDF page, with a search to mark."""
     return build_url(f"/file/{sha1hex}/pages/{number}", q=query)
 
 
@@ -136,7 +144,7 @@ def _load_texts(stores: Stores, description: FileDescription) -> list[str]:
 
 
 def _get_page_count(description: FileDescription) -> int:
-    """Return the number of pages counted by the extractor, 0 if unknown."""
+    """Return the number of pages that the extractor counted in a PDF, 0 if unknown."""
     counts = (getattr(row, "page_count", None) for row in description.derivatives.values())
     return next((count for count in counts if isinstance(count, int)), 0)
 

@@ -1,4 +1,4 @@
-"""Page of active pipelines: the backlog of each step, and how the steps are connected."""
+"""Page of the pipelines in use: the backlog of each step, and a diagram of the steps."""
 
 from __future__ import annotations
 
@@ -39,20 +39,23 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step and the topic it reads.
+    """One step of a pipeline, with the topic from which the step reads messages.
 
-    `ready`, `delayed`, `in_hand`: message counts of the queue, exact on one machine and estimates
-        on brokers.
-    `open`: messages the ledger expects to end here. `oldest_at`: when the oldest was promised, None
-        if none is open.
-    `ended`: all messages that ever ended here, by verdict. `quarantined` is one of these numbers; a
-        queue cannot leave out records hidden from a reader.
-    `workers`: workers of the step, by their heartbeats.
-    `came_by_hour`, `ended_by_hour`: counts for the last 24 clock hours in UTC, oldest first,
-        including the current one.
-    `minutes_left`: time to finish the backlog at the rate of this and the previous hour, None if
-        nothing ended in them.
-    `is_growing`: whether more messages arrived than ended in these hours.
+    `ready`, `delayed`, `in_hand`: numbers of messages in the queue that are ready, wait for a
+        delay,
+        or are leased by a worker. Exact if the queue is on one machine, estimates on brokers.
+    `open`: number of messages that were sent to the step and have no disposition in the ledger yet.
+    `oldest_at`: when the oldest of those messages was recorded, None if there is none.
+    `ended`: number of all messages that ever ended at the step, by verdict.
+    `quarantined`: number of quarantined messages, from `ended`, because the queue's number would
+        include records that are hidden from a reader.
+    `workers`: worker processes of the step, counted by their heartbeats.
+    `came_by_hour`, `ended_by_hour`: messages that arrived and ended in each of the last 24 clock
+        hours
+        (UTC), oldest hour first, including the current hour.
+    `minutes_left`: minutes until the backlog is finished at the rate of this and the previous hour;
+        None if no message ended in those hours.
+    `is_growing`: whether more messages arrived than ended in this and the previous hour.
     """
 
     step: str
@@ -73,12 +76,12 @@ class StepLine:
 
     @property
     def waiting(self) -> int:
-        """Return the number of messages in the queue that have not ended."""
+        """Return the number of messages of the step that are in the queue and have not ended."""
         return self.ready + self.delayed + self.in_hand
 
     @property
     def outlook(self) -> str:
-        """Describe when the backlog will be finished."""
+        """Describe in a few words when the backlog of the step will be finished."""
         if not self.waiting:
             return "no backlog"
         if self.minutes_left is None:
@@ -99,11 +102,12 @@ class StepLine:
 
 @dataclass(frozen=True, slots=True)
 class PipelineLine:
-    """A pipeline and its steps in order.
+    """One pipeline, with its steps in order.
 
-    `ended_last_hour`: number of entries that ended in the last hour; a lower bound if `ended_more`.
-    `ended_last_at`: None if nothing has ended yet.
-    `seen`: newest heartbeat of a process that works on it, None if there is none.
+    `ended_last_hour`: number of entries that ended in the last hour.
+    `ended_more`: whether `ended_last_hour` is a lower bound.
+    `ended_last_at`: when the last entry ended, None if none ended yet.
+    `seen`: newest heartbeat of a process that works on the pipeline, None if there is none.
     """
 
     pipeline: str
@@ -119,7 +123,10 @@ class PipelineLine:
 
 @dataclass(frozen=True, slots=True)
 class PipelinesPage:
-    """The pipelines that anything entered, and the home's own pipeline."""
+    """Content of the page of pipelines: every pipeline that ever received an entry, and the
+    configured
+    pipeline of the library.
+    """
 
     answer: str
     waiting: int
@@ -152,7 +159,7 @@ def _build_step_line(
 
 
 def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> PipelinesPage:
-    """Build the page of all used pipelines. `now` is the current time."""
+    """Build the page of the pipelines in use. `now` is the current time."""
     lines = []
     for name, readers in list_used_readers(stores, settings).items():
         workers_by_step = summarize_workers(stores.records, name, now)

@@ -1,5 +1,5 @@
-"""Page of a file's raw data: bytes in hex, the headers of the server's response, and its WARC
-record header.
+"""Page of the raw data of a file: bytes in hex, HTTP response headers, and the header of the WARC
+record.
 """
 
 from __future__ import annotations
@@ -51,13 +51,17 @@ From = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RawFilePage:
-    """A range of the bytes of a file and its headers.
+    """Content of the page of raw data: a range of the bytes of a file, and the headers stored with
+    it.
 
-    `rows`: the bytes from `first` (from 0), `shown_bytes` of `size_bytes`, with codings removed.
-    `place`: the record they were read from.
-    `http`: head of the server's response, None if the record has none. `warc`: header of the
-        record.
-    `why`: why nothing can be read; `size_bytes` is then None and there are no rows.
+    `first`: position of the first shown byte, from 0.
+    `shown_bytes`: number of shown bytes.
+    `size_bytes`: size of the file without content codings, None if nothing can be read.
+    `rows`: the shown bytes in hex; empty if nothing can be read.
+    `place`: location of the WARC record from which the bytes were read.
+    `http`: head of the HTTP response, None if the record has none.
+    `warc`: header of the WARC record.
+    `why`: why nothing can be read, None if the bytes were read.
     """
 
     sha1hex: str
@@ -74,8 +78,9 @@ class RawFilePage:
 
 
 def build_raw_file(stores: Stores, sha1hex: str, first: int) -> RawFilePage:
-    """Build the page. Raises HTTPException 404 for an unknown file, and if the file ends before
-    byte `first`.
+    """Build the page of raw data, starting at byte `first`.
+
+    Raises HTTPException 404 for an unknown file, and if the file has no byte `first`.
     """
     description = load_file(stores, sha1hex)
     title, language = find_file_title(description)

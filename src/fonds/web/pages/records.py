@@ -1,4 +1,4 @@
-"""Page of records by outcome, and the ledger as a download."""
+"""Page that lists records by outcome, and the download of the whole ledger."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ AfterEntry = Annotated[str, AfterValidator(ENTRIES.validate)]
 
 
 class RecordsForm(BaseModel):
-    """Which records; omitted parameters do not filter."""
+    """Query parameters of the list of records: filters and a cursor. A missing filter selects all
+    records.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -78,7 +80,9 @@ class RecordsForm(BaseModel):
 
     @property
     def reasons(self) -> list[str] | None:
-        """Return the requested reasons, None if no filter on them is set."""
+        """Return the reasons to filter records by, None if neither a reason nor a weight is
+        requested.
+        """
         if self.reason:
             return [str(self.reason)]
         if self.weight:
@@ -86,7 +90,10 @@ class RecordsForm(BaseModel):
         return None
 
     def build_filter(self) -> dict[str, object]:
-        """Return the filter on columns of `entries`. Pending records have no step and no reason."""
+        """Return the filter on columns of the table `entries`.
+
+        Pending records have no step and no reason.
+        """
         outcomes = {self.outcome} if self.outcome else set(OUTCOMES)
         where: dict[str, object] = {}
         if self.reasons is not None:
@@ -103,22 +110,23 @@ class RecordsForm(BaseModel):
         return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the cursor, for links."""
+        """Return all query parameters of the list of records except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json", by_alias=True)
 
     @property
     def days(self) -> DayRange | None:
-        """Return the requested days, None for all."""
+        """Return the range of days to filter records by, None for all days."""
         return DayRange(self.from_, self.to) if self.from_ or self.to else None
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record and its outcome: a row of `entries` with the same field names.
+    """One record and its outcome. The fields have the names of the columns of the table `entries`.
 
-    `file_href` opens the file it refers to, None if there is none.
-    `retry_href` and `accept_href` open the actions on a failure, None if an action is not
-        available.
+    `file_href`: address of the page of the record's file, None if there is none.
+    `retry_href`, `accept_href`: addresses of the pages that retry or accept a failed record, None
+        if
+        the action is not available.
     """
 
     entry_id: str
@@ -140,7 +148,7 @@ class Record:
 
 
 def build_record(row: EntryRow) -> Record:
-    """Build the record that pages and API show from its row."""
+    """Build the record that pages and API show from a row of the table `entries`."""
     values = {field.name: getattr(row, field.name) for field in fields(Record)[:-3]}
     is_file = _SHA1HEX.fullmatch(row.about or "")
     params = {"pipeline": row.pipeline, "entry": row.entry_id}
@@ -159,7 +167,7 @@ def build_record(row: EntryRow) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class InputTally:
-    """Number of records of one input that were counted but not stored individually."""
+    """Number of records of one input that were only counted, without being stored one by one."""
 
     input_id: str
     path: str
@@ -168,13 +176,15 @@ class InputTally:
 
 @dataclass(frozen=True, slots=True)
 class RecordsPage:
-    """One page of records: `total` = `listed_total` + `counted_total`.
+    """One page of the list of records.
 
-    `first`: number of its first row, from 1. Pass `next` as `after` for the next page; None at the
-        end.
-    `counted_total`: records that sources count but do not store individually.
-    `counted_inputs`: the inputs of those, largest first. `counted_inputs_total` is their number, a
-        lower bound unless `counted_inputs_complete`.
+    `total`: number of all matching records: `listed_total` + `counted_total`.
+    `listed_total`: number of records that are stored one by one.
+    `counted_total`: number of records that sources only counted.
+    `first`: number of the first row on the page, from 1.
+    `next`: value of the parameter `after` for the next page, None on the last page.
+    `counted_inputs`: the inputs of the counted records, the largest number first.
+    `counted_inputs_total`: number of such inputs; a lower bound unless `counted_inputs_complete`.
     """
 
     answer: str
@@ -190,9 +200,11 @@ class RecordsPage:
 
 
 def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
-    """Build the requested page. The total equals the overview's number for the same filter.
+    """Build the requested page of records.
 
-    Raises HTTPException 400 for an unknown pipeline or step.
+    The total equals the number on the overview page for the same filter. Raises HTTPException 400
+    for
+    an unknown pipeline or step.
     """
     try:
         check_names(records, pipeline=form.pipeline, step=form.step)
@@ -219,8 +231,9 @@ def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
 
 
 def _load_rows(records: Records, form: RecordsForm) -> tuple[int, list[EntryRow], int, str | None]:
-    """Return the number of listed rows, the rows of one page, the number of its first, and the next
-    cursor.
+    """Load one page of records. Return the number of all stored rows that match, the rows of the
+    page,
+    the number of the page's first row (from 1), and the cursor of the next page.
     """
     where, days = form.build_filter(), form.days
     order = ENTRIES if days is None else ENTERED
@@ -299,7 +312,7 @@ def records_html(
 
 
 def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
-    """Return (name, value, link without it) of every parameter in use."""
+    """Return the active filters: (name, value, URL of the list without that filter)."""
     params = form.build_params()
     return [
         (name, value, build_url("/records", **{**params, name: None}))

@@ -49,7 +49,10 @@ DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class RecentAdditions:
-    """Number of documents of a result added since a day. `href` lists them, newest first."""
+    """Number of documents of a search result that were added since a day.
+
+    `href`: address of the list of those documents, newest first.
+    """
 
     count: int
     since: date
@@ -59,9 +62,11 @@ class RecentAdditions:
 def count_recent_additions(
     stores: Stores, form: SearchRequest, today: date
 ) -> RecentAdditions | None:
-    """Count documents added in the seven days until `today`, in UTC.
+    """Count the results of a search that were added in the seven days until `today`, in UTC.
 
-    None if the search already filters by these dates, or if the query would get too long.
+    Return None if the search already filters by the day of addition, or if the query with that
+    filter
+    would be too long.
     """
     since = today - timedelta(days=DAYS - 1)
     words = form.q.strip()
@@ -220,7 +225,9 @@ def _build_heading(form: SearchRequest, total: int, result_count: int) -> str:
 
 
 def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
-    """Build the bars of the histogram. Each links to exactly the documents it counts."""
+    """Build the bars of the date histogram of a search. Each bar links to the documents that it
+    counts.
+    """
     if any(len(counted_by) == len("YYYY-MM-DD") for counted_by, _ in page.dates):
         periods = build_spans({date.fromisoformat(day): count for day, count in page.dates})
     else:
@@ -236,9 +243,9 @@ def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
 
 
 def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
-    """Return each kind of date with a link to the search by it.
+    """Return each kind of date with the URL of the same search by that kind of date.
 
-    Date limits are dropped: they are of another kind.
+    The URL has no date limits, because limits belong to one kind of date.
     """
     cleared = {"from": None, "to": None, "undated": None}
     links = []
@@ -255,7 +262,10 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
 
 
 def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
-    """Return how many documents the search would find without each filter, most first."""
+    """Return each active filter with the number of documents that the search finds without the
+    filter,
+    the largest number first.
+    """
     counts = []
     for active in form.list_filters()[:RELAXED_FILTERS_MAX]:
         remaining = {

@@ -1,4 +1,7 @@
-"""Search as of a day: what a search found at the end of it, and why the results differ now."""
+"""Search as of a day: the documents that a search found at the end of a past day, and why the
+search
+finds other documents now.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,12 @@ AsOfRequest = Annotated[SearchRequest, take_search(*FILTERS, *AS_OF_PARAMETERS)]
 
 @dataclass(frozen=True, slots=True)
 class BecameCount:
-    """Number of documents with the same change.
+    """Number of documents of a search to which the same change happened since a past day.
 
-    `words`: the change in words.
-    `is_found_then`, `is_found_now`: whether they were found then and are found now; null if
-        unknown.
-    `href`: address that lists them.
+    `words`: the change as text.
+    `is_found_then`: whether the search found the documents at the end of that day; null if unknown.
+    `is_found_now`: whether the search finds the documents now.
+    `href`: address of the list of the documents.
     """
 
     name: str
@@ -72,19 +75,18 @@ class BecameCount:
 
 @dataclass(frozen=True, slots=True)
 class AsOfPage:
-    """Results of a search at the end of `day`, in UTC, compared with now.
+    """Results of a search at the end of `day` (UTC), compared with the results now.
 
-    `then`: documents found then, the sum of the counts with `is_found_then`.
-    `unknown`: documents that may also have been found, the sum of the counts where that is
-        null.
-    `now`: documents found now, the sum of the counts with `is_found_now`.
-    `total`: all documents found now.
-    `is_all_found`: false if `total` is more than was compared. Counts are then of the first
-        documents by id.
-    `is_all_changed`: false if more was written since than was checked. `unknown` and `then` may
-        then be higher.
-    `listed`: documents of the change `became`, on this page.
-    Only curators see embargoes.
+    `then`: number of documents that were found then, as far as known.
+    `unknown`: number of documents of which it is unknown whether they were found then.
+    `now`: number of documents found now, among those that were compared.
+    `total`: number of all documents found now.
+    `is_all_found`: false if only the first documents by id were compared.
+    `is_all_changed`: false if not all documents written since the day were checked. `unknown` and
+        `then` may then be too low.
+    `sorts`: numbers of documents by change.
+    `listed`: documents with the change `became`, one page of them.
+    Only curators see changes by an embargo.
     """
 
     answer: str

@@ -17,12 +17,13 @@ from fonds.wiring.collections import CollectionService
 
 @dataclass(frozen=True, slots=True)
 class FacetValue:
-    """One value of a facet.
+    """One value of a facet of a search.
 
-    `count`: documents with the value, ignoring what is selected in this facet.
-    `href`: search with the value selected, or deselected if it is `chosen`.
-    `without_href`: search that excludes the value; None if it is `chosen` or cannot be excluded
-        in a query.
+    `count`: number of documents with the value, ignoring the selected values of the same facet.
+    `chosen`: whether the search selects the value.
+    `href`: URL of the search with the value selected, or deselected if it is `chosen`.
+    `without_href`: URL of the search that excludes the value; None if the value is `chosen` or no
+        query can exclude it.
     """
 
     value: str

@@ -74,11 +74,13 @@ class EditsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EditsPage:
-    """One page of the list.
+    """One page of the list of silent edits (later versions of stories).
 
-    `walked`: number of versions examined. `later`: number of them that have a previous version.
-    `counts`: number of these by kind of change. `rows`: those with the requested change.
-    `next`: cursor of the next page, None at the end.
+    `walked`: number of versions that were examined for the page.
+    `later`: number of examined versions that have a previous version.
+    `counts`: number of those later versions by kind of change.
+    `rows`: the later versions with the requested kind of change.
+    `next`: cursor of the next page, None on the last page.
     """
 
     site: str

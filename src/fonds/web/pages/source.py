@@ -1,4 +1,6 @@
-"""Page of a source: its polls, new links by day, and where its links were lost."""
+"""Page of a followed source: its polls, its new links by day, and the stages at which links were
+lost.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ LISTED, FIRST_STAGES = "listed", "before any stage"
 
 @dataclass(frozen=True, slots=True)
 class EndingLine:
-    """Links of the source with the same ending.
+    """Number of links of a source that ended with the same outcome, reason and step.
 
     `why`: explanation of the reason.
-    `href` opens the links, empty for those that never entered.
+    `href`: address of the list of those links, '' for links that were never entered.
     """
 
     outcome: str
@@ -49,8 +51,11 @@ class EndingLine:
 
 @dataclass(frozen=True, slots=True)
 class StageLine:
-    """One stage. `ended` links went no further, by `endings`, most frequent first; `left`
-    continued or wait.
+    """Number of links of a source at one stage of the pipeline.
+
+    `ended`: number of links that were lost at the stage.
+    `endings`: the lost links by outcome and reason, the most frequent first.
+    `left`: number of links that passed the stage, or still wait.
     """
 
     stage: str
@@ -61,9 +66,12 @@ class StageLine:
 
 @dataclass(frozen=True, slots=True)
 class LinkPassage:
-    """Links from announced to kept: `announced` = ended at the `stages` + `waiting` + `kept`.
+    """Numbers of links of a source, from announced to stored.
 
-    `coverage`: kept share of the announced links as text, None if none was announced.
+    `announced`: all links that the source listed. Each one was lost at one of the `stages`, is
+        still
+        `waiting`, or was stored (`kept`).
+    `coverage`: share of announced links that was stored, as text; None if no link was announced.
     """
 
     announced: int
@@ -76,7 +84,7 @@ class LinkPassage:
 
 
 def build_passage(details: SourceDetails) -> LinkPassage:
-    """Compute the outcome of all links of a source, by stage in pipeline order."""
+    """Count how the links of a source ended, by stage in pipeline order."""
     row = details.source
     refused = get_refused_counts(row)
     by_stage: dict[str, list[EndingLine]] = {}
@@ -115,7 +123,7 @@ def _build_lines(by_stage: Mapping[str, list[EndingLine]], announced: int) -> li
 
 
 def _order_stages(pipeline: str, endings: Sequence[LinkEnding]) -> list[str | None]:
-    """Return the stages in pipeline order, then those the pipeline no longer has."""
+    """Return the stages of a pipeline in order, then former stages at which links ended."""
     current_stages: list[str | None] = [*list_stages(pipeline)]
     former_stages = {ending.step for ending in endings} - set(current_stages)
     return [*current_stages, *sorted(former_stages, key=lambda step: step or "")]
@@ -286,15 +294,16 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """A source, its last polls, newest first, and the outcomes of its links.
+    """Content of the page of a source: the source, its last polls (newest first), and its links.
 
-    `links`: number of links that entered, in all its polls. `passage`: where they and the refused
-        ones ended.
+    `links`: number of links that were entered in all polls.
+    `passage`: the stages at which the entered links and the refused links ended.
     `days`: the last 90 days, until today.
-    `silent_since`: since when it lists nothing, if it listed `listed` links before.
-    `form`: format of its listings and what is stated about each link; it was `form_before` until
-        `form_changed`.
-    `nothing_older`: why it cannot have a backfill, None if it may.
+    `listed`: number of links that the source listed before it became silent.
+    `silent_since`: since when the source lists no links, None if it lists some or never did.
+    `form`: format of the listings, and what a listing states about each link.
+    `form_before`, `form_changed`: previous `form`, and the time at which it changed.
+    `nothing_older`: why the source cannot have a backfill, None if a backfill is possible.
     """
 
     answer: str

@@ -39,7 +39,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class LinksForm(BaseModel):
-    """Which links of a source; without parameters all."""
+    """Query parameters that filter the links of a source. Without parameters, all links are
+    listed.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,7 +83,9 @@ class LinksForm(BaseModel):
         return {"input_id": [poll for poll in polls if not self.poll or poll == of_poll]}
 
     def _build_stage_filters(self, details: SourceDetails) -> list[dict[str, object]]:
-        """Build filters for links that passed a stage: they were kept, or lost at a later stage."""
+        """Build filters for links that passed a stage: links that were stored, or lost at a later
+        stage.
+        """
         if not self.beyond:
             return [{}]
         stages = list_stages(details.source.pipeline)
@@ -105,7 +109,11 @@ class LinksForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LinksPage:
-    """One page of a source's links, last settled first. `first` and `next` as in `RecordsPage`."""
+    """One page of the links of a source, last settled first.
+
+    `first`: number of the first link on the page, from 1.
+    `next`: value of the parameter `after` for the next page, None on the last page.
+    """
 
     answer: str
     total: int

@@ -45,7 +45,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class SourcesForm(BaseModel):
-    """Which sources; without parameters all."""
+    """Query parameters that filter the followed sources. Without parameters, all sources are
+    listed.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +59,7 @@ class SourcesForm(BaseModel):
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1")
 
     def build_query(self) -> SourceQuery:
-        """Build the query of the form."""
+        """Build the query for followed sources from these filters."""
         chosen_health = SourceHealth(self.standing) if self.standing else None
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
         return SourceQuery(self.state, chosen_health, since)
@@ -69,17 +71,21 @@ class SourcesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A source in the list.
+    """One followed source in the list of sources.
 
-    `standing`: active, silent, quiet, failing, dead, waiting, muted, paused or gone.
-    Times are None before the event; `links_a_day` is None before its first listing was read.
-    `failing_since`: since when its polls fail, None also if unknown. `silent_since`: since when it
-        lists nothing.
-    `muted_since`: a time while it is muted. `mute_note`: why. `muted_until`: None until it works
-        again.
-    `backfill`: the last requested one, None if none.
-    `funnel`: number of its links by stage reached.
-    `new_by_day`: new links of the last 90 days, None for a day that was not counted.
+    `standing`: health: active, silent, quiet, failing, dead, waiting, muted, paused or gone.
+    `polled_last`, `polled_next`, `well_last`, `new_last`: times of the last poll, the next poll,
+        the
+        last successful poll and the last new link; None before the event.
+    `links_a_day`: new links per day, None before the first listing was read.
+    `failing_since`: since when all polls fail; None if they do not fail, or if unknown.
+    `silent_since`: since when the source lists no links.
+    `muted_since`: when the alerts of the source were muted, None if they are not muted.
+    `muted_until`: when the alerts return; None if they return when the source recovers.
+    `mute_note`: why the alerts are muted.
+    `backfill`: the last requested backfill, None if none.
+    `funnel`: number of links of the source by the stage that they reached.
+    `new_by_day`: new links on each of the last 90 days, None for a day that was not counted.
     """
 
     source_id: str
@@ -110,8 +116,9 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStage:
-    """Number of links of a source that reached a stage. `href` opens them, '' if the pipeline has
-    no stages.
+    """Number of links of a source that reached one stage.
+
+    `href`: address of the list of those links, '' if the pipeline has no stages.
     """
 
     word: str
@@ -178,7 +185,9 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
 
 
 def build_funnel_stages(source_id: str, pipeline: str, funnel: Funnel) -> list[FunnelStage]:
-    """Return the counts of the funnel in order, each with a link to its links."""
+    """Return the number of links at each stage of a source's funnel, each with the address of its
+    list.
+    """
     links = f"/sources/{source_id}/links"
     first = next(iter(list_stages(pipeline)), None)
     return [
@@ -190,7 +199,7 @@ def build_funnel_stages(source_id: str, pipeline: str, funnel: Funnel) -> list[F
 
 
 def format_coverage(funnel: Funnel) -> str:
-    """Return the share of announced links that was kept, for people."""
+    """Return the share of announced links of a source that was stored, as text."""
     return format_share(funnel.kept, funnel.announced)
 
 

@@ -47,10 +47,11 @@ router = APIRouter(dependencies=[CURATES])
 
 @dataclass(frozen=True, slots=True)
 class TakenDownFile:
-    """A removed file.
+    """A file that was taken down.
 
-    `finished`: None while parts of it remain: in `warcs` of this library, or in messages that
-        were in progress.
+    `finished`: when the takedown was completed. None while bytes of the file remain in the
+        library's
+        WARCs listed in `warcs`, or in messages that were in progress.
     """
 
     sha1hex: str

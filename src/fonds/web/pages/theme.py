@@ -56,7 +56,11 @@ STAGES_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class MonthCounts:
-    """Documents by YYYY-MM. `undated` of the `looked_at` documents have no date."""
+    """Number of documents of a theme by month (YYYY-MM).
+
+    `looked_at`: number of documents whose dates were read.
+    `undated`: number of those documents without a date.
+    """
 
     months: Sequence[tuple[str, int]]
     undated: int
@@ -65,7 +69,9 @@ class MonthCounts:
 
 @dataclass(frozen=True, slots=True)
 class ThemeStage:
-    """The theme in one clustering: its label and size there."""
+    """Label and size of a theme in one stored clustering. `chosen`: whether the page shows that
+    clustering.
+    """
 
     at: dt.datetime | None
     label: str
@@ -76,7 +82,7 @@ class ThemeStage:
 
 @dataclass(frozen=True, slots=True)
 class ThemeTurn:
-    """A split or merger that involves the theme. `change` says which."""
+    """Split or merger of which a theme is part. `change`: `split` or `merged`."""
 
     change: str
     what: ChangeLine
@@ -160,7 +166,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class ThemeForm(BaseModel):
-    """Which clustering of a collection, and which page of a theme's documents."""
+    """Query parameters: a clustering of a collection, and a page of the documents of a theme."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -184,16 +190,19 @@ class NearbyTheme:
 
 @dataclass(frozen=True, slots=True)
 class ThemePage:
-    """A theme.
+    """Content of the page of a theme.
 
-    `name`: the name a curator gave it, '' if none. `pinned`: whether a curator listed it before the
-        others.
-    `distinct`: number of documents that were not near-duplicates of another at the time of the
-        build.
-    `terms`: terms with their log-likelihood ratios.
-    `turns`: splits and mergers since the previous clustering.
-    Pass `next` as `after` for the next page of documents; None at the end. Pages after the first
-        have `months` None and no stages, turns and nearest themes.
+    `name`: name that a curator gave the theme, '' if none.
+    `pinned`: whether a curator pinned the theme to the top of the list.
+    `size`: number of documents in the theme.
+    `distinct`: number of documents that were not near-duplicates of another document when the
+        clustering was built.
+    `terms`: terms of the theme with their log-likelihood ratios.
+    `months`: documents by month; None on pages after the first.
+    `stages`: the theme in each stored clustering; empty on pages after the first.
+    `turns`: splits and mergers since the previous clustering; empty on pages after the first.
+    `nearest`: the most similar themes; empty on pages after the first.
+    `next`: value of the parameter `after` for the next page of documents, None on the last page.
     """
 
     answer: str

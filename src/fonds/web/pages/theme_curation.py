@@ -71,13 +71,13 @@ class ExclusionsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ExclusionLine:
-    """A document and a theme that it does not belong to.
+    """Exclusion of a document from a theme by a curator.
 
     `theme`: id of the theme.
-    `label`: its label at that time.
-    `name`: its current name.
-    `href`: None if the theme no longer exists.
-    `now`: name or label of the theme the document is in now; None for none.
+    `label`: label of the theme when the document was excluded.
+    `name`: current name of the theme.
+    `href`: address of the theme's page, None if the theme no longer exists.
+    `now`: name or label of the theme that the document is in now, None if it is in none.
     """
 
     document: DocumentLine
@@ -265,10 +265,10 @@ class ThemeActIn(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """A theme after an action.
+    """Result of a curator's action on a theme.
 
-    `name`: the name a curator gave it, '' for none.
-    `documents`: number of documents just excluded or included.
+    `name`: name that a curator gave the theme, '' if none.
+    `documents`: number of documents that the action excluded or included.
     """
 
     id: str

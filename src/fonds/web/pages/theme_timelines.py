@@ -41,13 +41,15 @@ _EPOCH = dt.date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ThemeTimeline:
-    """Timeline of a theme. `counts`: its documents per period.
+    """Number of documents of one theme over time.
 
-    `sampled_count`: number of sampled documents. `undated`: number of those without a date.
-    `change`: difference in share between the later and the earlier half of the periods, in
+    `counts`: number of documents per period.
+    `sampled_count`: number of sampled documents of the theme.
+    `undated`: number of sampled documents without a date.
+    `change`: share of documents in the later half of the periods minus share in the earlier half,
+        in
         percentage points; None if a half has no documents.
-    `cohesion`: mean cosine of the sampled documents to the theme's centroid, None if there are
-        none.
+    `cohesion`: mean cosine of the sampled documents to the centroid, None if none was sampled.
     """
 
     theme: ClusterView
@@ -60,10 +62,11 @@ class ThemeTimeline:
 
 @dataclass(frozen=True, slots=True)
 class ThemeTimelines:
-    """Timelines of themes, those whose share changed most first.
+    """Timelines of several themes. Themes whose share of documents changed most come first.
 
-    `periods`: sampled documents of the clustering per period, with or without a theme.
-    `sampled_count`: number of all of them. `undated`: number of those without a date.
+    `periods`: number of sampled documents per period, in a theme or unclustered.
+    `sampled_count`: number of all sampled documents.
+    `undated`: number of sampled documents without a date.
     """
 
     periods: Sequence[Period]
@@ -255,8 +258,9 @@ class PeriodLine:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Documents of a theme in a period. `share`: share of the period's documents, 0 to 1, None if
-    it has none.
+    """Number of documents of a theme in one period.
+
+    `share`: share of all documents of the period, 0 to 1; None if the period has no documents.
     """
 
     documents: int

@@ -112,10 +112,12 @@ class UnclusteredForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class UnclusteredPage:
-    """Unclustered documents, 20 per page, with one `reason` or all (None), sorted by reason.
+    """One page of the unclustered documents of a clustering, 20 per page, sorted by reason.
 
-    `size`: number of all of them. `reasons`: numbers by reason.
-    Pass `next` as `after` for the next page; None at the end.
+    `reason`: the only reason that is listed, None if all reasons are listed.
+    `size`: number of unclustered documents on all pages.
+    `reasons`: number of unclustered documents by reason.
+    `next`: value of the parameter `after` for the next page, None on the last page.
     """
 
     answer: str

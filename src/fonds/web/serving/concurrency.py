@@ -30,9 +30,11 @@ def get_media_type(headers: Headers) -> str:
 
 
 class ReadWriteLimits:
-    """ASGI middleware with one limit for writing requests and another for all others.
+    """ASGI middleware with one concurrency limit for writing requests and one for all other
+    requests.
 
-    `takes`: whether a path accepts request bodies. The body of a writing request is buffered first.
+    `takes`: returns whether a path accepts request bodies. The whole body of a writing request is
+        received before the request counts towards the limit.
     """
 
     def __init__(
