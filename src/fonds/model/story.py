@@ -125,7 +125,7 @@ class ParsedPage:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
@@ -144,5 +144,5 @@ class UnarchivedBody:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1
