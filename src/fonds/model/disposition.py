@@ -342,8 +342,7 @@ DONE = Disposition(Verdict.DONE)
 
 
 def keep_without_text(reason: Reason, detail: str = "") -> Disposition:
-    """Return the disposition of a completed message whose file is kept without text for `reason`.
-    """
+    """Return the disposition of a done message whose file is kept without text for `reason`."""
     return Disposition(Verdict.DONE, reason, detail)
 
 

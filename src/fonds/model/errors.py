@@ -61,8 +61,7 @@ class StoreUnavailableError(TransientError):
 
 
 class PermanentError(FondsError):
-    """Error that no retry can fix; the worker quarantines the message with `reason` and `detail`.
-    """
+    """Error that no retry fixes; the worker quarantines the message with `reason` and `detail`."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)

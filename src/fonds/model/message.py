@@ -48,8 +48,7 @@ class Message:
 
     @property
     def about(self) -> str:
-        """Subject of the message, such as the SHA-1 of a file; the key of the message by default.
-        """
+        """Subject of the message, such as the SHA-1 of a file; by default the key."""
         return self.headers.get(ABOUT, self.key)
 
     def is_for(self, pipeline: str) -> bool:

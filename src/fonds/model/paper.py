@@ -95,8 +95,7 @@ class UngrobidedPdf:
 
 @dataclass(frozen=True, slots=True)
 class UnreadArticle:
-    """JATS article that is not read yet: payload of messages of the work topic `unread-articles`.
-    """
+    """JATS article that is not read yet: payload of the work topic `unread-articles`."""
 
     capture: Capture
     file: FileMeta

@@ -36,15 +36,13 @@ def split_offset(offset: int) -> tuple[int, int]:
 
 
 def format_offset(offset: int) -> str:
-    """Format the offset of a record for people: `85`, or `85#2` for the second record of a member.
-    """
+    """Format a record offset for people: `85`, or `85#2` for the second record of a member."""
     member_offset, number = split_offset(offset)
     return f"{member_offset}#{number + 1}" if number > 0 else f"{offset}"
 
 
 def describe_offset(offset: int) -> str:
-    """Format the offset of a record for a sentence: `1,085`, or `1,085 (record 2 of that member)`.
-    """
+    """Format a record offset for a sentence: `1,085`, or `1,085 (record 2 of that member)`."""
     member_offset, number = split_offset(offset)
     return f"{member_offset:,}" + (f" (record {number + 1} of that member)" if number else "")
 
@@ -59,8 +57,7 @@ def build_offset_id(offset: int) -> str:
 
 
 def parse_offset(text: str) -> int | None:
-    """Parse a record offset such as `85` or `85#2` to one integer; return None for any other text.
-    """
+    """Parse a record offset such as `85` or `85#2` to one integer; None for any other text."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -78,8 +75,7 @@ def format_record_place(path: str, offset: int) -> str:
 
 
 def parse_record_place(text: str) -> tuple[str, int] | None:
-    """Parse `crawl.warc.gz:85` to the path and the record offset; return None for any other text.
-    """
+    """Parse `crawl.warc.gz:85` to path and record offset; None for any other text."""
     match = _PLACE.fullmatch(text)
     offset = parse_offset(match[2]) if match else None
     return (match[1], offset) if match and offset is not None else None
