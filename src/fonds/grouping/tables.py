@@ -42,7 +42,10 @@ FAMILIES = {
     THEMES: ("main",),
 }
 REMOVED = "main:removed"
-"""Set before the rows of a collection are removed; the collection is invisible from then on."""
+"""Column that is set before the rows of a collection are deleted.
+
+From then on, the collection is invisible.
+"""
 
 RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1

@@ -96,11 +96,13 @@ class PageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Story with the seed's four sub-objects and ours.
+    """News page with the four sub-objects of seed 004 and the sub-objects that Fonds adds.
 
-    - `exchange`: None if Fonds did not fetch it.
-    - `unknown`: additions of other programs by name; for a sub-object a dict of its extra fields.
-    - `schema_version`: version of the input, 0 if it states none, as Media Cloud's.
+    - `exchange`: HTTP exchange in which the page was fetched; None if Fonds did not fetch the page.
+    - `unknown`: fields that other programs added, by name; for a sub-object a dict of its extra
+      fields.
+    - `schema_version`: schema version that the input states; 0 if it states none, as Media Cloud's
+      stories.
     """
 
     rss_entry: RssEntry = field(default_factory=RssEntry)

@@ -23,7 +23,10 @@ class UnknownNameError(ValueError):
 
 
 def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
-    """Return the most similar known name, ignoring case; None if none is similar."""
+    """Return the known name that is most similar to `name`; None if none is similar.
+
+    Case does not matter.
+    """
     folded = {known_name.casefold(): str(known_name) for known_name in known_names if known_name}
     matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=SIMILARITY_MIN)
     return folded[matches[0]] if matches else None
