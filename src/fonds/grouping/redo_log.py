@@ -172,9 +172,10 @@ def recover(
 def list_changed_ids(
     tables: Tables, name: CollectionName, after: int, last_change: int | None = None
 ) -> tuple[list[str], int]:
-    """Return the ids of documents changed after the change `after`, up to `last_change`, each once.
+    """Return the distinct ids of documents changed after the change number `after`.
 
-    Also return the number of the last change.
+    Changes after the number `last_change` are ignored, if it is given. Also return the number of
+    the last change that was read; `after` if there was none.
     """
     ids: dict[str, None] = {}
     last = after
@@ -190,7 +191,7 @@ def list_changed_ids(
 
 
 def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> None:
-    """Remove the changes up to this number, which are no longer needed."""
+    """Delete the logged changes with numbers up to `last_change`, which are no longer needed."""
     rows = []
     for row, _ in tables.iter_rows(CHANGES, name.row, [_IDS]):
         if int.from_bytes(row[-_SEQUENCE_BYTES:], "big") > last_change:

@@ -117,7 +117,14 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """Parsed page: the message of the result topic `stories`. `story_id` is the id of its URL."""
+    """Parsed news page: payload of the result topic `stories`.
+
+    - `capture`: capture of the page.
+    - `file`: size, type and hashes of the page.
+    - `story`: extracted content and metadata.
+    - `story_id`: id computed from the URL of the story.
+    - `extractor`: version of the extractor that parsed the page.
+    """
 
     capture: Capture
     file: FileMeta
@@ -133,10 +140,12 @@ class ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class UnarchivedBody:
-    """Body to archive, in no WARC yet or to be copied: the message of `unarchived`.
+    """Body to write to a WARC file: payload of the work topic `unarchived`.
 
-    `story` is set for parsed pages: a metadata record is written next to their body.
-    `repeat_of` is the id of the first capture of the same bytes: a revisit record is written.
+    The body is in no WARC file yet, or is to be copied from another program's WARC file.
+
+    - `story`: parsed page, written as a metadata record next to the body; None for other files.
+    - `repeat_of`: id of the first capture of the same bytes. If set, a revisit record is written.
     """
 
     capture: Capture
