@@ -22,7 +22,11 @@ RECORD_OVERHEAD_BYTES = 50
 
 @dataclass(frozen=True, slots=True)
 class SortRun:
-    """One run: its file name, the offset of each range's start, and the offset of the end."""
+    """Sorted file of records (run), divided into ranges.
+
+    - `name`: file name.
+    - `offsets`: position in bytes at which each range starts, and the end of the last range.
+    """
 
     name: str
     offsets: tuple[int, ...]
@@ -30,7 +34,7 @@ class SortRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRange:
-    """The records of one range in one run."""
+    """Records of one range in one sorted file (run): the bytes from `start` to `end` of `path`."""
 
     path: Path
     start: int

@@ -19,29 +19,32 @@ EXAMPLE_CHARS = 300
 
 @dataclass(slots=True)
 class ExampleCounts:
-    """Counts by word, with the first few examples in text order, whatever the order of counting."""
+    """Counts by word, with up to three examples per word, the first in text order.
+
+    The result does not depend on the order of counting.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def count_one(self, word: str, example: str = "") -> None:
-        """Count one occurrence."""
+        """Count one occurrence of `word`, with an optional example."""
         self.counts[word] += 1
         if example:
             self._add_examples(word, [example[:EXAMPLE_CHARS]])
 
     def add(self, word: str, count: int, examples: Iterable[str] = ()) -> None:
-        """Count several occurrences."""
+        """Count `count` occurrences of `word`, with optional examples."""
         self.counts[word] += count
         self._add_examples(word, examples)
 
     def iter_records(self) -> Iterator[bytes]:
-        """Encode as records, one per word."""
+        """Encode the counts and examples as records (bytes), one record per word."""
         for word, count in sorted(self.counts.items()):
             yield MARK + msgspec.json.encode([word, count, self.examples.get(word, [])])
 
     def add_record(self, record: bytes) -> None:
-        """Add the counts of a record."""
+        """Add the count and examples of a record that `iter_records` encoded."""
         word, count, examples = msgspec.json.decode(record.removeprefix(MARK))
         self.add(word, count, examples)
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 DROPPED = "main:dropped"
-"""Set before the rows of a clustering are removed; it is ignored from then on."""
+"""Column that is set before the rows of a clustering are deleted.
+
+From then on, all other code ignores the clustering.
+"""
 
 COLUMNS = (
     "main:conf",
@@ -87,9 +90,9 @@ def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
 
 
 def served_column(conf: str) -> str:
-    """Return the column with the served clustering of a configuration.
+    """Return the column with the timestamp of the clustering that readers see by default.
 
-    Writing this one cell makes the next clustering visible.
+    Writing this one cell makes a new clustering visible.
     """
     return build_column(conf, REBUILT)
 
@@ -142,7 +145,7 @@ def filter_ready(clusterings: list[StoredClustering], collection: Cells) -> list
 
 
 def is_served(clustering: StoredClustering, collection: Cells) -> bool:
-    """Return whether readers get this clustering by default."""
+    """Return whether readers see this clustering by default."""
     return clustering.timestamp == decode_int(collection, served_column(clustering.conf), -1)
 
 

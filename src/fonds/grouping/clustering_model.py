@@ -106,7 +106,10 @@ def write_model(
 def read_model(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> ClusteringModel | None:
-    """Return a clustering's model; None if it is gone. Raises DamagedInputError."""
+    """Read the model of a clustering; return None if the model no longer exists.
+
+    Raises DamagedInputError if the stored model is damaged.
+    """
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     cells = tables.get_row(CLUSTERINGS, row, [NUMBERS, "main:configuration"])
     if cells is None or NUMBERS not in cells:

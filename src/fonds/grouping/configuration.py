@@ -199,7 +199,7 @@ def list_configurations(tables: Tables, namespace: str) -> dict[str, Configurati
 
 
 def build_values(configuration: Configuration) -> dict[str, Any]:
-    """Return the values by name, as for JSON."""
+    """Return the parameters of a configuration by name, as plain JSON values."""
     values: dict[str, Any] = msgspec.to_builtins(configuration)
     return values
 

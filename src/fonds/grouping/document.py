@@ -55,7 +55,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """Document as stored in its row. `sequence` is the number of the change that put it there."""
+    """Document as stored in its row.
+
+    `sequence` is the number of the collection change that wrote the document.
+    """
 
     document: Document
     sequence: int

@@ -43,7 +43,10 @@ class CollectionName:
 
 
 def parse(text: str) -> CollectionName:
-    """Parse the written name of a collection. Raises ValueError."""
+    """Parse the name of a collection, written `NAMESPACE/KEY`.
+
+    Raises ValueError without a slash, or if the namespace or the key is invalid.
+    """
     if "/" not in text:
         raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
     return validate_name(split_key(text))

@@ -49,11 +49,11 @@ _SEQUENCE_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """State of an inverted index.
+    """State of the inverted index of a collection, used to find near-duplicates.
 
-    `timestamp`: the clustering it belongs to.
-    `last_change`: number of the last change that it is sure to include.
-    `language`: language for texts that state none.
+    - `timestamp`: timestamp of the clustering to which the index belongs.
+    - `last_change`: number of the last collection change that the index certainly includes.
+    - `language`: language assumed for texts that state none.
     """
 
     timestamp: int
@@ -74,7 +74,11 @@ def build_index_cells(state: IndexState) -> dict[str, bytes]:
 
 @dataclass(slots=True)
 class PendingWrites:
-    """Writes for each table: cells and rows to remove, then cells to put."""
+    """Writes to several tables that are not applied yet.
+
+    - `removed`: by table and row key, the columns to remove; None removes the whole row.
+    - `puts`: by table and row key, the cells to write. They are written after the removals.
+    """
 
     removed: dict[str, dict[bytes, list[str] | None]] = field(default_factory=dict)
     puts: dict[str, dict[bytes, dict[str, bytes]]] = field(default_factory=dict)
@@ -168,9 +172,10 @@ def recover(
 def list_changed_ids(
     tables: Tables, name: CollectionName, after: int, last_change: int | None = None
 ) -> tuple[list[str], int]:
-    """Return the ids of documents changed after the change `after`, up to `last_change`, each once.
+    """Return the distinct ids of documents changed after the change number `after`.
 
-    Also return the number of the last change.
+    Changes after the number `last_change` are ignored, if it is given. Also return the number of
+    the last change that was read; `after` if there was none.
     """
     ids: dict[str, None] = {}
     last = after
@@ -186,7 +191,7 @@ def list_changed_ids(
 
 
 def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> None:
-    """Remove the changes up to this number, which are no longer needed."""
+    """Delete the logged changes with numbers up to `last_change`, which are no longer needed."""
     rows = []
     for row, _ in tables.iter_rows(CHANGES, name.row, [_IDS]):
         if int.from_bytes(row[-_SEQUENCE_BYTES:], "big") > last_change:

@@ -42,7 +42,10 @@ FAMILIES = {
     THEMES: ("main",),
 }
 REMOVED = "main:removed"
-"""Set before the rows of a collection are removed; the collection is invisible from then on."""
+"""Column that is set before the rows of a collection are deleted.
+
+From then on, the collection is invisible.
+"""
 
 RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1
@@ -66,7 +69,10 @@ class Tables:
             self.store.declare(self.prefix + name, FAMILIES[name])
 
     def exist(self) -> bool:
-        """Return whether the tables exist. A home without groupings has none and may be read-only."""
+        """Return whether the tables exist.
+
+        A library folder (home) without groupings has no tables and may be read-only.
+        """
         try:
             self.get_page(COLLECTIONS, b"", ["main:size"], count_max=1)
         except ConfigurationError:

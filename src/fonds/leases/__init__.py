@@ -1,1 +1,1 @@
-"""Leases, which let one process at a time do a piece of work."""
+"""Leases: time-limited, exclusive rights of one process to do a piece of work."""

@@ -1,4 +1,4 @@
-"""Lease cells in SQL: rows of their own, or two columns of a subject's row."""
+"""Storage of leases in SQL, in the table `lease` or in two columns of another table's rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fonds.ports import Records
 
 VERSION_BITS = 52
 _UNESCAPED_CHARS = " !\"#$&'()*+,/:;<=>?@[\\]^`{|}"
-"""ASCII characters that are not escaped in the key of a lease, besides letters, digits and `_.-~`."""
+"""ASCII characters that are not escaped in a lease key, besides letters, digits and `_.-~`."""
 
 LeasedRow = PaceRow | SourceRow | TimetableRow
 
@@ -26,18 +26,19 @@ def get_cell(row: LeaseRow | LeasedRow) -> LeaseCell:
 
 @dataclass(frozen=True, slots=True)
 class LeaseTable:
-    """Implementation of the port LeaseCells by the table `lease`, which has a row per held lease.
+    """Storage of leases in the SQL table `lease`, with one row per lease that a process has.
 
-    Any name can have a lease: characters that SQL text cannot hold, such as NUL, are percent-encoded in the
-    key. Changes carry no columns and no conditions.
+    Any text can name a lease. Characters that SQL text cannot hold, such as NUL, are
+    percent-encoded in the key. Changes must not have `columns` or `where`.
     """
 
     records: Records
 
     def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
-        """Load cells. Names without a row are free, each with a random version.
+        """Return the stored value of each lease by name. A name without a row is a free lease.
 
-        If versions started at 0, one could recur and be mistaken for a cell observed long ago.
+        A free lease gets a random version. If versions started at 0, a value could recur and be
+        mistaken for a value that a process observed long ago.
         """
         cells = {name: LeaseCell(None, secrets.randbits(VERSION_BITS)) for name in names}
         names_by_key = {_build_key(name): name for name in names}
@@ -45,7 +46,10 @@ class LeaseTable:
         return cells | {names_by_key[row.name]: get_cell(row) for row in rows}
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write changes. Acquiring inserts a row, releasing removes it."""
+        """Write the changes whose stored value still equals `before`; return the names written.
+
+        Acquiring a lease inserts a row, and releasing a lease deletes the row.
+        """
         inserted = {
             change.name: LeaseRow(
                 _build_key(change.name), change.after.holder, change.after.version
@@ -74,21 +78,25 @@ class LeaseTable:
 
 @dataclass(frozen=True, slots=True)
 class LeaseColumns:
-    """Port LeaseCells on the columns `lease_holder` and `lease_version` of a kind of row.
+    """Storage of leases in the columns `lease_holder` and `lease_version` of another table's rows.
 
-    What a holder writes into its row is written in the same step as the lease, or not at all.
+    `kind` is the row type. Other columns that a change names are written in the same step as the
+    lease, or not at all.
     """
 
     records: Records
     kind: type[LeasedRow]
 
     def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
-        """Load cells. Names without a row are absent."""
+        """Return the stored value of each lease by name. A name without a row is left out."""
         rows = self.records.get(self.kind, names)
         return {str(getattr(row, self.kind.KEY[0])): get_cell(row) for row in rows}
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write all changes in one transaction."""
+        """Write the changes whose stored value still equals `before`; return the names written.
+
+        All changes are written in one transaction.
+        """
         rows = [
             RowChange(
                 change.name,

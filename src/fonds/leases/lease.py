@@ -1,7 +1,7 @@
-"""A lease and the decisions about it, as pure functions.
+"""State of a lease, and the decisions to acquire, renew and stop writing, as pure functions.
 
-A lease expires when its cell has not changed for the lease duration. Each process measures that
-with its own monotonic clock, so jumps of the wall clock do not matter.
+A lease expires when its stored value has not changed for the lease duration. Each process measures
+that time with its own monotonic clock, so jumps of the wall clock do not matter.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from fonds.model.lease import LeaseCell
 
 LEASE_S = 30.0
 RENEWALS_PER_LEASE = 3
-"""Renewals within one lease duration, so that one failed renewal does no harm."""
+"""Number of renewals within one lease duration, so that one failed renewal does no harm."""
 
 
 class LeaseConflictError(TransientError):
-    """Another process, or another thread of this one, has the lease."""
+    """Error for a lease that another process, or another thread of this process, has."""
 
 
 class LeaseState(Enum):
-    """What a stored cell means to one process."""
+    """Meaning of a stored lease to one process: free, its own, of another process, or expired."""
 
     FREE = "free"
     OWN = "own"
@@ -34,10 +34,12 @@ class LeaseState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """Lease of this process.
+    """Lease that the current process acquired.
 
-    `renewed_s` is the time of a monotonic clock, read before the cell was last written.
-    `lost` is set once the lease is released or another process has it.
+    - `name`: name of the lease.
+    - `cell`: stored value that the process last wrote.
+    - `renewed_s`: time of the monotonic clock in seconds, read before `cell` was written.
+    - `lost`: event that is set once the lease is released or another process has the lease.
     """
 
     name: str
@@ -53,7 +55,12 @@ def compute_state(
     lease_s: float,
     is_process_gone: Callable[[str], bool],
 ) -> LeaseState:
-    """Return what a cell means to `holder`, which has seen it unchanged for `unchanged_s` seconds."""
+    """Return what the stored value of a lease means to the process `holder`.
+
+    - `unchanged_s`: seconds for which the process has seen the value unchanged.
+    - `lease_s`: lease duration in seconds.
+    - `is_process_gone`: function that returns whether the process of a holder has ended.
+    """
     if cell.holder is None:
         return LeaseState.FREE
     if cell.holder == holder:
@@ -64,19 +71,22 @@ def compute_state(
 
 
 def build_next_cell(cell: LeaseCell, holder: str | None) -> LeaseCell:
-    """Return the cell after `holder` acquires or renews the lease; with None, after its release."""
+    """Return the stored value after `holder` acquires or renews the lease.
+
+    With `holder` None, return the stored value after the lease is released.
+    """
     return LeaseCell(holder, cell.version + 1)
 
 
 def is_write_safe(lease: Lease, now_s: float, lease_s: float) -> bool:
-    """Return whether the holder may still write.
+    """Return whether the process that has the lease may begin a write at `now_s`.
 
-    The second half of the duration is a reserve: a write that begins in the first half ends before
-    expiry.
+    Writes may begin only in the first half of the lease duration. The second half is a reserve, so
+    that a write ends before the lease expires.
     """
     return not lease.lost.is_set() and now_s - lease.renewed_s <= lease_s / 2
 
 
 def is_renewal_due(lease: Lease, now_s: float, lease_s: float) -> bool:
-    """Return whether the lease should be renewed before further work."""
+    """Return whether the lease should be renewed at `now_s`, before further work."""
     return now_s - lease.renewed_s >= lease_s / RENEWALS_PER_LEASE

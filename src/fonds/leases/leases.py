@@ -1,4 +1,6 @@
-"""Leases of one process, stored in cells that it shares with other processes."""
+"""Acquisition, renewal and release of leases by one process, in storage shared with other
+processes.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,10 @@ class Leases:
         self._pause = threading.Event()
 
     def is_acquirable(self, name: str, cell: LeaseCell) -> bool:
-        """Return whether this process can acquire the lease. `cell` must have been read just now."""
+        """Return whether this process can acquire the lease `name`.
+
+        `cell` is the stored value of the lease and must have been read just now.
+        """
         is_others = cell.holder not in (None, self.holder_name)
         unchanged_s = self.observe(name, cell) if is_others else 0.0
         state = compute_state(
@@ -107,7 +112,11 @@ class Leases:
         columns: Mapping[str, object] = _NOTHING,
         where: Mapping[str, object] = _NOTHING,
     ) -> Lease | None:
-        """Acquire a lease whose cell was read just now; None if another process has it."""
+        """Acquire a lease; return None if another process or thread has the lease.
+
+        `cell` is the stored value of the lease and must have been read just now. `columns` are
+        written in the same step, if the row's columns equal `where`.
+        """
         return self.try_acquire_all({name: cell}, {name: columns}, where).get(name)
 
     def try_acquire_all(
@@ -116,7 +125,12 @@ class Leases:
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
         where: Mapping[str, object] = _NOTHING,
     ) -> dict[str, Lease]:
-        """Acquire the available leases in one transaction; `columns` is by lease name."""
+        """Acquire the available leases in one transaction; return the acquired leases by name.
+
+        - `cells`: stored value of each lease by name, read just now.
+        - `columns`: columns to write in the same step, by name of the lease.
+        - `where`: columns and values that every row must have for its lease to be acquired.
+        """
         names = self._reserve(
             name for name, cell in cells.items() if self.is_acquirable(name, cell)
         )
@@ -142,7 +156,7 @@ class Leases:
         }
 
     def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
-        """Renew a lease and write `columns`; False, with nothing written, if it is lost."""
+        """Renew a lease and write `columns`. Return False and write nothing if the lease is lost."""
         return lease.name in self.renew_all([lease], {lease.name: columns})
 
     def renew_all(
@@ -150,7 +164,10 @@ class Leases:
         leases: Iterable[Lease],
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
     ) -> set[str]:
-        """Renew leases in one transaction. Return the names of those that are not lost."""
+        """Renew leases in one transaction. Return the names of the renewed leases.
+
+        `columns` maps the name of a lease to columns to write in the same step.
+        """
         return self._write(
             LeaseWrite(lease, False, columns.get(lease.name, _NOTHING), _NOTHING)
             for lease in leases
@@ -174,7 +191,10 @@ class Leases:
         leases: Iterable[Lease],
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
     ) -> set[str]:
-        """Release leases in one transaction. Return the names of those that were not lost."""
+        """Release leases in one transaction. Return the names of the released leases.
+
+        A lease that was already lost is not in the result.
+        """
         return self._release(
             [
                 LeaseWrite(lease, True, columns.get(lease.name, _NOTHING), _NOTHING)
@@ -183,16 +203,22 @@ class Leases:
         )
 
     def is_held(self, lease: Lease) -> bool:
-        """Return whether the holder may still write; see `check`."""
+        """Return whether this process may still write under the lease.
+
+        Returns False once the lease is lost, or was not renewed for half of the lease duration.
+        """
         return is_write_safe(lease, self._clock_s(), self.lease_s)
 
     def check(self, lease: Lease) -> None:
-        """Raise LeaseConflictError if the lease may have expired. Then nothing more may be written."""
+        """Raise LeaseConflictError if the lease is lost or may soon expire.
+
+        After this error, write nothing more.
+        """
         if not self.is_held(lease):
             raise LeaseConflictError(f"{lease.name}: the lease was not renewed in time")
 
     def check_renewed(self, leases: Collection[Lease]) -> None:
-        """Renew the leases that are due. Raises LeaseConflictError if one is lost."""
+        """Renew the leases whose renewal is due. Raise LeaseConflictError if a lease is lost."""
         now_s = self._clock_s()
         self.renew_all(
             [candidate for candidate in leases if is_renewal_due(candidate, now_s, self.lease_s)]
@@ -228,7 +254,7 @@ class Leases:
 
     @contextmanager
     def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
-        """Hold a lease as `acquire` does, and renew it in a thread, for work longer than a lease."""
+        """Hold a lease as `acquire` does and renew it in a thread, for work of any duration."""
         with self.acquire(name, wait_s) as lease, self.keep_renewed(lease):
             yield lease
 

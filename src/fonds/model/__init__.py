@@ -1,4 +1,4 @@
-"""Domain values of Fonds as frozen types, table rows, and errors.
+"""Domain values of Fonds as frozen types, rows of SQL tables, and errors.
 
-Nothing here reads a clock or opens files.
+No function in this package reads a clock or opens a file.
 """

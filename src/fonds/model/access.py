@@ -24,7 +24,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """User of a request: the name of their access key ("" without one) and their role."""
+    """User who sends a request.
+
+    - `name`: name of the user's access key; "" for a user without an access key.
+    - `role`: permissions of the user.
+    """
 
     name: str
     role: Role

@@ -1,4 +1,4 @@
-"""Payloads that the archive reads, records that it writes, and the state of its WARC files."""
+"""Data that is read from and written to the WARC archive, and the state of its WARC files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from fonds.model.exchange import Exchange, HttpHead
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Body read from its location, with transfer and content codings decoded.
+    """Body of a capture, read from its location, with transfer and content codings removed.
 
-    `size_bytes` is the compressed length on disk if the location is in a container, else None.
-    `exchange` is the one in which Fonds fetched the body, while it is in the spool.
+    - `body`: decoded bytes.
+    - `http`: HTTP status line and headers; None if the location does not store them.
+    - `size_bytes`: compressed length on disk of the record in its container (WARC or ZIP); None if
+      the body is not in a container.
+    - `warc_headers`: headers of the WARC record; an empty mapping outside WARC files.
+    - `exchange`: HTTP exchange in which Fonds fetched the body; None once the body has left the
+      spool, the folder for fetched pages that are not archived yet.
     """
 
     body: bytes
@@ -29,10 +34,11 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class OriginalCapture:
-    """Capture under which the same bytes were archived before.
+    """Earlier capture whose bytes equal those of a new capture.
 
-    `record_id` is the id of its record, `urn:uuid:…` without brackets; None if unknown. It may come
-    from other programs; malformed ids are not written.
+    `record_id` is the id of the WARC record of the earlier capture, `urn:uuid:…` without brackets;
+    None if unknown. Other programs may have set it, so it can be malformed; a malformed id is not
+    written.
     """
 
     url: str
@@ -42,14 +48,16 @@ class OriginalCapture:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """Body to write: a `response` if `http` is known, else a `resource`.
+    """Body to write to a WARC file, as a `response` record if `http` is set, else as a `resource`
+    record.
 
-    - `metadata_json`: written next to it as a `metadata` record
-      (`application/x.mediacloud-indexer+json`).
-    - `original`: earlier capture of the same bytes; a `revisit` that refers to it is written
-      instead.
-    - `exchange`: adds the request and the address of the server.
-    - `prefix`: start of the name of the WARC file, "" for the archive's default.
+    - `metadata_json`: JSON that is written next to the body as a `metadata` record
+      (`application/x.mediacloud-indexer+json`); None to write none.
+    - `original`: earlier capture of the same bytes. If set, a `revisit` record that refers to it is
+      written instead of the body.
+    - `exchange`: HTTP exchange. If set, the request and the IP address of the server are written
+      too.
+    - `prefix`: start of the WARC file's name; "" for the default of the archive.
     """
 
     capture_id: str
@@ -66,9 +74,11 @@ class ArchiveEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRecord:
-    """Location of a written entry; it is durable on disk.
+    """Location of a WARC record that was written and is durable on disk.
 
-    `record_id` is the id of the record at `place`, `urn:uuid:…` without brackets, as in `f:c`.
+    - `capture_id`: id of the archived capture.
+    - `place`: location of the record.
+    - `record_id`: id of the record, `urn:uuid:…` without brackets.
     """
 
     capture_id: str
@@ -78,7 +88,13 @@ class ArchivedRecord:
 
 @dataclass(frozen=True, slots=True)
 class IndexedRecord:
-    """Record in the CDXJ of one of our WARCs; `sha1hex` is that of the body, "" if missing."""
+    """Record in the CDXJ index of a WARC file that Fonds wrote.
+
+    - `offset`: position of the record in the WARC file, in bytes.
+    - `size_bytes`: compressed size of the record; None if the index does not state it.
+    - `datetime14`: capture time, YYYYMMDDhhmmss in UTC.
+    - `sha1hex`: SHA-1 of the record's body in hex; "" if the index does not state it.
+    """
 
     offset: int
     size_bytes: int | None
@@ -90,11 +106,13 @@ class IndexedRecord:
 
 @dataclass(frozen=True, slots=True)
 class WarcFileState:
-    """State of a WARC file, from the file and its index alone.
+    """State of a WARC file, found from the file and its CDXJ index alone.
 
-    - `size_bytes`: None if the file is where Fonds cannot look.
-    - `records`: lines of the CDXJ next to one of our WARCs, None without one.
-    - `is_open`: whether it is being written or was left open; it then has no index.
+    - `size_bytes`: size of the file; None if Fonds cannot access its location.
+    - `records`: lines of the CDXJ index next to a WARC file that Fonds wrote; None without an
+      index.
+    - `is_open`: whether a process is writing the file, or stopped without closing it. An open file
+      has no index.
     """
 
     size_bytes: int | None
@@ -104,10 +122,12 @@ class WarcFileState:
 
 @dataclass(frozen=True, slots=True)
 class PurgeResult:
-    """Result of purging a file's records from one of our WARCs.
+    """Result of purging the records of one removed file from a WARC file that Fonds wrote.
 
-    `records` were replaced now; they have `size_bytes` in total. `waiting_reason` is a sentence that
-    explains why the purge is not complete; "" if no record is left.
+    - `records`: number of records that this purge replaced.
+    - `size_bytes`: total size of the replaced records.
+    - `waiting_reason`: sentence that explains why the purge is not complete; "" if no record is
+      left.
     """
 
     records: int = 0
@@ -117,7 +137,10 @@ class PurgeResult:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Value of a key in the blob store. Stores that serve it to browsers send its type."""
+    """Key and bytes of one object in the blob store.
+
+    `content_type` is the media type, which a store that serves blobs to browsers sends.
+    """
 
     key: str
     data: bytes
@@ -126,16 +149,21 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class OpenBody:
-    """Body in a file open for reading, as passed to an isolated process: no path, no write access.
+    """Open file with the body of a capture, as passed to an isolated process.
 
-    `descriptor` is the file descriptor in this process; the receiving process has its own.
+    The isolated process gets no path and no write access. `descriptor` is the file descriptor in
+    the current process; the isolated process has a descriptor of its own.
     """
 
     descriptor: int
     size_bytes: int
 
     def read_all(self, noun: str) -> bytes:
-        """Return all bytes. Raises TransientError, which names `noun`, if some cannot be read."""
+        """Return all bytes of the body.
+
+        Raises TransientError if reading fails or returns fewer than `size_bytes` bytes. `noun`
+        names the body in the error message.
+        """
         try:
             data = os.pread(self.descriptor, self.size_bytes, 0)
         except OSError as error:

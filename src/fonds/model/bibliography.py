@@ -1,4 +1,4 @@
-"""Bibliographic metadata of a paper as rows store it.
+"""Bibliographic metadata of a paper, as stored in JSON columns of SQL rows.
 
 The field names are those that readers of GROBID's results have used since 2018.
 """
@@ -19,7 +19,10 @@ class Address(
     kw_only=True,
     rename={"line": "addrLine", "postcode": "postCode"},
 ):
-    """Address of an affiliation. In the JSON the names are TEI's."""
+    """Postal address of an affiliation.
+
+    The stored JSON uses the names of TEI: `addrLine` for `line`, `postCode` for `postcode`.
+    """
 
     line: str | None = None
     postcode: str | None = None
@@ -29,7 +32,10 @@ class Address(
 
 
 class Affiliation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Affiliation of an author. `unstructured` is its printed text if its parts are unknown."""
+    """Affiliation of an author.
+
+    `unstructured` is the affiliation as printed, if it could not be split into the other fields.
+    """
 
     institution: str | None = None
     department: str | None = None
@@ -39,12 +45,14 @@ class Affiliation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 class Author(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Author or editor.
+    """Author or editor of a paper.
 
-    `name` is the full name in reading order.
-    `given_name` is the first given name; `middle_name` holds the others.
-    `affiliations` are those after the first.
-    `orcid` is bare.
+    - `name`: full name in reading order.
+    - `given_name`: first given name.
+    - `middle_name`: all other given names.
+    - `orcid`: ORCID identifier without a URL.
+    - `affiliation`: first affiliation.
+    - `affiliations`: all further affiliations.
     """
 
     name: str
@@ -58,7 +66,7 @@ class Author(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Journal, volume and pages in which the paper itself appeared."""
+    """Journal in which a paper appeared, with the volume, issue and pages of the paper."""
 
     name: str | None = None
     abbreviation: str | None = None
@@ -73,7 +81,8 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class PaperHead(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Title, authors, journal, date and identifiers of a paper.
 
-    `date` is as precise as stated (`2011`, `2011-03`, `2011-03-28`). Identifiers are bare.
+    - `date`: publication date, as precise as the paper states it (`2011`, `2011-03`, `2011-03-28`).
+    - `doi`, `arxiv_id`, `pmid`, `pmcid`: identifiers without URL or prefix.
     """
 
     title: str | None = None
@@ -87,10 +96,17 @@ class PaperHead(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class PaperSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a row stores of a paper. Missing fields are None or empty, and not in the JSON.
+    """Metadata of a paper, as stored in one JSON column of an SQL row.
 
-    - `rights`: statements of a JATS article.
-    - `unknown`: fields of other programs, and values of other types (`stored_json.py`).
+    A missing field is None or an empty tuple, and is left out of the JSON.
+
+    - `biblio`: title, authors, journal, date and identifiers.
+    - `grobid_timestamp`: time at which GROBID processed the paper, as GROBID states it.
+    - `language_code`: language of the paper.
+    - `reference_count`: number of references in the reference list of the paper.
+    - `rights`: licences and rights holders that a JATS article states.
+    - `unknown`: JSON fields that other programs added, and fields whose value has an unexpected
+      type.
     """
 
     biblio: PaperHead | None = None
@@ -102,5 +118,5 @@ class PaperSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     @property
     def head(self) -> PaperHead:
-        """The bibliographic metadata; empty if there is none."""
+        """Bibliographic metadata; a PaperHead without values if `biblio` is None."""
         return self.biblio or PaperHead()

@@ -1,4 +1,7 @@
-"""Captures (one file seen at one place and time), and the locations of their bytes."""
+"""Captures and the locations of their bytes.
+
+A capture is one observation of a file: its URL, its time, and the location of its bytes.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,14 @@ from fonds.model.rights import Statement
 
 @dataclass(frozen=True, slots=True)
 class RssEntry:
-    """Feed entry in which a story was found, with field names and types of seed 004.
+    """Feed entry in which a story was found; field names and types are those of seed 004.
 
-    Only `link` and `pub_date` (RFC 2822) are used; the rest is forensic.
-    `rights` is our addition: what the entry and its feed state about the use of the story.
+    - `link`: URL of the story.
+    - `pub_date`: publication date in the format of RFC 2822.
+    - `rights`: licences, rights holders and usage preferences that the entry and its feed state.
+      This field is an addition to seed 004.
+
+    Fonds uses only `link`, `pub_date` and `rights`; the other fields are kept as provenance.
     """
 
     link: str | None = None
@@ -32,11 +39,11 @@ class RssEntry:
 
 
 REVISIT_MIME = "warc/revisit"
-"""MIME type in the CDX line of a record without a body."""
+"""MIME type that a CDX line states for a revisit record, which has no body."""
 
 
 class PlaceKind(StrEnum):
-    """Kind of container that holds the bytes."""
+    """Kind of container that holds the bytes of a file."""
 
     FILE = "file"  # the whole file is the body
     WARC = "warc"  # a WARC or ARC record at an offset of the file, plain, gzip or zstd
@@ -48,16 +55,19 @@ class PlaceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Location of a body's bytes, exact enough to read them again.
+    """Location of the bytes of a file, exact enough to read the bytes again.
 
-    - `path`: an absolute path, an http(s) or s3 URL (without user or keys), the bare name of one of
-      our WARCs, or the name of another WARC (`item/file`). The archive finds named files in any
-      location. For a replay it is `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`, in the spool the
-      blob's key.
-    - `offset`, `size_bytes`: those of the record on disk (compressed); `size_bytes` None means
-      unknown.
-    - `member`: name inside a ZIP.
-    - `name`: name of the WARC in an index or task (`item/file`), None without one.
+    - `kind`: kind of container.
+    - `path`: depends on `kind`. For a file, WARC or ZIP: an absolute path, an http(s) or s3 URL
+      without credentials, the bare name of a WARC file that Fonds wrote, or the name of another
+      WARC file (`item/file`). The archive searches its folders for WARC files given by name. For a
+      web archive replay: `YYYYMMDDhhmmss/URL`. For the Internet Archive's petabox: `ITEM/PATH`. For
+      the spool: the key in the blob store.
+    - `offset`: position of the record on disk, in bytes.
+    - `size_bytes`: compressed size of the record on disk; None if unknown.
+    - `member`: name of the member in a ZIP file; None for other kinds.
+    - `name`: name of the WARC file in a CDX index or task (`item/file`); None if the WARC file has
+      no such name.
     """
 
     kind: PlaceKind
@@ -77,19 +87,24 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Body as a source found it; the first message in a pipeline.
+    """Observation of a file by a source: URL, time and location of the bytes.
 
-    - `id`: the same whenever the same location is read again; it identifies the message through all
-      steps.
-    - `input_id`: the input it was found in (one WARC, one ZIP, one file).
-    - `captured_at`: aware UTC.
-    - `record_type`: that of the WARC record (`response`, `resource`, `revisit`, `conversion`) or
-      `file`.
-    - `status`: HTTP status, if there is one.
-    - `mime`, `digest`: the declared type, and the declared SHA-1 in base32.
-    - `damage`, `damage_reason`: set if the source found that nothing can be read there.
-    - `rss_entry`: the feed entry of a fetched page.
-    - `crawler`: User-Agent named in the WARC, "" without one.
+    A capture is the payload of the first message in a pipeline.
+
+    - `id`: identifier of the message through all steps. Reading the same location again gives the
+      same id.
+    - `input_id`: id of the input (one WARC, ZIP or loose file) that contains the capture.
+    - `captured_at`: capture time, aware UTC.
+    - `record_type`: type of the WARC record (`response`, `resource`, `revisit`, `conversion`), or
+      `file` outside WARC files.
+    - `mime`: declared media type; None if not declared.
+    - `status`: HTTP status; None without an HTTP response.
+    - `digest`: declared SHA-1 in base32; None if not declared.
+    - `damage`: sentence that explains why the bytes cannot be read; None if the source found no
+      damage.
+    - `damage_reason`: reason from the closed list, set together with `damage`.
+    - `rss_entry`: feed entry in which a fetched page was found; None for other captures.
+    - `crawler`: User-Agent that the WARC file names; "" if it names none.
     """
 
     id: str
@@ -109,7 +124,7 @@ class Capture:
 
     @property
     def about(self) -> str:
-        """Empty: the file is not known yet."""
+        """Subject of the message: always "", because the SHA-1 of the file is not known yet."""
         return ""
 
     @property
@@ -126,7 +141,10 @@ def format_datetime14(moment: datetime) -> str:
 
 
 def parse_datetime14(text: str) -> datetime:
-    """Parse 14 digits to an aware UTC time. Raises ValueError for anything else."""
+    """Parse a time of 14 digits (YYYYMMDDhhmmss in UTC) to an aware UTC datetime.
+
+    Raises ValueError if `text` is not 14 digits or not a valid time.
+    """
     if len(text) != 14 or not text.isascii() or not text.isdigit():
         raise ValueError(f"not a 14-digit timestamp: {text!r}")
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)

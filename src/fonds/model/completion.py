@@ -1,4 +1,4 @@
-"""Completions of the text that a user types into the search box."""
+"""Autocompletion of the text that a user types into the search box."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from enum import StrEnum
 
 
 class TypingKind(StrEnum):
-    """Kind of the text being typed; a closed set."""
+    """What a user is typing in the search box: the name of a field, the value of a field, or
+    neither.
+    """
 
     FIELD = "field"
     VALUE = "value"
@@ -17,11 +19,12 @@ class TypingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """Text that is being typed, with its place in the search.
+    """Part of a search query that the user is typing.
 
-    `prefix` is its part before the cursor, without a quote.
-    A completion replaces the text from `start` to `end`, in characters.
-    `field` is the field whose value is being typed.
+    - `kind`: whether the user is typing a field name, a field value or neither.
+    - `start`, `end`: range of the query that a completion replaces, in characters.
+    - `prefix`: text between `start` and the cursor, without an opening quote.
+    - `field`: field whose value the user is typing; "" if the user is not typing a value.
     """
 
     kind: TypingKind
@@ -33,10 +36,13 @@ class TypedText:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Field or value that can replace the text being typed.
+    """Suggested field name or field value that can replace the text being typed.
 
-    `name` is its display name. `count` is the number of documents that have it; None for a field.
-    `text` is the whole search with it, and `at` the position of the cursor there, in characters.
+    - `value`: suggested field name or value.
+    - `name`: display name of `value`.
+    - `count`: number of documents with this value; None for a field name.
+    - `text`: complete search query after the replacement.
+    - `at`: position of the cursor in `text` after the replacement, in characters.
     """
 
     value: str
@@ -50,8 +56,10 @@ class Completion:
 class CompletionList:
     """Completions of the text being typed, best first.
 
-    `has_more` means that there are or may be others. `form` and `example` describe how to write a
-    value of the field; None if no value is being typed.
+    - `typed`: text being typed.
+    - `has_more`: whether further completions exist or may exist.
+    - `form`: description of how to write a value of the field; None if no value is being typed.
+    - `example`: example of a value of the field; None if no value is being typed.
     """
 
     typed: TypedText
@@ -63,7 +71,9 @@ class CompletionList:
 
 @dataclass(frozen=True, slots=True)
 class NamedTheme:
-    """Theme of a collection; `size` is its number of documents."""
+    """Theme (labelled group of similar documents) of a collection; `size` is its number of
+    documents.
+    """
 
     collection: str
     label: str

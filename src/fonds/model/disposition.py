@@ -1,4 +1,4 @@
-"""How one message ended at one step, and the closed list of reasons."""
+"""Dispositions, which record how one message ended at one step, and the closed list of reasons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """Five ways a message leaves a step; `retry` and `defer` messages return."""
+    """Type of a disposition, which records how one message ended at one step.
+
+    Messages with the verdict `retried` or `deferred` are delivered again later.
+    """
 
     DONE = "done"
     DROPPED = "dropped"
@@ -19,14 +22,14 @@ class Verdict(StrEnum):
 RETURNING_VERDICTS = frozenset({Verdict.RETRIED, Verdict.DEFERRED})
 
 PENDING = "pending"
-"""Verdict in the ledger of a message that has not ended yet."""
+"""Verdict of a message in the accounting tables (ledger) before the message has ended."""
 
 
 class Weight(StrEnum):
-    """Category of a reason on the overview: received = kept + set aside + refused + failed + in
-    flight.
+    """Category of a reason, used to sum up entries on the overview page.
 
-    Files kept without text count as kept; their reason says why they have none.
+    The counts add up: received = kept + set aside + refused + failed + in flight. A file that is
+    kept without text counts as kept; its reason says why no text was extracted.
     """
 
     KEPT = "kept without text"
@@ -38,7 +41,11 @@ class Weight(StrEnum):
 class Reason(StrEnum):
     """Reason why a message was dropped, retried or quarantined, or why a kept file has no text.
 
-    The list is closed. The dashboard shows it.
+    The list of reasons is closed. The dashboard shows the reasons.
+
+    - `weight`: category of the reason.
+    - `explanation`: explanation of the reason for people.
+    - `retry_hint`: when a retry can succeed, for people; "" if a retry cannot succeed.
     """
 
     weight: Weight
@@ -48,8 +55,8 @@ class Reason(StrEnum):
     def __new__(
         cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "", retry_hint: str = ""
     ) -> Reason:
-        """Create a reason with its weight, a sentence for people, and when a retry can help ("" for
-        never).
+        """Create a reason from its value, category, explanation, and a hint when a retry can
+        succeed.
         """
         member = str.__new__(cls, value)
         member._value_ = value
@@ -317,9 +324,12 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disposition:
-    """How one message ended at one step; exactly one each.
+    """Record of how one message ended at one step. Each message has exactly one per step.
 
-    `detail` is a sentence about this message. `after_s` is the delay in seconds before it returns.
+    - `verdict`: type of the end.
+    - `reason`: reason from the closed list; None for a message that is simply done.
+    - `detail`: sentence about this message for people.
+    - `after_s`: delay in seconds before a retried or deferred message is delivered again.
     """
 
     verdict: Verdict
@@ -332,30 +342,38 @@ DONE = Disposition(Verdict.DONE)
 
 
 def keep_without_text(reason: Reason, detail: str = "") -> Disposition:
-    """Complete the message: the file is kept, and has no text for this reason."""
+    """Return the disposition of a done message whose file is kept without text for `reason`."""
     return Disposition(Verdict.DONE, reason, detail)
 
 
 def drop(reason: Reason, detail: str = "") -> Disposition:
-    """End the message for a reason that is not a failure."""
+    """Return the disposition of a message that ends for a reason that is not a failure."""
     return Disposition(Verdict.DROPPED, reason, detail)
 
 
 def quarantine(reason: Reason, detail: str = "") -> Disposition:
-    """Move the complete message to quarantine for a person to look at."""
+    """Return the disposition that moves a failed message to quarantine, where a person can examine
+    it.
+    """
     return Disposition(Verdict.QUARANTINED, reason, detail)
 
 
 def end(reason: Reason, detail: str = "") -> Disposition:
-    """End the message: quarantine failures, drop everything else."""
+    """Return the disposition for a reason: quarantine if the reason is a failure, else drop."""
     return (quarantine if reason.weight is Weight.FAILED else drop)(reason, detail)
 
 
 def retry(reason: Reason, detail: str, after_s: float) -> Disposition:
-    """Retry the message after at least `after_s` seconds; this counts as an attempt."""
+    """Return the disposition that retries a message after at least `after_s` seconds.
+
+    A retry counts as an attempt.
+    """
     return Disposition(Verdict.RETRIED, reason, detail, after_s)
 
 
 def defer(reason: Reason, detail: str, after_s: float) -> Disposition:
-    """Delay the message for `after_s` seconds; this does not count as an attempt."""
+    """Return the disposition that delays a message by `after_s` seconds.
+
+    A deferral does not count as an attempt.
+    """
     return Disposition(Verdict.DEFERRED, reason, detail, after_s)

@@ -10,14 +10,14 @@ from fonds.model.file import Kind
 
 
 class DateKind(StrEnum):
-    """Meaning of a document's own date; closed."""
+    """Meaning of the publication date of a document in the index: published, or file created."""
 
     PUBLISHED = "published"
     CREATED = "created"  # creation of the file, perhaps long after publication
 
 
 class DateOf(StrEnum):
-    """Which date of a document is meant."""
+    """Date of a document that a search uses: publication, capture or addition to the index."""
 
     PUBLISHED = "published"  # `publication_date`, of either kind
     CAPTURED = "captured"
@@ -25,17 +25,19 @@ class DateOf(StrEnum):
 
     @property
     def field_name(self) -> str:
-        """Field of a document with this date."""
+        """Name of the document field that holds this date."""
         return {"published": "publication_date", "added": "indexed_date"}.get(self, str(self))
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersion:
-    """Version of a story captured before the version its document shows.
+    """Version of a story that was captured before the version that the story's document shows.
 
-    `captured` is the 14-digit time of its capture. `text` is "" if a later version has the same
-    text, and in all documents read from an index, which searches texts of versions without storing
-    them.
+    - `sha1hex`: SHA-1 of the version's file in hex.
+    - `captured`: capture time of the version, 14 digits (YYYYMMDDhhmmss in UTC).
+    - `title`: title of the version; None if unknown.
+    - `text`: text of the version. "" if a later version has the same text. Always "" in documents
+      read from an index, because the index searches the texts of versions without storing them.
     """
 
     sha1hex: str
@@ -46,26 +48,28 @@ class EarlierVersion:
 
 @dataclass(frozen=True, slots=True)
 class IndexDocument:
-    """Document of a PDF or a story, identified by `id`.
+    """Document of the full-text index: one PDF or one story.
 
-    The id of a PDF is its SHA-1, that of a story its story id. A story is one document, even if
-    many files were captured at its address; the document shows the version whose SHA-1 is
-    `sha1hex`.
+    A story is one document, even if many files were captured at its URL.
 
-    The first seven text fields have the names of the Elasticsearch mapping in seed 004, so that
-    existing clients work: `url canonical_domain publication_date language article_title
-    text_content indexed_date`.
+    - `id`: SHA-1 of the file for a PDF; story id for a story.
+    - `sha1hex`: SHA-1 of the PDF, or of the version of the story that the document shows.
+    - `publication_date`: None if unknown.
+    - `date_kind`: whether `publication_date` is a date of publication or of creation of the file.
+    - `captured`: capture date of the file with the SHA-1 `sha1hex`.
+    - `status`: status of the text extraction from the file.
+    - `doi`: DOI in lower case.
+    - `licenses`, `holders`, `prefers`: licences, rights holders and usage preferences that the
+      captures and the file state (`rights/combined_rights.py`). Licences and preferences are in
+      lower case.
+    - `earlier`: earlier versions of a story, newest first. A version is included only if no later
+      version has the same text and title.
+    - `earlier_left_out`: number of earlier versions that `earlier` lacks, or whose text is missing
+      or cut, because there are too many versions or the texts are too long.
 
-    - `publication_date`: None means undated; `date_kind` says what the date means.
-    - `captured`: date of the capture shown.
-    - `status`: how reading its file ended.
-    - `doi`: in lower case.
-    - `licenses`, `holders`, `prefers`: what its captures and its file state about its use
-      (`rights/combined_rights.py`); licences and preferences in lower case.
-    - `earlier`: versions of a story captured before, the newest first; one for each text and title
-      that no later version has.
-    - `earlier_left_out`: number of versions that are missing there, or whose text is missing or
-      cut, because there are too many or they are too long.
+    The fields `url canonical_domain publication_date language article_title text_content
+    indexed_date` have the names of the Elasticsearch mapping in seed 004, so that existing clients
+    work.
     """
 
     id: str
@@ -95,7 +99,7 @@ class IndexDocument:
     prefers: tuple[str, ...] = ()
 
     def get_day(self, date_of: DateOf) -> date | None:
-        """Return the date of this kind; None if unknown."""
+        """Return the publication, capture or indexing date of the document; None if unknown."""
         if date_of is DateOf.ADDED:
             return self.indexed_date.astimezone(UTC).date()
         return self.captured if date_of is DateOf.CAPTURED else self.publication_date

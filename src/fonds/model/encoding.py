@@ -1,8 +1,8 @@
-"""Prepare types for msgspec, and format numbers for people.
+"""Preparation of types for msgspec (JSON decoding), and formatting of counts for people.
 
-msgspec stores what it knows of a class on the class before it has processed all fields. If another
-thread uses the class meanwhile, it reads missing data, and the process crashes. Types decoded in
-threads are therefore prepared first, one at a time.
+msgspec caches information about a class on the class before it has processed all fields. If another
+thread decodes the class meanwhile, that thread reads missing data, and the process crashes. Types
+that are decoded in several threads are therefore prepared first, one at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _LOCK = threading.Lock()
 
 
 def prepare_type(kind: type[T]) -> type[T]:
-    """Return the type, ready for decoding and converting; repeated calls are cheap."""
+    """Prepare a type for decoding with msgspec in several threads, and return the type.
+
+    Repeated calls are cheap.
+    """
     if kind not in _PREPARED_TYPES:
         with _LOCK:
             msgspec.json.Decoder(kind)
@@ -32,5 +35,8 @@ EXACT_MAX = 2**53 - 1
 
 
 def pluralize(count: int, first: str, plural: str | None = None) -> str:
-    """Return a count with its noun: `1 file`, `0 files`, `1,204 files`."""
+    """Return a count followed by its noun: `1 file`, `0 files`, `1,204 files`.
+
+    `first` is the singular noun. `plural` defaults to `first` with an "s".
+    """
     return f"{count:,} {first if count == 1 else plural or first + 's'}"

@@ -1,4 +1,4 @@
-"""Entries: everything that comes in and is accounted for, such as captures and links."""
+"""Entries: captures, links and messages that entered Fonds and must be accounted for."""
 
 from __future__ import annotations
 
@@ -11,37 +11,42 @@ from fonds.model.capture import Capture, RssEntry, format_datetime14
 from fonds.model.rows import EntryRow
 
 CAPTURE, LINK, MESSAGE = "capture", "link", "message"
-"""Kinds of entries: found by a source, named by a source, put on a public topic by another program."""
+"""Kinds of entries: a file found by a source, a URL named by a source, and a message that another
+program put on a public topic.
+"""
 UNREAD_FINGERPRINT = "0:0"
-"""Fingerprint of an unreadable input, which is a separate input per path."""
+"""Fingerprint (size and modification time) of an input that cannot be read."""
 _UNREAD_SUFFIX = "-unreadable"
 
 
 def compute_input_id(name: bytes, fingerprint: str) -> str:
-    """Return the id of an input with this name and fingerprint: 16 hex digits."""
+    """Return the id of an input (a WARC, CDX, ZIP or loose file): 16 hex digits.
+
+    The id is a hash of the name of the input and its fingerprint (size and modification time).
+    """
     digest = sha1(name + b"\x00" + fingerprint.encode())  # noqa: S324 (an id, not a signature)
     return digest.hexdigest()[:16]
 
 
 def compute_unread_input_id(path: str) -> str:
-    """Return the id of the input for a path or URL while it cannot be read."""
+    """Return the id of the input for a path or URL that cannot be read."""
     return compute_input_id(path.encode("utf-8", "replace"), UNREAD_FINGERPRINT)
 
 
 def compute_unread_entry_id(input_id: str) -> str:
-    """Return the id of the entry that records that an input could not be read, or not to its end."""
+    """Return the id of the entry that records that an input could not be read completely."""
     return f"{input_id}{_UNREAD_SUFFIX}"
 
 
 def is_unread(entry_id: str) -> bool:
-    """Return whether an entry records an unreadable input."""
+    """Return whether an entry id belongs to an entry that records an unreadable input."""
     return entry_id.endswith(_UNREAD_SUFFIX)
 
 
 class UnreadTally(dict[str, int]):
-    """Tally of an input that could not be read, or not to its end: one, by its reason.
+    """Count by reason for an input that could not be read completely: always `{reason: 1}`.
 
-    `detail` explains why, for people.
+    `detail` is a sentence that explains the reason for people.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -51,15 +56,15 @@ class UnreadTally(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Item that a source found, with its first message.
+    """Capture, link or message that entered Fonds, with the payload of its first message.
 
-    - `id`: the same whenever the same item is found again.
-    - `input_id`: the input it was found in.
+    - `id`: identifier. Finding the same item again gives the same id.
+    - `input_id`: id of the input that contains the item.
     - `kind`: `capture`, `link` or `message`.
-    - `url`: name shown to people.
-    - `item`: payload of its message, of the type of the pipeline's entry topic.
-    - `seen_at`: aware UTC; None if unknown.
-    - `place`: location; None without one.
+    - `url`: URL or path shown to people.
+    - `item`: payload of the first message, of the type of the pipeline's entry topic.
+    - `seen_at`: time at which the item was captured or found, aware UTC; None if unknown.
+    - `place`: location of the bytes as text; None if there are no bytes yet.
     """
 
     id: str
@@ -73,11 +78,11 @@ class Entry:
 
     @property
     def seen_datetime14(self) -> str | None:
-        """`seen_at` as YYYYMMDDhhmmss in UTC."""
+        """`seen_at` as YYYYMMDDhhmmss in UTC; None if `seen_at` is None."""
         return format_datetime14(self.seen_at) if self.seen_at else None
 
     def build_row(self, pipeline: str, entered_at: datetime) -> EntryRow:
-        """Build the entry's row in the ledger of a pipeline."""
+        """Build the SQL row that records that this entry entered a pipeline at `entered_at`."""
         return EntryRow(
             entry_id=self.id,
             pipeline=pipeline,
@@ -92,7 +97,7 @@ class Entry:
 
 
 def build_capture_entry(capture: Capture) -> Entry:
-    """Return the entry of a capture."""
+    """Build the entry of a capture."""
     return Entry(
         id=capture.id,
         input_id=capture.input_id,
@@ -106,7 +111,10 @@ def build_capture_entry(capture: Capture) -> Entry:
 
 
 class TlsCheck(StrEnum):
-    """How strictly a server's TLS is checked; a relaxed check is recorded in the story."""
+    """How strictly Fonds checks the TLS connection to a server.
+
+    A less strict check is recorded in the story.
+    """
 
     FULL = "full"  # TLS 1.2 or later, and a valid certificate for this name from a known authority
     OLD = "old"  # same certificate; allows older versions, ciphers and renegotiation
@@ -115,17 +123,23 @@ class TlsCheck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """URL to fetch once; the first message of the pipeline for fetched pages.
+    """URL to fetch once; the payload of the first message in a pipeline for fetched pages.
 
-    - `id`: the same whenever the same input names the same address again (made by
-      `following/link_rules.py`). A repeated fetch comes from another input: another poll, another
+    - `id`: identifier. The same URL in the same input gives the same id
+      (`following/link_rules.py`). Fetching a URL again needs another input: another poll or another
       list.
-    - `url`: as the source wrote it, usable or not.
-    - `domain`: canonical domain, "" if unknown; one process at a time fetches its links.
-    - `found_at`: aware UTC time at which the source saw it.
-    - `final_url`, `fetch_timestamp`: for pages fetched earlier by others, the address of the page
-      and the time in Unix seconds; None if not recorded.
-    - `allows_any_site`: a person named the address, so no list of sites blocks it or its redirects.
+    - `input_id`: id of the poll or list that names the URL.
+    - `url`: URL as the source wrote it, valid or not.
+    - `domain`: canonical domain of the URL; "" if unknown. One process at a time fetches the links
+      of a domain.
+    - `rss_entry`: feed entry that names the URL.
+    - `found_at`: time at which the source listed the URL, aware UTC; None if unknown.
+    - `final_url`: for a page that another program fetched earlier, the URL after redirects; else
+      None.
+    - `fetch_timestamp`: for a page that another program fetched earlier, the fetch time in Unix
+      seconds; else None.
+    - `allows_any_site`: True if a person named the URL. Then no list of blocked sites applies to
+      the URL and its redirects.
     """
 
     id: str
@@ -142,17 +156,19 @@ class Link:
 
     @property
     def about(self) -> str:
-        """Empty: the content is not known yet."""
+        """Subject of the message: always "", because the content of the URL is not known yet."""
         return ""
 
     @property
     def order_key(self) -> str:
-        """Domain; keeps links of one domain together."""
+        """Key by which messages are ordered: the domain, so that the links of a domain stay
+        together.
+        """
         return self.domain
 
 
 def build_link_entry(link: Link) -> Entry:
-    """Return the entry of a link. It has no time and no location until it is fetched."""
+    """Build the entry of a link. The entry has no capture time and no location of bytes."""
     return Entry(
         id=link.id,
         input_id=link.input_id,

@@ -2,8 +2,8 @@
 
     FondsError
     ├── TransientError          try again later: the message is retried
-    │   ├── PostponedError          no failure: its turn has not come
-    │   └── StoreUnavailableError   a backend does not answer: messages are held until it does
+    │   ├── PostponedError          no failure: the server may not be contacted yet
+    │   └── StoreUnavailableError   a backend does not answer: messages wait until it answers
     ├── PermanentError          no retry helps: the message is quarantined with a reason
     │   ├── DamagedInputError       the bytes do not match their container
     │   ├── LimitError              the input exceeds a limit
@@ -12,7 +12,7 @@
     └── ConfigurationError      a person must change something first: do not start, or stop
         └── StorageFullError        a disk or a quota is full
 
-Any other error is a bug: the unsettled message is delivered again.
+Any other error is a bug. A message during which it is raised is delivered again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from fonds.model.disposition import Reason
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why an operation failed, for people; for an OSError without its number and path."""
+    """Return the cause of an error as text for people.
+
+    For an OSError, the text leaves out the error number and the path.
+    """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
@@ -32,15 +35,21 @@ def cause_of(error: BaseException) -> str:
 
 
 class FondsError(Exception):
-    """Base error. The message says what happened, to which file or URL, and what to do next."""
+    """Base class of all errors that Fonds raises on purpose.
+
+    The message says what happened, to which file or URL, and what to do next.
+    """
 
 
 class TransientError(FondsError):
-    """Fault that may disappear; the runtime retries the message."""
+    """Error that may disappear; the worker retries the message."""
 
 
 class PostponedError(TransientError):
-    """The server may not be asked yet; try again after `after_s` seconds."""
+    """Error for a request that must wait, because the server may not be contacted yet.
+
+    `after_s` is the number of seconds after which to try again.
+    """
 
     def __init__(self, message: str, after_s: float) -> None:
         super().__init__(message)
@@ -48,11 +57,11 @@ class PostponedError(TransientError):
 
 
 class StoreUnavailableError(TransientError):
-    """A backend does not answer or refuses for now."""
+    """Error for a store or other backend that does not answer or refuses requests for now."""
 
 
 class PermanentError(FondsError):
-    """Fault that no retry fixes; the runtime quarantines the message with `reason`."""
+    """Error that no retry fixes; the worker quarantines the message with `reason` and `detail`."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -61,27 +70,30 @@ class PermanentError(FondsError):
 
 
 class DamagedInputError(PermanentError):
-    """The bytes do not match their container."""
+    """Error for bytes that do not match the format of their container, such as a damaged WARC."""
 
 
 class LimitError(PermanentError):
-    """The input is larger, deeper or denser than a limit allows."""
+    """Error for an input that is larger, deeper or denser than a limit allows."""
 
 
 class ChildError(PermanentError):
-    """An isolated process was killed for exceeding a limit, or died."""
+    """Error for an isolated process that was killed because it exceeded a limit, or that died."""
 
 
 class FaultError(FondsError):
-    """Bug in Fonds inside an isolated process; the text is its traceback."""
+    """Error for a bug in Fonds inside an isolated process; the message is the traceback."""
 
 
 class ConfigurationError(FondsError):
-    """Fonds cannot work until a person changes a setting, a file or the machine."""
+    """Error that lasts until a person changes a setting, a file or the machine."""
 
 
 class StorageFullError(ConfigurationError):
-    """A disk or a quota is full. Nothing was lost; the same command resumes once there is space."""
+    """Error for a full disk or quota.
+
+    No data was lost. Once there is space, running the same command again resumes the work.
+    """
 
 
 # Resource shortages of the machine: files, memory, threads, disk space. No message causes them.
@@ -97,9 +109,10 @@ _NO_THREAD = "can't start new thread"
 
 
 def find_shortage(error: BaseException) -> FondsError | None:
-    """Return the error to raise if an error or one of its causes is a resource shortage; else None.
+    """Return the Fonds error for a shortage of memory, threads, open files or disk space.
 
-    StoreUnavailableError for shortages that pass, StorageFullError for a full disk or quota.
+    Examines `error` and the chain of its causes. Returns StoreUnavailableError for a temporary
+    shortage, StorageFullError for a full disk or quota, and None if the chain contains no shortage.
     """
     cause: BaseException | None = error
     for _ in range(CAUSES_MAX):

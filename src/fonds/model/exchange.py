@@ -1,4 +1,4 @@
-"""HTTP exchanges: requests and responses of one fetched link."""
+"""HTTP exchanges: the requests, responses and redirects of one fetched link."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from fonds.model.rights import Rights
 
 @dataclass(frozen=True, slots=True)
 class HttpHead:
-    """Status line and headers of an HTTP response in a record; header names as written."""
+    """Status line and headers of an HTTP response.
+
+    Header names have the case in which the server wrote them.
+    """
 
     status: int
     status_line: str
     headers: Sequence[tuple[str, str]] = ()
 
     def get(self, name: str) -> str | None:
-        """Return the first header of this name, in any case."""
+        """Return the value of the first header named `name`; None without one. Case does not
+        matter.
+        """
         lowered = name.lower()
         return next((value for key, value in self.headers if key.lower() == lowered), None)
 
     @property
     def charset(self) -> str | None:
-        """Charset parameter of the Content-Type as written.
+        """Charset that the Content-Type header states, unchanged; None if it states none.
 
-        In Media Cloud's archives the parameter is called `encoding`.
+        Media Cloud's archives name the parameter `encoding` instead of `charset`.
         """
         declared = self.get("content-type")
         if not declared:
@@ -44,16 +49,18 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One request and the head of its response as sent.
+    """One request of a redirect chain, with the status line and headers of its response.
 
-    - `began_at`: aware UTC.
-    - `request_head`: "" if the protocol has no text form of it.
+    - `began_at`: start of the request, aware UTC.
+    - `request_head`: request line and headers; "" if the protocol has no text form of them.
     - `address`: IP address of the server.
     - `protocol`: `HTTP/1.1` or `HTTP/2`.
-    - `tls`: version and cipher, None without TLS.
-    - `connected_s`, `first_byte_s`, `took_s`: seconds since `began_at`; `connected_s` is 0.0 on a
-      reused connection.
-    - `body_bytes`: size as sent, content codings included.
+    - `tls`: TLS version and cipher; None without TLS.
+    - `connected_s`: seconds from `began_at` until the connection was open; 0.0 on a reused
+      connection.
+    - `first_byte_s`: seconds from `began_at` until the first byte of the response.
+    - `took_s`: seconds from `began_at` until the end of the response.
+    - `body_bytes`: size of the response body as sent, before content codings are removed.
     """
 
     url: str
@@ -72,21 +79,25 @@ class Hop:
 
     @property
     def http(self) -> HttpHead:
-        """Response head as archives represent it."""
+        """Status line and headers of the response as an HttpHead."""
         return HttpHead(self.status, self.status_line, self.headers)
 
     def get(self, name: str) -> str | None:
-        """Return the first header of this name, in any case."""
+        """Return the value of the first response header named `name`; None without one. Case does
+        not matter.
+        """
         return self.http.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Redirect chain of one link; the last hop is the final response.
+    """Redirect chain of one fetched link.
 
-    `tls_check` says how strictly TLS was checked (`model/entry.py`); "" if Fonds did not fetch it.
-    `rights` is what the host's robots.txt stated for the last address at that time; None if it was
-    not checked.
+    - `hops`: requests in order; the last hop is the final response.
+    - `tls_check`: how strictly the TLS connection was checked, a value of TlsCheck
+      (`model/entry.py`); "" if another program fetched the link.
+    - `rights`: rules and statements of the host's robots.txt for the last URL at the time of the
+      request; None if Fonds did not check the robots.txt.
     """
 
     hops: tuple[Hop, ...] = ()

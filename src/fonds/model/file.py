@@ -1,4 +1,4 @@
-"""Files, identified by their SHA-1, and the properties that `identify` finds."""
+"""Files, identified by their SHA-1, and the properties found by identifying their type."""
 
 from __future__ import annotations
 
@@ -11,20 +11,29 @@ from fonds.model.keys import parse_sha1
 from fonds.model.rights import NO_RIGHTS, Rights
 
 REVISIT = "revisit"
-"""Tag of an identified capture without bytes."""
+"""Tag of a revisit capture, which has no bytes."""
 
 
 PLAIN_TEXT = "text/plain"
 PAGE_TYPES = ("text/html", "application/xhtml+xml", PLAIN_TEXT)
-"""Types of files that are read as stories. Plain text is one only if a link led to it."""
+"""Media types of files that are read as stories (news pages).
+
+A plain text file is read as a story only if a link led to the file.
+"""
 
 
 ROBOTS_TXT, TDMREP = "text/x-robots", "application/tdmrep+json"
-"""Types of `/robots.txt` and `/.well-known/tdmrep.json`. Neither is registered."""
+"""Media types that Fonds gives to `/robots.txt` and `/.well-known/tdmrep.json`.
+
+Neither media type is registered.
+"""
 
 
 class Kind(StrEnum):
-    """Kind of a file in Fonds; the value is used on the command line and in the index."""
+    """Kind of a file, which decides how Fonds reads the file.
+
+    The value is used on the command line and in the index.
+    """
 
     PDF = "pdf"
     STORY = "story"
@@ -34,15 +43,23 @@ class Kind(StrEnum):
 
 
 SEARCHED_KINDS = (Kind.PDF, Kind.STORY, Kind.JATS)
-"""Kinds of files that have documents in the index. Fonds reads no text from the others."""
+"""Kinds of files that have documents in the index.
+
+Fonds reads no text from files of other kinds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileMeta:
-    """Seven fields of `file:meta`; hashes in lower-case hex, size in bytes.
+    """Size, media types and hashes of a file, as stored in the table column `file:meta`.
 
-    Source: seed 000, `file:meta`. `mime` is normalized, `magic` describes the bytes,
-    `magic_mime` is the type found from the bytes alone.
+    - `size`: size in bytes.
+    - `mime`: normalized media type.
+    - `magic`: description of the bytes in words.
+    - `magic_mime`: media type found from the bytes alone.
+    - `sha1`, `md5`, `sha256`: hashes in lower-case hex.
+
+    Source: seed 000, `file:meta`.
     """
 
     size: int
@@ -55,12 +72,12 @@ class FileMeta:
 
     @property
     def kind(self) -> Kind:
-        """Kind of the file, which determines its steps."""
+        """Kind of the file, which determines the steps that process the file."""
         return classify_mime(self.mime)
 
 
 def classify_mime(mime: str) -> Kind:
-    """Return the kind of files of a type."""
+    """Return the kind of a file from its media type."""
     if mime == "application/pdf":
         return Kind.PDF
     if mime in PAGE_TYPES:
@@ -74,10 +91,12 @@ def classify_mime(mime: str) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class RevisitReference:
-    """What a revisit record says about the body it refers to.
+    """What a WARC revisit record states about the original capture, which has the same body.
 
-    `url` and `captured_at` are those of the original capture. `digest` is as written (`sha256:…`),
-    "" for none. `record_id` is that of the original record, `urn:uuid:…` without brackets.
+    - `url`: URL of the original capture; "" if not stated.
+    - `captured_at`: time of the original capture; None if not stated.
+    - `digest`: hash of the body as written (`sha256:…`); "" if not stated.
+    - `record_id`: id of the original WARC record, `urn:uuid:…` without brackets; "" if not stated.
     """
 
     url: str = ""
@@ -88,13 +107,16 @@ class RevisitReference:
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedCapture:
-    """Capture whose bytes were read and hashed; whether they are new is not known yet.
+    """Capture whose bytes were read and hashed.
 
-    - `file`: None for a revisit, which has no bytes.
-    - `charset`: that of the HTTP Content-Type, if the server sent one.
-    - `refers_to`: set for a revisit whose record was read.
-    - `rights`: what the response and its host state.
-    - `host_text`: text of a robots.txt or tdmrep.json.
+    Whether the same bytes are already stored is not known yet.
+
+    - `file`: size, type and hashes of the file; None for a revisit capture, which has no bytes.
+    - `charset`: charset of the HTTP Content-Type; None if the server sent none.
+    - `refers_to`: original capture of a revisit; None for other captures, or if the revisit record
+      could not be read.
+    - `rights`: licences and usage preferences that the response and its host state.
+    - `host_text`: text of a robots.txt or tdmrep.json; None for other files.
     """
 
     capture: Capture
@@ -106,12 +128,15 @@ class IdentifiedCapture:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex; "" for a revisit."""
+        """Subject of the message: SHA-1 of the file in hex; "" for a revisit capture."""
         return self.file.sha1 if self.file else ""
 
     @property
     def sha1hex(self) -> str | None:
-        """SHA-1 of the bytes in hex; for a revisit the one its record declares, None without one."""
+        """SHA-1 of the captured bytes in hex.
+
+        For a revisit capture, the SHA-1 that the WARC record declares; None if it declares none.
+        """
         if self.file is not None:
             return self.file.sha1
         raw = parse_sha1(self.capture.digest or "")
@@ -119,15 +144,16 @@ class IdentifiedCapture:
 
     @property
     def tag(self) -> str:
-        """Kind of the file, or `revisit`."""
+        """Kind of the file as text, or `revisit` for a capture without bytes."""
         return str(self.file.kind) if self.file else REVISIT
 
 
 @dataclass(frozen=True, slots=True)
 class UnextractedPdf:
-    """PDF without extracted text: the message of the work topic `unextracted`.
+    """PDF without extracted text: payload of messages of the work topic `unextracted`.
 
-    `after` is set to extract it again: results from before that time are ignored.
+    `after` is set to extract the text again: text extracted before this time is ignored. None to
+    keep any existing text.
     """
 
     capture: Capture
@@ -136,28 +162,28 @@ class UnextractedPdf:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
 @dataclass(frozen=True, slots=True)
 class UnindexedFile:
-    """File whose document may lack rights that a later capture states."""
+    """File to index again, because its document may lack rights that a later capture states."""
 
     sha1hex: str
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
 @dataclass(frozen=True, slots=True)
 class UnparsedPage:
-    """Page that is not parsed yet: the message of the work topic `unparsed`.
+    """Page that is not parsed yet: payload of messages of the work topic `unparsed`.
 
-    Without `charset` the one of the exchange is used. `again` is set if the page was parsed before:
-    its body is then already archived.
+    - `charset`: charset of the page; None to use the charset of the HTTP exchange.
+    - `again`: whether the page was parsed before. The body of such a page is already archived.
     """
 
     capture: Capture
@@ -167,5 +193,5 @@ class UnparsedPage:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1

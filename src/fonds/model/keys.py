@@ -1,4 +1,6 @@
-"""SHA-1 spellings, WARC record ids, blob keys, and the order of document ids."""
+"""Parsing of SHA-1 hashes and WARC record ids, keys of the blob store, and the order of document
+ids.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ _RECORD_ID = re.compile(r"<?(urn:uuid:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A
 
 
 def parse_sha1(text: str) -> bytes | None:
-    """Parse a SHA-1 of 40 hex or 32 base32 characters, in either case, to 20 bytes.
+    """Parse a SHA-1 to its 20 bytes; return None if `text` is not a SHA-1.
 
-    Returns None if it is neither. A leading `sha1:` is allowed.
+    Accepts 40 hex digits or 32 base32 characters, in either case, with or without `sha1:` in front.
     """
     bare = text.strip().removeprefix("sha1:").removeprefix("SHA1:")
     if _HEX.fullmatch(bare.lower()):
@@ -26,12 +28,12 @@ def parse_sha1(text: str) -> bytes | None:
 
 
 def encode_sha1_base32(raw: bytes) -> str:
-    """Encode 20 bytes as 32 base32 characters, as in CDX files and WARC digests."""
+    """Encode the 20 bytes of a SHA-1 as 32 base32 characters, as in CDX files and WARC digests."""
     return base64.b32encode(raw).decode("ascii")
 
 
 def parse_record_id(text: str) -> str | None:
-    """Return the id of a WARC record, `urn:uuid:…`, as in `f:c`; None for anything else.
+    """Return the WARC record id `urn:uuid:…` without angle brackets; None for any other text.
 
     `text` may have the angle brackets of the header `WARC-Record-ID`.
     """
@@ -40,7 +42,9 @@ def parse_record_id(text: str) -> str | None:
 
 
 def build_blob_key(folder: str, sha1hex: str, extension: str) -> str:
-    """Return `<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`; the hash is that of the source file.
+    """Return the blob key `<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`.
+
+    `sha1hex` is the SHA-1 of the file from which the blob was made.
 
     Source: seed 003 and DESIGN, blob layout.
     """
@@ -59,19 +63,23 @@ def build_text_blob_key(sha1hex: str) -> str:
 
 
 def build_embargoed_blob_key(sha1hex: str) -> str:
-    """Return the blob key of documents withheld while their file is under embargo:
-    `embargoed/….json`.
+    """Return the blob key `embargoed/….json` for the documents of a file under embargo.
+
+    The blob holds the documents while the embargo withholds them from the index.
     """
     return build_blob_key(EMBARGO_FOLDER, sha1hex, EMBARGO_EXTENSION)
 
 
 def build_tei_blob_key(sha1hex: str) -> str:
-    """Return the blob key of the TEI that GROBID made of a file: `grobid/….tei.xml`."""
+    """Return the blob key `grobid/….tei.xml` for the TEI XML that GROBID made from a PDF."""
     return build_blob_key(TEI_FOLDER, sha1hex, TEI_EXTENSION)
 
 
 def build_thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:
-    """Return the blob key of a PDF's page-0 thumbnail in a format: `thumbnail/pdf/….180px.jpg`."""
+    """Return the blob key of a thumbnail of the first page of a PDF: `thumbnail/pdf/….180px.jpg`.
+
+    `form` is the thumbnail format, such as `180px-jpg`.
+    """
     return build_blob_key(THUMBNAIL_FOLDER, sha1hex, f".{form.replace('-', '.')}")
 
 
@@ -79,6 +87,9 @@ ORDER_BITS = 60
 
 
 def compute_order_key(id_: str) -> int:
-    """Return a document's position in an order that depends only on ids."""
+    """Return a number for sorting documents by a hash of their ids.
+
+    The order depends only on the ids. The number has 60 bits.
+    """
     digest = hashlib.sha1(id_.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "big") >> (64 - ORDER_BITS)

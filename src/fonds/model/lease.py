@@ -1,4 +1,4 @@
-"""Stored values of a lease."""
+"""Stored values of leases (time-limited, exclusive rights to work on a row)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class LeaseCell:
-    """Holder of a lease, None if it is free, and a version.
+    """Stored value of one lease.
 
-    Every write changes the version. The cell of a name never returns to an earlier pair of both.
+    - `holder`: name of the process that has the lease; None if the lease is free.
+    - `version`: number that changes with every write. A lease never has the same pair of holder and
+      version twice.
     """
 
     holder: str | None
@@ -19,10 +21,11 @@ class LeaseCell:
 
 @dataclass(frozen=True, slots=True)
 class LeaseChange:
-    """Compare-and-set of one cell from `before` to `after`.
+    """Compare-and-set of the stored value of one lease from `before` to `after`.
 
-    `columns` are written in the same step. `where` names further columns that must have these
-    values.
+    - `name`: name of the lease.
+    - `columns`: further columns and values to write in the same step.
+    - `where`: further columns, and the values that they must have for the change to be written.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Messages, the topics they travel on, and the subscriptions that read them."""
+"""Messages, the topics that carry messages, and the subscriptions that receive messages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
-"""Fonds headers: the entry, the emitting step and message, the subject, and the pipeline on a
-public topic.
+"""Message headers that Fonds sets.
+
+- `entry`: id of the entry from which the message was made.
+- `parent`: step and message that emitted the message.
+- `about`: subject of the message, such as the SHA-1 of a file.
+- `pipeline`: name of the pipeline, on a public topic.
 """
 OTHERS_ONLY_PREFIX = "-"
-"""Prefix of the pipeline's name on a message for other programs only: none of our stages selects
-it.
+"""Prefix of the `pipeline` header on a message that is only for programs other than Fonds.
+
+No stage of Fonds receives a message with this prefix.
 """
 
 
@@ -20,11 +25,12 @@ it.
 class Message:
     """Message of a topic.
 
-    - `id`: unique within a topic; the same if the work that made it is repeated.
-    - `key`: orders and partitions.
-    - `body`: at most the broker's limit.
-    - `headers`: text; other types set by other programs are spelled as in `queues/headers.py`.
+    - `id`: unique within a topic. Repeating the work that made the message gives the same id.
+    - `body`: payload bytes, at most the size limit of the broker.
+    - `key`: messages with equal keys stay in order and in one partition.
     - `attempt`: number of earlier failures of this message at this subscription.
+    - `headers`: names and texts. Header values of other types, set by other programs, are written
+      as text (`queues/headers.py`).
     """
 
     id: str
@@ -35,23 +41,28 @@ class Message:
 
     @property
     def entry(self) -> str:
-        """Id of the entry it was made from; its own id for the first message."""
+        """Id of the entry from which the message was made; the message's own id for the first
+        message.
+        """
         return self.headers.get(ENTRY, self.id)
 
     @property
     def about(self) -> str:
-        """Subject of the message; by default its key."""
+        """Subject of the message, such as the SHA-1 of a file; by default the key."""
         return self.headers.get(ABOUT, self.key)
 
     def is_for(self, pipeline: str) -> bool:
-        """Return whether a subscription of this pipeline selects it from a topic.
+        """Return whether a subscription of `pipeline` receives the message from a shared topic.
 
-        With "" it selects everything.
+        A subscription with the pipeline "" receives every message.
         """
         return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
 
     def restrict_to_others(self) -> Message:
-        """Return the message for other programs only; our stages receive it another way."""
+        """Return a copy of the message for programs other than Fonds.
+
+        Stages of Fonds receive the message in another way.
+        """
         pipeline = OTHERS_ONLY_PREFIX + self.headers.get(PIPELINE, "").removeprefix(
             OTHERS_ONLY_PREFIX
         )
@@ -60,11 +71,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicTraits:
-    """How a log-based broker stores a topic; other brokers ignore it.
+    """Storage settings of a topic in a log-based broker; other brokers ignore the settings.
 
-    - `partitions`: parts read in parallel.
+    - `partitions`: number of parts that can be read in parallel.
     - `compression`: `gzip`, `none`, ….
-    - `compacted`: whether only the newest message per key is kept, for good.
+    - `compacted`: whether the broker keeps only the newest message per key, and keeps it forever.
     """
 
     partitions: int = 12
@@ -78,12 +89,15 @@ NO_TOPICS: Mapping[str, TopicTraits] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Group of readers that share the messages of one topic; named after their step.
+    """Group of consumers that share the messages of one topic, named after the step that they run.
 
-    Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`. `traits` are
-    those of the topic. `pipeline` is its selector: it receives messages whose header `pipeline` is
-    the same or missing. With "" it receives every message. Messages put to its own addresses are
-    not filtered.
+    - `name`: name of the step. The subscription has three queues: `NAME-in` for messages of the
+      topic, `NAME-delay` and `NAME-quar`.
+    - `topic`: name of the topic.
+    - `traits`: storage settings of the topic.
+    - `pipeline`: name of the pipeline whose messages the subscription receives. Messages without
+      the header `pipeline` are received too. "" receives every message. Messages put directly into
+      one of the three queues are not filtered.
     """
 
     name: str
@@ -93,31 +107,35 @@ class Subscription:
 
     @property
     def qualified_name(self) -> str:
-        """Name on a broker shared by several environments: with the prefix of the topic."""
+        """Name on a broker that several environments share: the subscription name with the topic's
+        prefix.
+        """
         prefix, dot, _ = self.topic.rpartition(".")
         return f"{prefix}{dot}{self.name}"
 
     @property
     def incoming(self) -> str:
-        """Address its readers receive from."""
+        """Name of the queue from which the consumers receive messages."""
         return f"{self.name}-in"
 
     @property
     def delay(self) -> str:
-        """Address of messages that wait to return to `incoming`."""
+        """Name of the queue for messages that wait to return to the queue `incoming`."""
         return f"{self.name}-delay"
 
     @property
     def quarantine(self) -> str:
-        """Address of quarantined messages; only tools for people read it."""
+        """Name of the queue for quarantined messages; only tools for people read this queue."""
         return f"{self.name}-quar"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Received message that is not settled yet; `receipt` is the backend's own handle.
+    """Received message that the consumer has neither acknowledged nor returned yet.
 
-    `redelivered` counts earlier deliveries that were not settled.
+    - `address`: name of the queue from which the message was received.
+    - `receipt`: handle with which the backend identifies the delivery.
+    - `redelivered`: number of earlier deliveries of the message that were never acknowledged.
     """
 
     message: Message
@@ -128,7 +146,13 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Number of messages of a subscription: ready, received but unsettled, delayed, quarantined."""
+    """Number of messages of a subscription by state.
+
+    - `ready`: waiting to be received.
+    - `in_hand`: received but not acknowledged yet.
+    - `delayed`: waiting to be delivered again later.
+    - `quarantined`: failed and kept for a person.
+    """
 
     ready: int
     in_hand: int
@@ -137,5 +161,5 @@ class Depth:
 
     @property
     def pending(self) -> int:
-        """Number of messages still to process."""
+        """Number of messages still to process: ready, received or delayed."""
         return self.ready + self.in_hand + self.delayed

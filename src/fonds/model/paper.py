@@ -1,4 +1,4 @@
-"""Messages and statuses of papers: GROBID, JATS articles and catalogue matching."""
+"""Messages and statuses of papers: GROBID results, JATS articles and matches with the catalogue."""
 
 from __future__ import annotations
 
@@ -11,19 +11,26 @@ from fonds.model.file import FileMeta
 from fonds.model.pdf import StatusClass
 
 GROBID_EXTRACTOR = "grobid (fulltext, fonds-client/1)"
-"""Identifies our client and its request. Change it with the request; `fonds catchup grobid` then
-asks again.
+"""Version of the GROBID client and of the request that the client sends.
+
+Change this value when the request changes. Then `fonds catchup grobid` sends all PDFs to GROBID
+again.
 """
 JATS_VERSION = "fonds-jats/3"
-"""Version of the JATS reader."""
+"""Version of the code that reads JATS articles."""
 MATCH_VERSION = "fonds-match/1"
-"""Version of the match rules. When it changes, `fonds catchup match` matches all papers again."""
+"""Version of the rules for matching papers with catalogue records.
+
+When the version changes, `fonds catchup match` matches all papers again.
+"""
 
 
 class GrobidStatus(StrEnum):
-    """How GROBID's reading of one PDF ended; closed.
+    """How GROBID's processing of one PDF ended.
 
-    `status_code` is stored if no server answered; it is below 0, unlike an HTTP status.
+    - `status_class`: class of the status, which decides whether a retry makes sense.
+    - `status_code`: code stored if no GROBID server answered. The code is below 0, unlike an HTTP
+      status.
     """
 
     status_class: StatusClass
@@ -32,7 +39,7 @@ class GrobidStatus(StrEnum):
     def __new__(
         cls, value: str, status_class: StatusClass = StatusClass.OK, status_code: int = 0
     ) -> GrobidStatus:
-        """Create a status with its class and code."""
+        """Create a status with its class and its code."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class
@@ -54,7 +61,13 @@ class GrobidStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrobidResponse:
-    """Response of GROBID for one PDF. `status_code` is the HTTP status, `tei` the body."""
+    """Response of GROBID for one PDF.
+
+    - `status`: how the processing ended.
+    - `status_code`: HTTP status, or a code below 0 if no server answered.
+    - `tei`: TEI XML of the paper; None if the processing failed.
+    - `error_msg`: error for people; None without an error.
+    """
 
     status: GrobidStatus
     status_code: int
@@ -64,9 +77,10 @@ class GrobidResponse:
 
 @dataclass(frozen=True, slots=True)
 class UngrobidedPdf:
-    """PDF that GROBID has not read yet: the message of the work topic `ungrobided`.
+    """PDF that GROBID has not processed yet: payload of messages of the work topic `ungrobided`.
 
-    `after` is set to read it again: results from before that time are ignored.
+    `after` is set to process the PDF again: GROBID results from before this time are ignored. None
+    to keep any existing result.
     """
 
     capture: Capture
@@ -75,42 +89,48 @@ class UngrobidedPdf:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadArticle:
-    """JATS article that is not read yet: the message of the work topic `unread-articles`."""
+    """JATS article that is not read yet: payload of the work topic `unread-articles`."""
 
     capture: Capture
     file: FileMeta
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedPaper:
-    """Paper with a bibliography that is not matched with the catalogue yet."""
+    """Paper with a bibliography that is not yet matched with the catalogue of works."""
 
     sha1hex: str
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
 @dataclass(frozen=True, slots=True)
 class GrobidOutput:
-    """Result of GROBID, success or failure: the message of the topic `grobid-output`.
+    """Result of GROBID for one PDF, success or failure: payload of the topic `grobid-output`.
 
-    `source` is the capture the bytes came from. `file_meta` is None for a task whose PDF was not
-    available. `extractor` identifies our client and its request; the TEI names the server's
-    version.
+    - `sha1hex`: SHA-1 of the PDF in hex.
+    - `status`: how the processing ended.
+    - `status_code`: HTTP status, or a code below 0 if no server answered.
+    - `tei_xml`: TEI XML of the paper, which names the version of the GROBID server; None after a
+      failure.
+    - `error_msg`: error for people; None without an error.
+    - `file_meta`: size, type and hashes of the PDF; None for a task whose PDF was not available.
+    - `source`: capture from which the bytes were read.
+    - `extractor`: version of the GROBID client and of the request that the client sends.
     """
 
     sha1hex: str
@@ -124,12 +144,12 @@ class GrobidOutput:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
 class MatchStatus(StrEnum):
-    """Confidence of a match with a work; closed."""
+    """Confidence that a paper or reference is a certain work of the catalogue."""
 
     EXACT = "exact"
     STRONG = "strong"

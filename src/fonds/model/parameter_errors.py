@@ -1,6 +1,6 @@
-"""Sentences for a parameter that does not exist, or whose value is not allowed.
+"""Error messages for a request parameter that does not exist or has an invalid value.
 
-The same sentences answer a URL, a command line and a stored search.
+URLs, command lines and stored searches use the same messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ _CLOSED = frozenset({"literal_error", "enum"})
 
 
 class ParameterError(ValueError):
-    """A parameter that cannot be used. `nearest` is the name or value that was probably meant."""
+    """Error for a parameter that does not exist or has an invalid value.
+
+    - `parameter`: name of the parameter.
+    - `nearest`: existing name or allowed value that was probably meant; None if none is similar.
+    """
 
     def __init__(self, message: str, parameter: str, nearest: str | None = None) -> None:
         super().__init__(message)
@@ -26,7 +30,10 @@ class ParameterError(ValueError):
 
 
 def build_unknown_parameter(name: str, known_names: Iterable[str]) -> ParameterError:
-    """Return the error for a parameter that does not exist."""
+    """Return the error for a parameter that does not exist.
+
+    `known_names` are the names of all existing parameters.
+    """
     names = list(known_names)
     nearest = find_nearest_name(name, names)
     suggestion = f" Did you mean “{nearest}”?" if nearest else ""
@@ -36,14 +43,15 @@ def build_unknown_parameter(name: str, known_names: Iterable[str]) -> ParameterE
 
 
 def build_repeated_parameter(name: str) -> ParameterError:
-    """Return the error for several values of a parameter that takes one."""
+    """Return the error for a parameter that was given several times but takes one value."""
     return ParameterError(f"The parameter “{name}” is given more than once.", name)
 
 
 def build_value_error(error: Mapping[str, Any]) -> ParameterError:
-    """Return the error for one fault that pydantic found in a value.
+    """Return the error for an invalid parameter value, from one error that pydantic reported.
 
-    Names the parameter, the value and, out of a closed list, the nearest allowed value.
+    The message names the parameter and the value. If the parameter has a closed list of values, the
+    message also names the most similar allowed value.
     """
     location = error["loc"]
     name = _excerpt(str(location[-1] if len(location) < 3 else location[1]))

@@ -1,8 +1,8 @@
-"""Apache Parquet: the schema for columns, and conversion of rows.
+"""Conversion of rows to Apache Parquet: schema of the columns, and types of the values.
 
-A column is `text`, `integer`, `number`, `bytes`, `texts` (a list), `date` or `time` (in UTC). Rows
-have dates and times as texts, as in JSON and CSV. A date that is a month or a year becomes its
-first day.
+The type of a column is `text`, `integer`, `number`, `bytes`, `texts` (a list of texts), `date` or
+`time` (in UTC). Rows contain dates and times as texts, as in JSON and CSV. A date that is only a
+month or a year becomes the first day of the month or year.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Columns = Mapping[str, str]
 
 
 def build_arrow_schema(columns: Columns) -> Any:
-    """Return the pyarrow schema for these columns."""
+    """Return the pyarrow schema for columns, given as column types by column name."""
     import pyarrow  # The largest library here; only Parquet writers load it.
 
     types = {
@@ -34,7 +34,10 @@ def build_arrow_schema(columns: Columns) -> Any:
 
 
 def convert_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[dict[str, Any]]:
-    """Convert date and time texts in rows; malformed ones become None."""
+    """Convert the texts in date and time columns of rows to dates and times.
+
+    A malformed text becomes None.
+    """
     dates = [name for name, kind in columns.items() if kind == "date"]
     times = [name for name, kind in columns.items() if kind == "time"]
     return [
@@ -48,7 +51,10 @@ def convert_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[di
 
 
 def parse_time(value: object) -> datetime | None:
-    """Parse a time of 14 digits or in ISO 8601, in UTC if it has no zone; None for anything else."""
+    """Parse a time of 14 digits (YYYYMMDDhhmmss) or in ISO 8601 to an aware UTC datetime.
+
+    A time without a zone is in UTC. Returns None for any other value.
+    """
     text = str(value or "")
     try:
         moment = parse_datetime14(text) if text.isdigit() else datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""Dates as papers state them (a day, a month or a year), and dates entered in forms."""
+"""Parsing of dates that papers state as a day, month or year, and of dates entered in forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from datetime import date
 
 
 def parse_first_day(published: object) -> date | None:
-    """Return the date, or the first day of the month or year; None for anything else."""
+    """Parse `2011-03-28`, `2011-03` or `2011` to a date; return None for any other value.
+
+    A month or year becomes its first day.
+    """
     parts = str(published or "").split("-")
     try:
         return date(*map(int, (*parts, "1", "1")[:3]))
@@ -15,9 +18,9 @@ def parse_first_day(published: object) -> date | None:
 
 
 def entered_day(value: object) -> object:
-    """Return the date of a form's text YYYY-MM-DD, and None for blank text.
+    """Parse the text YYYY-MM-DD from a form field to a date; return None for blank text.
 
-    Other values stay unchanged. Raises ValueError for any other text.
+    A value that is not a text is returned unchanged. Raises ValueError for any other text.
     """
     if isinstance(value, str):
         try:

@@ -1,4 +1,4 @@
-"""Results of reading a PDF: extraction status, text, thumbnails and page views."""
+"""Results of reading a PDF: extraction status, text, thumbnails, and images of pages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
 SCANNED_ORIGIN = "scanned"
-"""`origin` of a PDF whose pages are pictures without a text layer."""
+"""Value of the metadata field `origin` for a PDF whose pages are pictures without a text layer."""
 
 
 class StatusClass(StrEnum):
-    """Class of a status; decides whether another try on the same bytes makes sense."""
+    """Class of an extraction status, which decides whether to read the same bytes again."""
 
     OK = "ok"  # something was kept; not retried with the same extractor
     CONTENT = "content"  # caused by the file; not retried with the same extractor
@@ -28,10 +28,14 @@ class StatusClass(StrEnum):
 
 
 class PdfStatus(StrEnum):
-    """How the extraction of one PDF ended; closed. `docs/pdf-statuses.md` is generated from it.
+    """How the text extraction from one PDF ended.
 
-    `reason` is why a message with this status is quarantined or dropped, None if something was
-    kept.
+    - `status_class`: class of the status, which decides whether a retry makes sense.
+    - `reason`: reason why the message of the PDF is quarantined or dropped; None if text or
+      metadata was kept.
+    - `explanation`: explanation of the status for people.
+
+    The page `docs/pdf-statuses.md` is generated from this list.
     """
 
     status_class: StatusClass
@@ -45,7 +49,7 @@ class PdfStatus(StrEnum):
         reason: Reason | None = None,
         explanation: str = "",
     ) -> PdfStatus:
-        """Create a status with its class, reason and a sentence for people."""
+        """Create a status with its class, its reason and an explanation for people."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class
@@ -128,11 +132,14 @@ class PdfStatus(StrEnum):
 FILELESS_STATUSES = frozenset(
     map(str, (PdfStatus.NOT_PDF, PdfStatus.EMPTY_BLOB, PdfStatus.TOO_LARGE, PdfStatus.ERROR_SOURCE))
 )
-"""Statuses of a task that leads to no PDF, in our rows and in those of GROBID."""
+"""Statuses of a task whose location leads to no PDF, in rows of text extraction and of GROBID."""
 
 
 def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
-    """Return the disposition of a message whose PDF has this status."""
+    """Return the disposition (recorded end) of the message of a PDF with this status.
+
+    `detail` is a sentence for people; the name of the status is used if `detail` is None or "".
+    """
     if status.reason is None:
         return DONE
     build = drop if status.reason.weight is Weight.REFUSED else quarantine
@@ -171,11 +178,18 @@ class PdfExtraction:
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """Message of the topic `pdf-text`; field names and types of seed 003.
+    """Text and metadata of one PDF: payload of the topic `pdf-text`; field names of seed 003.
 
-    `page0_thumbnail` says whether a thumbnail was made. `source` is the capture the bytes came
-    from. `extractor` names program, versions and configuration, so that re-extraction can select by
-    them. `file_meta` is None for a task whose PDF was not available.
+    - `sha1hex`: SHA-1 of the PDF in hex.
+    - `status`: how the extraction ended.
+    - `page0_thumbnail`: whether a thumbnail of the first page was made.
+    - `file_meta`: size, type and hashes of the PDF; None for a task whose PDF was not available.
+    - `source`: capture from which the bytes were read.
+    - `extractor`: program, versions and configuration of the extraction, so that PDFs read by an
+      older extractor can be selected and read again.
+
+    The fields `text`, `meta_xml`, `pdf_info`, `pdf_extra` and `error_msg` are as in the extraction
+    result; a missing value is None.
     """
 
     sha1hex: str
@@ -192,12 +206,15 @@ class PdfText:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
 PAGE0_FORM = "180px-jpg"
-"""Thumbnail format that every PDF has; `has_page0_thumbnail` refers to it."""
+"""Thumbnail format that Fonds makes for every PDF.
+
+The column `has_page0_thumbnail` says whether a thumbnail of this format exists.
+"""
 
 _FORM = re.compile(r"([1-9]\d{1,3})px-(jpg|png|webp)", re.ASCII)
 _HEIGHT_PER_WIDTH = 300 / 180
@@ -205,9 +222,10 @@ _HEIGHT_PER_WIDTH = 300 / 180
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """Message of a topic `pdf-thumbnail-SIZE-TYPE`: raw bytes, keyed by the PDF's SHA-1.
+    """Image of the first page of a PDF: payload of a topic `pdf-thumbnail-SIZE-TYPE`.
 
-    The format `form` (`180px-jpg`) is in the topic's name and not in the message.
+    The message body is the raw image, and the message key is the SHA-1 of the PDF. The thumbnail
+    format `form`, such as `180px-jpg`, is in the topic's name and not in the message.
     """
 
     sha1hex: str
@@ -216,20 +234,21 @@ class Thumbnail:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
     @property
     def tag(self) -> str:
-        """Format; each has its own topic."""
+        """Thumbnail format, such as `180px-jpg`; each format has a topic of its own."""
         return self.form
 
 
 def parse_thumbnail_form(form: str) -> tuple[int, int, str]:
-    """Return maximum width and height in pixels, and `jpg`, `png` or `webp`, of a format such as
-    `360px-webp`.
+    """Parse a thumbnail format such as `360px-webp`.
 
-    The box has the shape of the seed's 180x300. Raises ConfigurationError.
+    Returns the maximum width and maximum height in pixels, and `jpg`, `png` or `webp`. The ratio of
+    height to width is 300 to 180. Raises ConfigurationError for an invalid format or a width
+    outside 10 to 2000.
     """
     match = _FORM.fullmatch(form)
     if match is None or int(match[1]) > 2000:
@@ -245,10 +264,12 @@ def parse_thumbnail_form(form: str) -> tuple[int, int, str]:
 
 
 class PlacedWord(NamedTuple):
-    """Word and its box in pixels of the image, y downwards.
+    """Word on the image of a PDF page, with its bounding box.
 
-    `is_joined` says that it continues the previous word without a space: after a hyphen at a line
-    end, and in scripts without spaces, where each character is a word.
+    - `left`, `top`, `right`, `bottom`: bounding box in pixels of the image, with y growing
+      downwards.
+    - `is_joined`: whether the word continues the previous word without a space. This happens after
+      a hyphen at a line end, and in scripts without spaces, where each character is a word.
     """
 
     text: str
@@ -261,12 +282,13 @@ class PlacedWord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """Rendered page of a PDF.
+    """Page of a PDF, rendered for reading on a screen.
 
-    - `image`: WebP of `width` x `height` pixels; None if the page cannot be rendered, and `error`
-      explains it.
-    - `words`: words of the text layer in its order.
-    - `page_count`: 0 means unknown.
+    - `image`: WebP image; None if the page cannot be rendered.
+    - `width`, `height`: size of the image in pixels.
+    - `words`: words of the page's text layer, in the order of the text layer.
+    - `page_count`: number of pages of the PDF; 0 if unknown.
+    - `error`: sentence that explains why the page cannot be rendered; None without an error.
     """
 
     image: bytes | None
@@ -279,12 +301,13 @@ class PageView:
 
 @dataclass(frozen=True, slots=True)
 class ViewLimits:
-    """Limits for rendering a page.
+    """Limits for rendering a page of a PDF as an image.
 
-    - `width_max`, `height_max`, `pixels_max`: size of the image in pixels.
-    - `scale_max`: pixels per point.
-    - `size_max_bytes`: size of the PDF.
-    - `words_max`: number of words with positions.
+    - `width_max`, `height_max`: maximum width and height of the image, in pixels.
+    - `pixels_max`: maximum number of pixels of the image.
+    - `scale_max`: maximum number of pixels per PDF point.
+    - `size_max_bytes`: maximum size of the PDF file.
+    - `words_max`: maximum number of words returned with positions.
     """
 
     width_max: int = 1_200

@@ -1,6 +1,6 @@
-"""Metadata of a PDF as its row stores it: what the document claims and what the extractor measured.
+"""Metadata of a PDF as stored in SQL rows: what the PDF states and what the extractor measured.
 
-Source: seed 003, `pdf_meta.metadata`, plus our own fields.
+Source: seed 003, `pdf_meta.metadata`, plus fields that Fonds adds.
 """
 
 from __future__ import annotations
@@ -21,18 +21,30 @@ class PdfMetadata(
     kw_only=True,
     rename={"crossmark_domains": "CrossMarkDomains"},
 ):
-    """Metadata of a PDF. Missing fields are None or empty, and not in the JSON.
+    """Metadata of a PDF, as stored in one JSON column of an SQL row.
 
-    - `title` to `keywords`: the document's information dictionary. `title`, `authors`, `doi` and
-      `arxiv_id` are those judged to be the document's, and `…_from` says where they were found.
-    - `published`: year, month or day at which the paper says it was published.
-    - `form`: `none`, `AcroForm` or `XFA`; `origin`: how its pages were made.
-    - `update_id`: identifier of the last change, in hex.
-    - `page0_rotation`: degrees. `pages_garbled`: pages without usable text, from 0.
-    - `unseen_chars`: characters of hidden text. `written_on`: fields and notes in the text.
-    - `text_truncated`: True if the text ends at a limit.
-    - `word_count_whitespace`: words between blanks, if that differs from `word_count`.
-    - `unknown`: fields of other programs, and values of other types (`stored_json.py`).
+    A missing field is None or an empty tuple, and is left out of the JSON.
+
+    - `subject`, `author`, `creator`, `producer`, `crossmark_domains`, `keywords`: entries of the
+      PDF's information dictionary.
+    - `title`, `authors`, `doi`, `arxiv_id`: title, authors and identifiers that the extractor
+      judged to be the paper's own.
+    - `title_from`, `authors_from`, `doi_from`, `arxiv_id_from`: where in the PDF each of them was
+      found.
+    - `published`: publication year, month or day that the paper states.
+    - `form`: kind of fillable form: `none`, `AcroForm` or `XFA`.
+    - `origin`: how the pages were made.
+    - `update_id`: identifier of the last change of the PDF, in hex.
+    - `page0_rotation`: rotation of the first page, in degrees.
+    - `pages_garbled`: numbers of pages without usable text, from 0.
+    - `rights`: licences and rights holders that the PDF states.
+    - `unseen_chars`: number of characters of hidden text.
+    - `written_on`: number of form fields and notes in the text.
+    - `text_truncated`: True if the extracted text was cut at a limit.
+    - `word_count_whitespace`: number of words separated by white space; None if it equals
+      `word_count`.
+    - `unknown`: JSON fields that other programs added, and fields whose value has an unexpected
+      type.
     """
 
     title: str | None = None
@@ -69,5 +81,5 @@ class PdfMetadata(
 
     @property
     def is_xfa_form(self) -> bool:
-        """Whether the document is a form that readers without XFA support cannot show."""
+        """Whether the PDF is an XFA form, which viewers without XFA support cannot show."""
         return self.form == XFA

@@ -1,4 +1,4 @@
-"""Reasons for takedowns and embargoes, and tombstones.
+"""Reasons for takedowns and embargoes, and tombstones (public records of removed files).
 
 The reasons are closed lists. Readers see only the reason and the date.
 """
@@ -13,16 +13,17 @@ from enum import StrEnum
 import msgspec
 
 REDACTED = "taken down"
-"""Replaces address, path and detail of removed files in the ledger."""
+"""Text that replaces the URL, path and failure details of removed files in the accounting tables.
+"""
 
 
 class ReasonClass(StrEnum):
-    """Reasons for a takedown, each with the sentence shown to readers."""
+    """Published reasons for a takedown, each with an explanation shown to readers."""
 
     explanation: str
 
     def __new__(cls, value: str, explanation: str = "") -> ReasonClass:
-        """Create a reason with its sentence."""
+        """Create a reason with the explanation shown to readers."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.explanation = explanation
@@ -37,7 +38,12 @@ class ReasonClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """Public record of a removed file: its SHA-1, the reason and the time; nothing else."""
+    """Public record of a removed file.
+
+    - `sha1hex`: SHA-1 of the file in hex.
+    - `reason_class`: published reason of the removal.
+    - `at`: time of the removal.
+    """
 
     sha1hex: str
     reason_class: str
@@ -48,7 +54,7 @@ NOTE_MAX_CHARS = 500
 
 
 class EmbargoReason(StrEnum):
-    """Reasons for an embargo."""
+    """Published reasons for an embargo, a period in which readers cannot see a file."""
 
     RIGHTS = "rights"
     PRIVACY = "privacy"
@@ -64,11 +70,15 @@ EMBARGO_EXPLANATIONS: Mapping[EmbargoReason, str] = {
     EmbargoReason.PUBLICATION: "it will be published elsewhere first",
     EmbargoReason.REVIEW: "it is under review",
 }
-"""Sentence shown to readers for each reason."""
+"""Explanation shown to readers for each embargo reason."""
 
 
 class TakedownRest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Work left of a takedown: ids of documents to purge, and names of our WARCs to rewrite."""
+    """Work that remains to be done for a takedown.
+
+    - `documents`: ids of documents to remove from the index.
+    - `warcs`: names of WARC files, written by Fonds, from which to purge records.
+    """
 
     documents: tuple[str, ...] = ()
     warcs: tuple[str, ...] = ()

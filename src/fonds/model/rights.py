@@ -1,5 +1,5 @@
-"""Statements about the use of a capture: licences, holders, preferences, and the robots.txt in
-force.
+"""Statements about the permitted use of a capture: licences, rights holders, usage preferences, and
+the robots.txt that was in force.
 
 Sources: RFC 9309; IETF drafts draft-ietf-aipref-vocab and draft-ietf-aipref-attach; TDM Reservation
 Protocol (W3C community group, tdmrep.json); the X-Robots-Tag header as search engines document it.
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 STATEMENTS_MAX = 100
-"""Maximum statements kept per capture, and per file."""
+"""Maximum number of statements kept for one capture, and for one file."""
 RAW_MAX_CHARS = 2_000
 
 
 class Subject(StrEnum):
-    """Subject of a statement; closed."""
+    """Subject of a statement about use: a licence, a rights holder or a usage preference."""
 
     LICENSE = "license"
     HOLDER = "holder"  # rights holder
@@ -24,7 +24,7 @@ class Subject(StrEnum):
 
 
 class StatementSource(StrEnum):
-    """Where a statement was found; closed."""
+    """Where a statement about use was found."""
 
     ROBOTS_TXT = "robots.txt"
     TDMREP = "tdmrep.json"
@@ -42,16 +42,18 @@ class StatementSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement, normalized and as written.
+    """One statement about the permitted use of a capture or file.
 
-    - `value` of a licence: SPDX identifier in lower case if known (`cc-by-4.0`, or `cc-by` without
-      a version), else its URL, else the text in lower case.
-    - `value` of a preference: `NAME`, `NAME=y` or `NAME=n` in lower case: `noindex`, `noai`,
-      `train-ai=n`, `tdm-reservation=1`, `tdm-policy`.
-    - `value` of a holder: the name.
+    - `subject`: what the statement is about.
+    - `value`: normalized value. For a licence: the SPDX identifier in lower case if known
+      (`cc-by-4.0`, or `cc-by` without a version), else the licence's URL, else the licence's text
+      in lower case. For a preference: `NAME`, `NAME=y` or `NAME=n` in lower case, such as
+      `noindex`, `noai`, `train-ai=n`, `tdm-reservation=1` or `tdm-policy`. For a rights holder: the
+      name.
     - `raw`: the text as written.
-    - `name`: the header, element or property it was found in. The crawler follows if it is for one
-      alone: `X-Robots-Tag googlebot`.
+    - `stated_in`: kind of source in which the statement was found.
+    - `name`: name of the header, element or property in which the statement was found. If the
+      statement is for one crawler only, the crawler's name follows: `X-Robots-Tag googlebot`.
     """
 
     subject: Subject
@@ -63,18 +65,20 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class StatedRights:
-    """Statements as rows store them."""
+    """List of statements about use, as stored in JSON columns of SQL rows."""
 
     statements: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsInForce:
-    """The robots.txt in force for a capture when it was made.
+    """The robots.txt that was in force for a capture when the capture was made.
 
-    - `capture_id`: that of the robots.txt itself, None if it was not kept.
-    - `rule`: line that decided for the address (`Allow: /news`), "" if none matched.
-    - `answer`: answer of the host: `200`, another HTTP status, or `unreachable`.
+    - `url`: URL of the robots.txt.
+    - `answer`: response of the host to the request for the robots.txt: `200`, another HTTP status,
+      or `unreachable`.
+    - `capture_id`: id of the capture of the robots.txt; None if the robots.txt was not kept.
+    - `rule`: line that decided about the captured URL (`Allow: /news`); "" if no line matched.
     """
 
     url: str
@@ -85,13 +89,18 @@ class RobotsInForce:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Known rights of one capture: what its host, its response and its file state."""
+    """What the host, the response and the file of one capture state about permitted use.
+
+    `robots` is None if the robots.txt in force is unknown.
+    """
 
     robots: RobotsInForce | None = None
     statements: tuple[Statement, ...] = ()
 
     def list_values(self, subject: Subject) -> tuple[str, ...]:
-        """Return the distinct values stated about a subject, in order."""
+        """Return the distinct values of all statements with a given subject, in order of
+        appearance.
+        """
         return tuple(
             dict.fromkeys(
                 statement.value for statement in self.statements if statement.subject is subject
@@ -100,17 +109,17 @@ class Rights:
 
     @property
     def licenses(self) -> tuple[str, ...]:
-        """Stated licences, as found by `license:`."""
+        """Stated licences, normalized as for the search field `license:`."""
         return self.list_values(Subject.LICENSE)
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Stated holders."""
+        """Names of the stated rights holders."""
         return self.list_values(Subject.HOLDER)
 
     @property
     def prefers(self) -> tuple[str, ...]:
-        """Stated preferences, as found by `prefers:`."""
+        """Stated usage preferences, normalized as for the search field `prefers:`."""
         return self.list_values(Subject.PREFERENCE)
 
 

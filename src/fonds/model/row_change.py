@@ -1,4 +1,4 @@
-"""Conditional change of one row."""
+"""Conditional change of one SQL row."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """Set columns of the row with this key to `values`; if `values` is None, remove the row.
+    """Conditional change of one SQL row: set some of its columns, or delete the row.
 
-    The change applies only while the row's columns equal `where`.
+    - `key`: primary key of the row.
+    - `values`: new values by column; None deletes the row.
+    - `where`: values by column that the row must have now. If a value differs, nothing changes.
     """
 
     key: object

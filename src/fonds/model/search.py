@@ -1,4 +1,4 @@
-"""Search queries and results, and the error for an invalid query."""
+"""Search queries, search results, and the error for an invalid query."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fonds.model.document import DateOf, IndexDocument
 from fonds.model.file import Kind
 
 RESULTS_MAX = 10_000
-"""Maximum number of search results that can be reached by offset."""
+"""Maximum number of search results that paging by offset can reach."""
 IDS_MAX = 1_000
-"""Maximum number of ids in a query."""
+"""Maximum number of document ids in one query."""
 
 
 class MatchMode(StrEnum):
-    """Which documents match the words of a query."""
+    """Whether a document must match all words of a query, or any of them."""
 
     EXACT = "exact"  # all words and conditions of the query
     BEST = "best"  # any of the words, ranked; filters and exclusions still apply
@@ -79,7 +79,7 @@ class SearchQuery:
 
     @property
     def is_by_day(self) -> bool:
-        """Whether documents are counted by day instead of by month."""
+        """Whether the query counts documents by day instead of by month."""
         if self.date_from is None or self.date_to is None:
             return False
         return (self.date_to - self.date_from).days < DAYS_COUNTED_MAX
@@ -87,11 +87,14 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Passage of the text.
+    """Passage from the text of a search result.
 
-    `marks` are (start, end) offsets of the matched words in `text`.
-    `page` is the PDF page of its densest place, from 1; None without pages.
-    It begins and ends with a sentence if possible; `begins_within` and `ends_within` say where not.
+    - `text`: the passage, which begins and ends with a sentence if possible.
+    - `marks`: (start, end) offsets of the matched words in `text`, in characters.
+    - `page`: PDF page with the most matched words of the passage, from 1; None for a text without
+      pages.
+    - `begins_within`, `ends_within`: whether the passage begins or ends in the middle of a
+      sentence.
     """
 
     text: str
@@ -102,7 +105,7 @@ class Snippet:
 
     @property
     def text_with_ellipses(self) -> tuple[str, Sequence[tuple[int, int]]]:
-        """Text and marks for display, with ellipses where the passage is cut."""
+        """Passage and marks for display, with an ellipsis at each end where a sentence is cut."""
         before, after_mark = "… " * self.begins_within, " …" * self.ends_within
         moved = [(start + len(before), end + len(before)) for start, end in self.marks]
         return f"{before}{self.text}{after_mark}", moved
@@ -110,12 +113,14 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class VersionHit:
-    """Best matching earlier version of a story whose current version does not match.
+    """Best matching earlier version of a story whose current version does not match the query.
 
-    `captured` is the 14-digit time of its capture.
-    `snippets` and `title_marks` are as in `Hit`.
-    `sha1hex` and `captured` are None if no version was examined, because there was too
-    much text for one page of results.
+    - `sha1hex`: SHA-1 of the version's file; None if no version was examined, because the earlier
+      versions had too much text for one page of results.
+    - `captured`: capture time of the version, 14 digits (YYYYMMDDhhmmss); None like `sha1hex`.
+    - `title`: title of the version.
+    - `title_marks`: (start, end) offsets of matched words in `title`, in characters.
+    - `snippets`: matching passages of the version's text.
     """
 
     sha1hex: str | None = None
@@ -127,11 +132,15 @@ class VersionHit:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One search result, without the document's text.
+    """One search result, without the text of the document.
 
-    `snippets` are one to three passages, the densest first; empty if not requested.
-    `title_marks` are offsets of matched words in the title.
-    `version` is set if `version:all` was requested and only an earlier version matches.
+    - `document`: index entry without text.
+    - `score`: relevance; higher is better.
+    - `snippets`: one to three passages, the one with the most matches first; empty if the query did
+      not request snippets.
+    - `title_marks`: (start, end) offsets of matched words in the title, in characters.
+    - `version`: matching earlier version of a story; None unless the query asks for `version:all`
+      and only an earlier version matches.
     """
 
     document: IndexDocument
@@ -142,7 +151,7 @@ class Hit:
 
     @property
     def snippet(self) -> Snippet:
-        """The first passage; empty if there is none."""
+        """First passage of the result; a Snippet with the text "" if there is no passage."""
         return self.snippets[0] if self.snippets else Snippet("")
 
 
@@ -186,10 +195,10 @@ class SearchResults:
 
 
 class QueryError(ValueError):
-    """Error in a query, with a sentence for people.
+    """Error for an invalid search query; the message is a sentence for people.
 
-    `start` and `end` locate the bad token in the text, in characters; both are 0 if it concerns the
-    whole query.
+    `start` and `end` locate the invalid token in the query text, in characters. Both are 0 if the
+    error concerns the whole query.
     """
 
     def __init__(self, message: str, start: int = 0, end: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Values that rows of followed sources and rate limits store as JSON."""
+"""Values that SQL rows of followed sources and of rate limits store as JSON."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import msgspec
 
 
 class ListingHints(msgspec.Struct, frozen=True, kw_only=True, rename={"is_complete": "complete"}):
-    """What the last listing of a source says about polling and about older entries.
+    """What the last listing of a source states about polling and about older entries.
 
-    - `ttl_s`, `update_s`: seconds between two polls, None if not stated.
-    - `hubs`: WebSub hubs. `cloud`: URL of the rssCloud server, "" if there is none.
-    - `self_url`: the feed's own URL as stated.
-    - `children`: number of sitemaps of an index.
-    - `older`: URL of the page with older entries, "" if there is none, None if unknown.
+    - `ttl_s`, `update_s`: seconds between two polls; None if not stated.
+    - `hubs`: URLs of WebSub hubs, which announce new entries.
+    - `cloud`: URL of the rssCloud server; "" if there is none.
+    - `self_url`: URL that the feed states for itself.
+    - `children`: number of sitemaps that a sitemap index lists.
+    - `older`: URL of the page with older entries; "" if there is none, None if unknown.
     - `is_complete`: whether the listing states that it has all entries.
     """
 
@@ -60,21 +61,28 @@ class BackfillState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """Request and progress of a backfill.
+    """Request for the older entries of a source, and its progress.
 
-    `first` and `last` are dates in UTC; `takes_undated` includes entries without a date.
-    `at` is the next page to read, "" for the source's own listing.
-    `seen` holds hashes of the URLs that were read.
-    `pages` counts pages read; `unread` counts pages that could not be read.
-    `sitemaps` counts sitemaps of an index that were skipped because they last changed before
-    `first`.
-    `entered`, `known`, `refused`, `outside` (other dates) and `undated` count the listed entries.
-    `earliest` is the earliest date of any entry.
-    `attempts` counts consecutive failures, the last one with the error `trouble`.
-    `why` is the reason why it ended, at `ended_at`.
-    `poll` is the number of its latest poll, running or finished.
-    `due_at` is when it continues. `poll_at` is when the source is polled for new links; None means
-    at the next poll.
+    - `first`, `last`: range of dates in UTC.
+    - `takes_undated`: whether entries without a date are included.
+    - `at`: URL of the next page to read; "" for the source's own listing.
+    - `seen`: hashes of the URLs of pages that were read.
+    - `pages`: number of pages read.
+    - `unread`: number of pages that could not be read.
+    - `sitemaps`: number of sitemaps of an index that were skipped because they last changed before
+      `first`.
+    - `entered`: number of listed entries that entered the pipeline.
+    - `known`: number of listed entries whose link was listed before.
+    - `refused`: number of listed entries whose link was refused.
+    - `outside`: number of listed entries with a date outside the range.
+    - `undated`: number of listed entries left out because they have no date.
+    - `earliest`: earliest date of any entry; None if no entry has a date.
+    - `attempts`: number of consecutive failures.
+    - `trouble`: error of the last failure.
+    - `why`: reason why the backfill ended, at `ended_at`.
+    - `poll`: number of the backfill's latest poll, running or finished.
+    - `due_at`: time at which the backfill continues.
+    - `poll_at`: time at which the source is polled for new links; None means at the next poll.
     """
 
     first: date
@@ -104,7 +112,7 @@ class Backfill:
 
     @property
     def listed(self) -> int:
-        """Number of entries on the pages."""
+        """Number of entries on all pages that the backfill read."""
         return self.entered + self.known + self.refused + self.outside + self.undated
 
     @property

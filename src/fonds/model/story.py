@@ -96,11 +96,13 @@ class PageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Story with the seed's four sub-objects and ours.
+    """News page with the four sub-objects of seed 004 and the sub-objects that Fonds adds.
 
-    - `exchange`: None if Fonds did not fetch it.
-    - `unknown`: additions of other programs by name; for a sub-object a dict of its extra fields.
-    - `schema_version`: version of the input, 0 if it states none, as Media Cloud's.
+    - `exchange`: HTTP exchange in which the page was fetched; None if Fonds did not fetch the page.
+    - `unknown`: fields that other programs added, by name; for a sub-object a dict of its extra
+      fields.
+    - `schema_version`: schema version that the input states; 0 if it states none, as Media Cloud's
+      stories.
     """
 
     rss_entry: RssEntry = field(default_factory=RssEntry)
@@ -115,7 +117,14 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """Parsed page: the message of the result topic `stories`. `story_id` is the id of its URL."""
+    """Parsed news page: payload of the result topic `stories`.
+
+    - `capture`: capture of the page.
+    - `file`: size, type and hashes of the page.
+    - `story`: extracted content and metadata.
+    - `story_id`: id computed from the URL of the story.
+    - `extractor`: version of the extractor that parsed the page.
+    """
 
     capture: Capture
     file: FileMeta
@@ -125,16 +134,18 @@ class ParsedPage:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
 @dataclass(frozen=True, slots=True)
 class UnarchivedBody:
-    """Body to archive, in no WARC yet or to be copied: the message of `unarchived`.
+    """Body to write to a WARC file: payload of the work topic `unarchived`.
 
-    `story` is set for parsed pages: a metadata record is written next to their body.
-    `repeat_of` is the id of the first capture of the same bytes: a revisit record is written.
+    The body is in no WARC file yet, or is to be copied from another program's WARC file.
+
+    - `story`: parsed page, written as a metadata record next to the body; None for other files.
+    - `repeat_of`: id of the first capture of the same bytes. If set, a revisit record is written.
     """
 
     capture: Capture
@@ -144,5 +155,5 @@ class UnarchivedBody:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.file.sha1

@@ -79,7 +79,10 @@ def decode_story(data: bytes) -> Story:
 
 
 def build_story(values: Mapping[str, Any]) -> Story:
-    """Build a story from a decoded JSON object, as `decode_story` does from bytes."""
+    """Build a story from a decoded JSON object.
+
+    Fields of a wrong type become None, and unknown fields are kept.
+    """
     remaining = dict(values)
     sub_objects: dict[str, Any] = {}
     unknown: dict[str, Any] = {}

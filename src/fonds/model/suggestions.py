@@ -23,7 +23,10 @@ class UnknownNameError(ValueError):
 
 
 def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
-    """Return the most similar known name, ignoring case; None if none is similar."""
+    """Return the known name that is most similar to `name`; None if none is similar.
+
+    Case does not matter.
+    """
     folded = {known_name.casefold(): str(known_name) for known_name in known_names if known_name}
     matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=SIMILARITY_MIN)
     return folded[matches[0]] if matches else None
@@ -36,10 +39,10 @@ def format_alternatives(names: Iterable[str]) -> str:
 
 
 def format_unknown_name(noun: str, name: str, known_names: Iterable[str]) -> str:
-    """Return a sentence without its full stop: the `noun` is unknown, the known names, and the
-    nearest.
+    """Return a sentence, without its full stop, that says that a name is unknown.
 
-    At most 40 names are listed, with the number of the rest.
+    `noun` says what the name would name. The sentence lists at most 40 known names, the number of
+    the other known names, and the known name that is most similar.
     """
     names = list(dict.fromkeys(str(known_name) for known_name in known_names if known_name))
     separator = "; " if any("," in known_name for known_name in names) else ", "

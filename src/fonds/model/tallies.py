@@ -19,7 +19,7 @@ POINT = "."
 
 
 def find_source_id(kind: str, input_id: str) -> str | None:
-    """Return the source whose poll found an entry of this kind and input; None without a poll."""
+    """Return the id of the source whose poll found an entry; None if no poll found the entry."""
     is_poll = len(input_id) >= POLL_MIN_CHARS and input_id[SOURCE_CHARACTERS] == POINT
     return input_id[:SOURCE_CHARACTERS] if kind == LINK and is_poll else None
 
@@ -30,7 +30,7 @@ def encode_step_reason(outcome: str, step: str | None, reason: str | None) -> st
 
 
 def decode_step_reason(value: str) -> tuple[str | None, str | None]:
-    """Decode step and reason from that value; None for none."""
+    """Split a value from `encode_step_reason` into step and reason; None for a missing part."""
     step, _, reason = value.partition(" ")
     return step or None, reason or None
 

@@ -51,7 +51,7 @@ class Task:
 
     @property
     def entry(self) -> Entry:
-        """Entry of its message."""
+        """Entry for the message that contains the task."""
         return Entry(
             id=self.id,
             input_id="",
@@ -65,7 +65,7 @@ class Task:
 
     @property
     def place(self) -> str:
-        """Location of its bytes, as stated."""
+        """Location of the bytes as text, as stated in the task."""
         return {
             PlaceKind.WARC: format_record_place(self.path, self.offset),
             PlaceKind.REPLAY: f"{self.datetime14}/{self.url}",

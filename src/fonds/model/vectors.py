@@ -1,7 +1,7 @@
-"""Dictionaries of terms, sparse vectors and postings over them, in stored and computed form.
+"""Dictionaries of terms, sparse vectors over the terms, and inverted indexes (postings).
 
-A feature is a term's number in one dictionary. It has no meaning in another dictionary, so
-each value carries the version of its dictionary.
+A feature is the number of a term in one dictionary. The number has no meaning in another
+dictionary, so each vector and each index carries the version of its dictionary.
 """
 
 from __future__ import annotations

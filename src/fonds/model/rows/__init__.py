@@ -1,7 +1,7 @@
 """Rows of the SQL store, one frozen type per table.
 
-The attribute order is the column order. `TABLE` names the table, `KEY` its primary key. Texts have
-no NUL and no lone surrogates. Times are aware UTC.
+The attribute order is the column order. `TABLE` names the table, and `KEY` its primary key. Texts
+have no NUL and no lone surrogates. Times are aware UTC.
 """
 
 from fonds.model.rows.accounting import (

@@ -1,5 +1,5 @@
-"""Rows of the ledger: inputs, entries, how each message ended, the counts, and decisions about
-failures.
+"""Rows of the accounting tables: inputs, entries, how each message ended, counts by reason, and
+decisions of people about failures.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from msgspec import Meta
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """`inputs`: a WARC, CDX, ZIP, feed or loose file that a source reads into a pipeline, with its
-    progress.
+    """Row of `inputs`: a WARC, CDX, ZIP, feed or loose file that is read into a pipeline.
 
-    - `fingerprint`: size and modification time; a changed input is read again.
-    - `position`: the source's own mark from which to continue.
-    - `entries`: number of emitted entries.
-    - `tally`: items counted but not emitted, by reason; `tally_count` is their total.
-    - `error`: why reading ended early.
-    - `pipeline`: set by the intake.
+    - `fingerprint`: size and modification time of the input. A changed input is read again.
+    - `position`: how far the input has been read, in a unit of its source.
+    - `entries`: number of entries emitted to the pipeline.
+    - `tally`: number of items counted but not emitted, by reason.
+    - `tally_count`: sum of `tally`.
+    - `error`: why reading ended early; None if it did not.
+    - `pipeline`: name of the pipeline.
     """
 
     TABLE: ClassVar[str] = "inputs"
@@ -89,13 +89,14 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class DispositionRow:
-    """`dispositions`: one message at one step, pending or ended.
+    """Row of `dispositions`: one message at one step, pending or ended.
 
-    - `verdict`: `pending` for a recorded message that has not ended. `retried` and `deferred`
-      messages are open too.
-    - `parent_id`, `parent_step`: message and step that emitted it, None for the first message.
-    - `about`: subject: a file's SHA-1 in hex, a story's or a document's id.
-    - `next_attempt_at`: when a message that returns is due, None for others.
+    - `verdict`: how the message ended; `pending` for a message that has not ended.
+    - `is_open`: whether the message still needs work; true for `pending`, `retried` and `deferred`.
+    - `parent_id`, `parent_step`: message and step that emitted this message; None for the first
+      message of an entry.
+    - `about`: subject of the message: SHA-1 of a file in hex, or the id of a story or document.
+    - `next_attempt_at`: when a retried or deferred message is delivered again; None for others.
     """
 
     TABLE: ClassVar[str] = "dispositions"

@@ -29,13 +29,14 @@ class FileMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class CdxRow:
-    """`cdx`: a capture whose bytes are in a WARC, identified by that location.
+    """Row of `cdx`: a capture whose bytes are in a WARC file, identified by path and offset.
 
-    - `warc_path`: name of the WARC (`item/file`, for ours the bare name), not its current location.
-    - `surt_key`: SURT as an index can store it (`urls/surt.py`).
-    - `status`: HTTP status, None without one.
-    - `mimetype`: `warc/revisit` for a record without a body.
-    - `capture_id`: indexed.
+    - `warc_path`: name of the WARC file, not its current location: the bare name for a WARC file
+      that Fonds wrote, else `item/file`.
+    - `surt_key`: SURT of the URL in the form that an index can store (`urls/surt.py`).
+    - `status`: HTTP status; None without one.
+    - `mimetype`: media type; `warc/revisit` for a record without a body.
+    - `capture_id`: id of the capture. The column has an index.
     """
 
     TABLE: ClassVar[str] = "cdx"
@@ -56,10 +57,12 @@ class CdxRow:
 
 @dataclass(frozen=True, slots=True)
 class WarcFileRow:
-    """`warc_files`: path or URL of the WARC that `cdx` calls `name`.
+    """Row of `warc_files`: a path or URL at which a WARC file is stored.
 
-    `head_sha1` is the SHA-1 of its first 1,024 bytes, "" if they could not be read. `file_name` is
-    the last part of the name.
+    - `name`: name of the WARC file in the table `cdx`.
+    - `path`: path or URL of the WARC file.
+    - `head_sha1`: SHA-1 of the first 1,024 bytes; "" if the bytes could not be read.
+    - `file_name`: last part of `name`.
     """
 
     TABLE: ClassVar[str] = "warc_files"

@@ -141,10 +141,14 @@ class ActRow:
 
 @dataclass(frozen=True, slots=True)
 class FixityRow:
-    """`fixity`: size and SHA-256 of one derived part of a file at the time it was written.
+    """Row of `fixity`: size and SHA-256 of data derived from a file, recorded when the data was
+    written.
 
-    `part` is a table, for the file's row in it, or the name of a blob in `derivatives/fixity.py`.
-    Written in one transaction with the row.
+    The row is written in one transaction with the data.
+
+    - `sha1hex`: SHA-1 of the file.
+    - `part`: name of the table that has the derived row, or name of a blob
+      (`derivatives/fixity.py`).
     """
 
     TABLE: ClassVar[str] = "fixity"
@@ -172,10 +176,13 @@ class FaultRow:
 
 @dataclass(frozen=True, slots=True)
 class DeepAuditRow:
-    """`deep_audits`: progress of a deep audit, which reads files by SHA-1.
+    """Row of `deep_audits`: progress of a deep audit, which checks all files in order of SHA-1.
 
-    `last_key` is the last file checked, "" before the first. `checked` and `found` count files
-    and faults of this round. The next round starts when this one is finished.
+    - `last_key`: SHA-1 of the last file checked; "" before the first.
+    - `checked`: number of files checked in this round.
+    - `found`: number of faults found in this round.
+
+    The next round starts when this round is finished.
     """
 
     TABLE: ClassVar[str] = "deep_audits"

@@ -27,19 +27,19 @@ class DerivativeRow(Protocol):
 
     @property
     def sha1hex(self) -> str:
-        """The file's SHA-1; the primary key."""
+        """SHA-1 of the file in hex; primary key of the row."""
 
     @property
     def updated(self) -> datetime:
-        """When the row was last written."""
+        """Time at which the row was last written."""
 
     @property
     def status(self) -> str:
-        """How it ended, one of the kind's statuses."""
+        """How the computation of the row ended, as one of the statuses of its derivative kind."""
 
     @property
     def extractor(self) -> str:
-        """Program, versions and limits that produced it."""
+        """Version of the extractor: the program, versions and limits that computed the row."""
 
 
 @dataclass(frozen=True, slots=True)
