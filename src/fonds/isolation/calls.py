@@ -295,13 +295,13 @@ def encode_error(error: BaseException) -> Reply:
     if isinstance(error, PermanentError):
         return Reply(
             CallOutcome.ERROR,
-            error=_is_importable_error(error),
+            error=_find_error_name(error),
             reason=error.reason,
             text=_clean_text(error.detail),
         )
     if isinstance(error, FondsError):
         return Reply(
-            CallOutcome.ERROR, error=_is_importable_error(error), text=_clean_text(str(error))
+            CallOutcome.ERROR, error=_find_error_name(error), text=_clean_text(str(error))
         )
     text = "".join(traceback.format_exception(error))
     return Reply(CallOutcome.FAULT, text=_clean_text(text[-_FAULT_MAX_CHARS:]))
@@ -319,7 +319,7 @@ def decode_error(reply: Reply) -> Exception:
     return kind(reply.text)
 
 
-def _is_importable_error(error: FondsError) -> str:
+def _find_error_name(error: FondsError) -> str:
     names = (kind.__name__ for kind in type(error).__mro__)
     return next(name for name in names if name in _ERRORS)
 

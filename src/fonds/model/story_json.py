@@ -64,8 +64,8 @@ def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
 def decode_story(data: bytes) -> Story:
     """Parse a story from a metadata record of ours or of Media Cloud, leniently.
 
-    Fields of a wrong type become None, unknown ones are kept. Raises DamagedInputError when `data`
-    is not a JSON object.
+    A field of a wrong type gets its default value, and unknown fields are kept. Raises
+    DamagedInputError when `data` is not a JSON object.
     """
     try:
         document = msgspec.json.decode(data)
@@ -81,7 +81,7 @@ def decode_story(data: bytes) -> Story:
 def build_story(values: Mapping[str, Any]) -> Story:
     """Build a story from a decoded JSON object.
 
-    Fields of a wrong type become None, and unknown fields are kept.
+    A field of a wrong type gets its default value, and unknown fields are kept.
     """
     remaining = dict(values)
     sub_objects: dict[str, Any] = {}

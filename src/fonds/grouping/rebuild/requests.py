@@ -246,12 +246,12 @@ class Runs:
     def _work(self) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
-            if self._all_done():
+            if self._run_pending():
                 self._wake.wait()
             else:
                 self._stopped.wait(RECHECK_S)
 
-    def _all_done(self) -> bool:
+    def _run_pending(self) -> bool:
         """Run the pending requests. Return whether none were left."""
         try:
             pending = list(iter_pending_requests(self.changes.tables))
