@@ -300,9 +300,7 @@ def encode_error(error: BaseException) -> Reply:
             text=_clean_text(error.detail),
         )
     if isinstance(error, FondsError):
-        return Reply(
-            CallOutcome.ERROR, error=_find_error_name(error), text=_clean_text(str(error))
-        )
+        return Reply(CallOutcome.ERROR, error=_find_error_name(error), text=_clean_text(str(error)))
     text = "".join(traceback.format_exception(error))
     return Reply(CallOutcome.FAULT, text=_clean_text(text[-_FAULT_MAX_CHARS:]))
 
