@@ -7,7 +7,8 @@ DATA ?=
 ONLY ?=
 PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
-# Workers of tests that mostly wait for a browser or a process.
+# Workers of tests that sometimes wait, and of tests that mostly wait for a browser or a process.
+BUSY := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 WAITING := $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 # The tests that took longest are listed at the end of a run.
 SLOWEST := --durations 25 --durations-min 5
@@ -49,7 +50,7 @@ run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..
 
 # Passed once, the fast tests need not pass again until something they may depend on has changed.
 $(VENV)/.fast: $(VENV)/.dev $(TESTED)
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not nightly and not servers" $(FAST_TESTS)
+	$(BIN)/pytest -q -n $(BUSY) --dist worksteal -m "not nightly and not servers" $(FAST_TESTS)
 	@touch $@
 
 test: $(VENV)/.fast ## every test that needs no server; the fast ones if anything changed since they passed
