@@ -157,9 +157,6 @@ def test_only_what_was_in_a_killed_hand_is_counted_and_each_time_once(
     assert queue.get_depth(reader).pending == 0
 
 
-# librdkafka has crashed once in this test, while its clients were closed. On a push,
-# `test_queues.py` kills the broker under the same queue.
-@pytest.mark.nightly
 def test_while_the_broker_is_away_this_is_said_in_time_and_afterwards_all_goes_on(
     opened: Opened, reader: Subscription
 ) -> None:
@@ -189,6 +186,12 @@ def test_while_the_broker_is_away_this_is_said_in_time_and_afterwards_all_goes_o
         after.declare([reader])
         assert after.receive(reader.incoming, 4, 3.0) == []
         after.close()
+
+
+def test_a_refused_login_is_reported(opened: Opened, reader: Subscription) -> None:
+    queue = opened(f"kafka://user:password@{hosts()}", "?security.protocol=sasl_plaintext")
+    with pytest.raises(ConfigurationError, match="refuses"):
+        queue.declare([reader])
 
 
 def _go_on(act: Callable[[], object]) -> None:

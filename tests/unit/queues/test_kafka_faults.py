@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaError
+import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.queues.kafka.errors import explain_error, explain_undelivered
+from fonds.queues.kafka.errors import explain_error, explain_undelivered, retry_during_election
 
 
 def test_a_record_that_went_with_its_partition_lost_its_topic() -> None:
@@ -27,3 +28,25 @@ def test_other_errors_of_a_record_are_told_as_any_others() -> None:
     silent = explain_undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
     assert isinstance(refused, ConfigurationError)
     assert isinstance(silent, StoreUnavailableError)
+
+
+def _fail_first(errors: list[int]) -> str:
+    if errors:
+        raise KafkaException(KafkaError(errors.pop(0)))
+    return "answer"
+
+
+def test_a_request_is_repeated_while_another_broker_takes_over() -> None:
+    errors = [KafkaError.NOT_COORDINATOR, KafkaError.NOT_LEADER_FOR_PARTITION]
+    assert retry_during_election(lambda: _fail_first(errors), 10.0) == "answer"
+    errors = [KafkaError.COORDINATOR_LOAD_IN_PROGRESS] * 100
+    with pytest.raises(KafkaException):
+        retry_during_election(lambda: _fail_first(errors), 0.0)
+    assert len(errors) == 99
+
+
+def test_a_request_is_not_repeated_after_an_error_that_stays() -> None:
+    errors = [KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.NOT_COORDINATOR]
+    with pytest.raises(KafkaException):
+        retry_during_election(lambda: _fail_first(errors), 10.0)
+    assert len(errors) == 1

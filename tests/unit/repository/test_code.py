@@ -61,6 +61,11 @@ HTTP_CLIENTS = {
     "httpx2": set(),
     "aiohttp": set(),
 }
+# Calls of libraries that end the process or return wrong data.
+FORBIDDEN_CALLS = {
+    "list_consumer_group_offsets": "librdkafka issue 5040: a segmentation fault while a broker "
+    "takes over the group",
+}
 # Value types, docs/decisions/0090-value-types.md.
 PYDANTIC_OUTSIDE_WEB = {
     "search/request.py": "the parameters of a search, which pages, commands and manifests share",
@@ -285,3 +290,13 @@ def test_no_message_has_the_number_of_a_system_error() -> None:
         for line in _shown_raw(node)
     ]
     assert raw == []
+
+
+def test_no_call_of_a_library_that_ends_the_process() -> None:
+    calls = [
+        f"{module.place}: {node.attr}: {FORBIDDEN_CALLS[node.attr]}"
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_CALLS
+    ]
+    assert calls == []

@@ -10,12 +10,19 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Delivery
 from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.errors import REBALANCE_CODES, explain_error, translate_errors
+from fonds.queues.kafka.lag import fetch_committed
 from fonds.queues.kafka.partitions import NO_SELECTORS, BufferedCounts, ReaderState, list_partitions
 
 # The client does not allow two threads at once, so a commit from another thread would wait for a
@@ -243,12 +250,14 @@ class Poller:
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:
-            committed = (
-                consumer.committed(partitions, timeout=RESPONSE_TIMEOUT_S) if partitions else []
-            )
+            committed = fetch_committed(consumer, partitions) if partitions else []
         except KafkaException as error:
             logger.warning("cannot get the offsets of %s: %s", self._group, error)
             committed = partitions
+        else:
+            # Without explicit offsets, the client requests them once more, and never reads the
+            # partition if another broker takes over the group meanwhile (librdkafka issue 5586).
+            consumer.incremental_assign([_choose_start(partition) for partition in committed])
         with self._state.lock:
             self.is_assigned = True
             self._state.assign(committed)
@@ -261,6 +270,12 @@ class Poller:
         if paused:
             consumer.resume(paused)
         self._state.revoke(revoked)
+
+
+def _choose_start(committed: TopicPartition) -> TopicPartition:
+    """Return the partition with the offset to read first: the committed one, or the earliest."""
+    offset = committed.offset if committed.offset >= 0 else OFFSET_BEGINNING
+    return TopicPartition(committed.topic, committed.partition, offset)
 
 
 JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -46,6 +48,37 @@ REBALANCE_CODES = frozenset(
 
 The new owner receives the messages that were leased here.
 """
+
+
+_ELECTION_CODES = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Codes of errors that pass when another broker has taken over a partition or a group."""
+
+_ELECTION_RECHECK_S = 0.1
+_Result = TypeVar("_Result")
+
+
+def retry_during_election(request: Callable[[], _Result], duration_max_s: float) -> _Result:
+    """Return the result of a request. Repeat it while another broker takes over the partition or
+    group, for at most `duration_max_s` seconds.
+
+    Raises the errors of the Kafka client.
+    """
+    deadline = time.monotonic() + duration_max_s
+    while True:
+        try:
+            return request()
+        except KafkaException as error:
+            if error.args[0].code() not in _ELECTION_CODES or time.monotonic() > deadline:
+                raise
+        time.sleep(_ELECTION_RECHECK_S)
 
 
 def explain_error(error: KafkaError, broker_name: str) -> FondsError:

@@ -6,14 +6,16 @@ are sampled to estimate how many are selected.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from fonds.queues.kafka.buffer import Partition
+from fonds.queues.kafka.errors import retry_during_election
 from fonds.queues.kafka.records import matches_pipeline
 
 RESPONSE_TIMEOUT_S = 20.0
@@ -32,7 +34,60 @@ SCANNER_SETTINGS: Mapping[str, Any] = {
 }
 
 
-def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
+class CommittedOffsets:
+    """Reads the committed offsets of consumer groups.
+
+    It keeps one consumer for each group. `AdminClient.list_consumer_group_offsets` would need
+    none, but ends the process with a segmentation fault while a broker takes over the group
+    (librdkafka 2.16.1, issue 5040).
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._consumers: dict[str, Consumer] = {}
+
+    def fetch(self, group: str, partitions: list[TopicPartition]) -> dict[Partition, int]:
+        """Return the committed offset of each partition; it is negative if nothing is committed.
+
+        Raises the errors of the Kafka client.
+        """
+        with self._lock:
+            if group not in self._consumers:
+                self._consumers[group] = Consumer({**self._settings, "group.id": group})
+            consumer = self._consumers[group]
+        return {
+            (committed.topic, committed.partition): committed.offset
+            for committed in fetch_committed(consumer, partitions)
+        }
+
+    def close(self) -> None:
+        """Close the consumers."""
+        with self._lock:
+            consumers, self._consumers = self._consumers, {}
+        for consumer in consumers.values():
+            consumer.close()
+
+
+def fetch_committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """Return the partitions with the offset and metadata that the consumer's group has committed.
+
+    Raises the errors of the Kafka client, including that of the first partition with an error.
+    """
+
+    def fetch() -> list[TopicPartition]:
+        committed: list[TopicPartition] = consumer.committed(partitions, timeout=RESPONSE_TIMEOUT_S)
+        for partition in committed:
+            if partition.error is not None:
+                raise KafkaException(partition.error)
+        return committed
+
+    return retry_during_election(fetch, RESPONSE_TIMEOUT_S)
+
+
+def list_spans(
+    admin: AdminClient, committed_offsets: CommittedOffsets, group: str, topics: Sequence[str]
+) -> Spans:
     """Return the range of records that a group has not committed, for each partition.
 
     Raises the errors of the Kafka client.
@@ -48,17 +103,11 @@ def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
         return {}
     ends = _list_offsets(admin, partitions, OffsetSpec.latest())
     starts = _list_offsets(admin, partitions, OffsetSpec.earliest())
-    request = [ConsumerGroupTopicPartitions(group, partitions)]
-    answer = admin.list_consumer_group_offsets(request, request_timeout=RESPONSE_TIMEOUT_S)
-    committed = answer[group].result(RESPONSE_TIMEOUT_S).topic_partitions
-    committed_offsets = {
-        (committed_partition.topic, committed_partition.partition): committed_partition.offset
-        for committed_partition in committed
-    }
+    committed = committed_offsets.fetch(group, partitions)
     return {
-        partition: (max(committed_offsets.get(partition, -1), starts[partition]), end)
+        partition: (max(committed.get(partition, -1), starts[partition]), end)
         for partition, end in ends.items()
-        if end > max(committed_offsets.get(partition, -1), starts[partition])
+        if end > max(committed.get(partition, -1), starts[partition])
     }
 
 
@@ -128,10 +177,15 @@ def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tu
 def _list_offsets(
     admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
 ) -> dict[Partition, int]:
-    answer = admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=RESPONSE_TIMEOUT_S)
-    return {
-        (topic_partition.topic, topic_partition.partition): int(
-            future.result(RESPONSE_TIMEOUT_S).offset
+    def fetch() -> dict[Partition, int]:
+        answer = admin.list_offsets(
+            dict.fromkeys(partitions, spec), request_timeout=RESPONSE_TIMEOUT_S
         )
-        for topic_partition, future in answer.items()
-    }
+        return {
+            (topic_partition.topic, topic_partition.partition): int(
+                future.result(RESPONSE_TIMEOUT_S).offset
+            )
+            for topic_partition, future in answer.items()
+        }
+
+    return retry_during_election(fetch, RESPONSE_TIMEOUT_S)

@@ -22,7 +22,13 @@ from fonds.model.message import (
 )
 from fonds.queues.kafka.consumer import Reader
 from fonds.queues.kafka.errors import explain_error, translate_errors
-from fonds.queues.kafka.lag import Spans, count_all, count_others, list_spans
+from fonds.queues.kafka.lag import (
+    CommittedOffsets,
+    Spans,
+    count_all,
+    count_others,
+    list_spans,
+)
 from fonds.queues.kafka.partitions import BufferedCounts
 from fonds.queues.kafka.producer import Outbox
 from fonds.queues.kafka.topics import (
@@ -65,6 +71,7 @@ class KafkaQueue:
         self._refusal: KafkaError | None = None
         self._lock = threading.RLock()
         self._admin_client: AdminClient | None = None
+        self._committed_offsets = CommittedOffsets(self._settings)
         self._outbox = Outbox(self._settings, self._broker_name)
         self._readers: dict[str, Reader] = {}
         self._places: dict[str, SubscriptionTopics] = {}
@@ -92,7 +99,7 @@ class KafkaQueue:
         except StoreUnavailableError as error:
             self._get_admin().poll(0)  # The client reports what it noticed only now.
             if self._refusal is not None:
-                raise explain_error(self._refusal, self._where) from error
+                raise explain_error(self._refusal, self._broker_name) from error
             raise
         with self._lock:
             self._limits |= limits
@@ -194,6 +201,7 @@ class KafkaQueue:
             readers, self._readers = list(self._readers.values()), {}
         for reader in readers:
             reader.close()
+        self._committed_offsets.close()
         self._outbox.close()
 
     def _handle_error(self, error: KafkaError) -> None:
@@ -267,7 +275,7 @@ class KafkaQueue:
 
     def _list_spans(self, group: str, topics: Sequence[str]) -> Spans:
         with translate_errors(self._broker_name):
-            return list_spans(self._get_admin(), group, topics)
+            return list_spans(self._get_admin(), self._committed_offsets, group, topics)
 
     def _count_others(self, spans: Spans, subscription: Subscription) -> int:
         reader = self._readers.get(subscription.incoming)
