@@ -26,7 +26,7 @@ from fonds.web.pages.theme_links import (
 from reading_home import Reading, drawing_here, fill_reading
 from themed_home import FIVE, HOSTILE, STRAY, fill_with_themes
 
-AS_OF = "q=flood&day=2026-03-14&became=unchanged"
+AS_OF = "q=flood&day=2026-03-14&change=unchanged"
 NOTHING_READ = Reading("", "", ("", "", ""), "")
 FAILED_BODIES = (900, 903)
 

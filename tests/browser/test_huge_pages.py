@@ -53,7 +53,7 @@ PAGES = {
     "search, one facet whole": "/search?q=flood&facets=100",
     "search, far behind": "/search?q=flood&page=20",
     "search, long words": f"/search?q={quote(LONG)}",
-    "search, all as of a day": "/search/as-of?q=flood&day=2026-03-14&became=not_compared",
+    "search, all as of a day": "/search/as-of?q=flood&day=2026-03-14&change=not_compared",
     "collections, many themes": "/themes",
     "collection, many themes": "/themes/many/themes",
     "collection, last page of themes": f"/themes/many/themes?page={THEMES // 20}",

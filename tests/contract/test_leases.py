@@ -28,7 +28,7 @@ LEASE_S = 30.0
 PACE = PaceRow("it", None, 0, {}, NOON)
 SOURCE = replace(build_source("https://a.example/feed", SourceOptions(), NOON), source_id="it")
 TASK = TimetableRow("it", "", 60, "", NOON, None, 0, None, None, None, 0, 0)
-NOTES = {PaceRow: "wanted_by", SourceRow: "title", TimetableRow: "last_error"}
+NOTES = {PaceRow: "requested_by", SourceRow: "title", TimetableRow: "last_error"}
 """A column of each kind of row that its holder writes."""
 
 
@@ -322,10 +322,10 @@ def test_many_leases_are_acquired_renewed_and_released_at_once(records: Records)
     assert len(held) == 50
     leases = one.try_acquire_all(cells.load([*names, "absent"]))
     assert sorted(leases) == names[50:]
-    columns = {name: {"wanted_by": f"{name}'s"} for name in names}
+    columns = {name: {"requested_by": f"{name}'s"} for name in names}
     assert one.renew_all(leases.values(), columns) == set(leases)
     assert one.release_all(leases.values()) == set(leases)
-    told = {row.domain: (row.lease_holder, row.wanted_by) for row in records.find(PaceRow)}
+    told = {row.domain: (row.lease_holder, row.requested_by) for row in records.find(PaceRow)}
     assert told["d000"] == ("other", None)
     assert told["d249"] == (None, "d249's")
 

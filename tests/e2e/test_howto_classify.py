@@ -88,7 +88,7 @@ def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(
 ) -> None:
     home = Path(shutil.copytree(home, tmp_path / "home"))
     counted = copy.fonds(home, "catchup", "file_type", "--dry-run", "--json").last
-    assert counted == {"wanted": 1, "by_status": {"": 1}}
+    assert counted == {"files": 1, "by_status": {"": 1}}
     assert copy.fonds(home, "catchup", "file_type").code == 0
     assert classified(copy, home) == SAID | {"early.pdf": ("pdf", 1.0)}
     assert copy.fonds(home, "audit").code == 0

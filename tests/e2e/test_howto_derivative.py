@@ -92,12 +92,12 @@ def test_the_page_of_a_file_and_the_overview_show_it(copy: Copy, home: Path) -> 
 
 def test_what_is_here_already_is_caught_up_and_a_lost_row_is_found(copy: Copy, home: Path) -> None:
     counted = copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last
-    assert counted == {"wanted": 3, "by_status": {"": 3}}
+    assert counted == {"files": 3, "by_status": {"": 3}}
     ran = copy.fonds(home, "catchup", "sentences")
     assert ran.code == 0, ran.err
     rows = copy.fonds(home, "export", "--no-text").lines
     assert all(row["sentence_count"] > 10 for row in rows)
-    assert copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last["wanted"] == 0
+    assert copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last["files"] == 0
     assert copy.fonds(home, "audit").code == 0
     listed = copy.fonds(home, "catchup", "--list", "--json").lines
     assert {line["kind"]: line["made_by"] for line in listed}["sentences"] == "count_sentences"

@@ -17,7 +17,7 @@ def test_they_balance_deep_audit_included_and_need_no_repair(tmp_path: Path) -> 
     (crawl / "frame.warc.zst").write_bytes(zstandarded([b"".join(records[3:])]))
     assert fonds(home, "ingest", "--json", crawl).last["done"] == 6
     assert fonds(home, "audit", "--deep").code == 0
-    assert fonds(home, "repair", "--json").last["would"] == {}
+    assert fonds(home, "repair", "--json").last["repairs"] == {}
 
 
 def test_one_that_was_shortened_is_named_by_its_bytes(tmp_path: Path) -> None:

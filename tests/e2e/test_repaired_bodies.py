@@ -19,7 +19,7 @@ def test_after_repair_everything_adds_up_and_a_second_one_finds_nothing(tmp_path
     assert fonds(home, "ingest", "--json", crawl).last["done"] == 8
     first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
     assert fonds(home, "audit").code == 1
-    assert fonds(home, "repair", "--json").last["would"] == {"body": 1}
+    assert fonds(home, "repair", "--json").last["repairs"] == {"body": 1}
     repaired = fonds(home, "repair", "--yes", "--json")
     assert (repaired.code, repaired.last["lost"]) == (0, [])
     assert repaired.last["acts"] >= 3

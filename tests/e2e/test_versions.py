@@ -80,13 +80,13 @@ def test_caught_up_the_index_is_as_it_was_and_no_body_is_archived_twice(tmp_path
     stores.records.change(StoryMetaRow, keys, {"extractor": "fonds-page/0"})
     close_stores(stores)
     counted = fonds(home, "catchup", "story", "--dry-run", "--json").last
-    assert counted == {"wanted": 5, "by_status": {"success": 5}}
+    assert counted == {"files": 5, "by_status": {"success": 5}}
     ran = fonds(home, "catchup", "story")
     assert (ran.code, "5 files will be read for story" in ran.out) == (0, True), ran.out
     assert (found(home), archived(home)) == (before, kept)
     rows = [line["extractor"] for line in fonds(home, "export").lines]
     assert rows == [EXTRACTOR] * 5
-    assert fonds(home, "catchup", "story", "--dry-run", "--json").last["wanted"] == 0
+    assert fonds(home, "catchup", "story", "--dry-run", "--json").last["files"] == 0
     audited = fonds(home, "audit")
     assert audited.code == 0, audited.out
     told = {

@@ -73,9 +73,9 @@ def test_catching_up_and_further_thumbnails_work_on_a_broker(
     more = {"FONDS_PDF_MORE_THUMBNAILS": "360px-webp"}
     assert fonds(home, "ingest", tmp_path / "crawl", **environment).code == 1
     ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment)
-    assert ran.last["wanted"] == 0
+    assert ran.last["files"] == 0
     count = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **more).last[
-        "wanted"
+        "files"
     ]
     assert count > 0
     ran = fonds(home, "catchup", "pdf", "--json", **environment, **more)
@@ -84,4 +84,4 @@ def test_catching_up_and_further_thumbnails_work_on_a_broker(
     assert pictures.count("360px.webp") == pictures.count("180px.jpg") > 0
     assert fonds(home, "audit", **environment, **more).code == 0
     ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **more)
-    assert ran.last["wanted"] == 0
+    assert ran.last["files"] == 0

@@ -75,11 +75,11 @@ class AuditResult:
 
 
 class FaultReport(msgspec.Struct, frozen=True):
-    """A fault, described for people by `told`."""
+    """A fault, described for people by `message`."""
 
     check: str
     subject: str
-    told: str
+    message: str
     remedy: str
 
 

@@ -131,7 +131,7 @@ class DeepAudit:
         }
         records.put(list(new_rows.values()))
         old_keys = [
-            (row.subject, row.told) for row in records.find(FaultRow, {"subject": list(keys)})
+            (row.subject, row.message) for row in records.find(FaultRow, {"subject": list(keys)})
         ]
         records.delete(FaultRow, [key for key in old_keys if key not in new_rows])
 
@@ -249,4 +249,4 @@ def iter_remembered_faults(records: Records) -> Iterator[AuditFault]:
     check_names = set(map(str, AuditCheck))
     for row in records.find(FaultRow):
         if row.check in check_names:
-            yield AuditFault(AuditCheck(row.check), row.subject, row.told)
+            yield AuditFault(AuditCheck(row.check), row.subject, row.message)

@@ -120,7 +120,7 @@ class FaultAnswer(msgspec.Struct, frozen=True):
     """A fault of a WARC file."""
 
     offset: int | None
-    told: str
+    message: str
 
 
 class WarcReportAnswer(msgspec.Struct, frozen=True):
@@ -147,7 +147,7 @@ class UploadAnswer(msgspec.Struct, frozen=True):
     """The WARC files that were uploaded, and those that were not."""
 
     sent: Annotated[Mapping[str, int], Meta(description="bytes of the uploaded files, by name")]
-    left: Annotated[
+    not_uploaded: Annotated[
         Mapping[str, int],
         Meta(description="bytes of the files that could not be uploaded, by name"),
     ]
@@ -341,13 +341,13 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
     progress = _ProgressReporter(app, len(chosen))
     for number, name in enumerate(chosen):
         progress.begin(number, name)
-        told = _reindex_file(files, name)
-        changed, same = changed + (told == "changed"), same + (told == "as it was")
-        failed += told not in ("changed", "as it was", "open")
+        outcome = _reindex_file(files, name)
+        changed, same = changed + (outcome == "changed"), same + (outcome == "as it was")
+        failed += outcome not in ("changed", "as it was", "open")
         if app.is_json:
-            echo_json(IndexAnswer(name, told))
-        elif told != "as it was":
-            open_console().print(f"{escape(name)}: {escape(told)}")
+            echo_json(IndexAnswer(name, outcome))
+        elif outcome != "as it was":
+            open_console().print(f"{escape(name)}: {escape(outcome)}")
     files.finish()
     if not app.is_json:
         left = len(chosen) - changed - same - failed

@@ -79,7 +79,7 @@ class CatalogAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     files: Annotated[int, Meta(description="number of files read")]
     unfinished: Annotated[Sequence[str], Meta(description="files that were not read to the end")]
-    taken: Annotated[Mapping[str, int], Meta(description="number of records loaded, by source")]
+    loaded: Annotated[Mapping[str, int], Meta(description="number of records loaded, by source")]
     refused: Annotated[Mapping[str, int], Meta(description="number of refused records, by reason")]
     examples: Annotated[
         Mapping[str, Sequence[str]], Meta(description="a few refused records, by reason")
@@ -330,7 +330,7 @@ def _print_result(
         answer = CatalogAnswer(
             files=len(files),
             unfinished=_list_unfinished(files),
-            taken=accepted,
+            loaded=accepted,
             refused=refused_counts,
             examples=examples,
             failed=failed_paths,

@@ -48,7 +48,7 @@ class KindAnswer(msgspec.Struct, frozen=True):
 class DryRunAnswer(msgspec.Struct, frozen=True):
     """Files that would be read."""
 
-    wanted: Annotated[int, Meta(description="number of files that would be read")]
+    files: Annotated[int, Meta(description="number of files that would be read")]
     by_status: Annotated[
         Mapping[str, int], Meta(description="number of these files, by current status")
     ]

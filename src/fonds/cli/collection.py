@@ -165,7 +165,7 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
             tables, collection_view.name, conf, engine, app.home, settings, workers=workers
         )
     terms = list(counts)
-    total, most_frequent = len(terms), nlargest(count, terms, key=lambda told: told[1])
+    total, most_frequent = len(terms), nlargest(count, terms, key=lambda term: term[1])
     if app.is_json:
         rows = [TermFrequency(term, n_documents) for term, n_documents in most_frequent]
         echo_json(FrequenciesAnswer(str(collection_view.name), documents, total, rows))

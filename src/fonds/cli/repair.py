@@ -72,7 +72,7 @@ RepairAnswer = define_answer(
 RepairPlanAnswer = define_answer(
     "RepairPlanAnswer",
     AuditReport,
-    would=Annotated[
+    repairs=Annotated[
         Mapping[str, int],
         Meta(description="number of repairs to make, by kind; `none` for what is beyond repair"),
     ],
@@ -148,7 +148,7 @@ def _plan_repair(
         result = run_audit(stores, pipelines, plan.add, find_collection_writer(stores, settings))
         if app.is_json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
-            echo_json(build_answer(RepairPlanAnswer, build_report(result), would=acts))
+            echo_json(build_answer(RepairPlanAnswer, build_report(result), repairs=acts))
         else:
             _print_plan(app, open_console(), plan, result)
     return 0 if result.is_balanced else 1
@@ -244,9 +244,9 @@ class _RepairRun:
 
         screen = open_console(stderr=True)
 
-        def say(told: str) -> None:
+        def say(message: str) -> None:
             if not (self.app.is_json or self.app.is_quiet):
-                screen.print(escape(told))
+                screen.print(escape(message))
 
         changes = find_collection_writer(self.stores, self.settings)
         return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)

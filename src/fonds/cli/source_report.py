@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NUMBERS = ("Links", "Kept")
 
 
-RequestedBackfill = define_answer("RequestedBackfill", BackfillStatus, asked_by=str)
+RequestedBackfill = define_answer("RequestedBackfill", BackfillStatus, requested_by=str)
 """A backfill with the user who requested it."""
 
 
@@ -122,7 +122,7 @@ class PollAnswer(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[str, Meta(description="URL that was requested")]
     at: Annotated[datetime, Meta(description="when the source was polled")]
     new: Annotated[int, Meta(description="number of links that entered")]
-    refused_anew: Annotated[
+    newly_refused: Annotated[
         Mapping[str, int], Meta(description="number of links newly refused, by reason")
     ]
     error: Annotated[str | None, Meta(description="why the poll failed")]
@@ -164,7 +164,7 @@ def build_source_answer(
         funnel=build_funnel(row, endings, list_stages(row.pipeline)),
         links_a_day=None if row.rate_day is None else round(row.rate_day, 2),
         hints={name: value for name, value in (encode_stored(row.hints) or {}).items() if value},
-        backfill=build_answer(RequestedBackfill, backfill, asked_by=request.asked_by)
+        backfill=build_answer(RequestedBackfill, backfill, requested_by=request.requested_by)
         if backfill and request
         else None,
     )
@@ -179,7 +179,7 @@ def build_poll_answer(row: InputRow) -> PollAnswer:
         url=row.path,
         at=row.updated,
         new=row.entries,
-        refused_anew=dict(row.tally),
+        newly_refused=dict(row.tally),
         error=row.error,
         finished=row.finished,
         **{**notes, "backfill": _build_backfill_report(row)},

@@ -159,8 +159,8 @@ def _print_traces(app: App, traces: Sequence[TakedownTraces]) -> None:
             f"   blobs: {len(found_traces.blobs):,}; documents in the index: {len(found_traces.documents):,}",
             f"   collections: {', '.join(found_traces.collections) or 'none'}",
             (
-                f"   messages in the ledger: {found_traces.books:,}; in flight: "
-                f"{found_traces.under_way:,}"
+                f"   messages in the ledger: {found_traces.messages:,}; in flight: "
+                f"{found_traces.in_flight:,}"
             ),
         ]
         lines += [f"   rewritten: {_format_warc(warc)}" for warc in found_traces.warcs]

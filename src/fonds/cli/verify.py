@@ -82,7 +82,7 @@ def _format_comparison(result: VerificationResult) -> list[str]:
         if account.count
     ]
     lines += [
-        f"{account.became.replace('_', ' ')}: {account.id} {account.title[:100]} {account.why}".rstrip()
+        f"{account.change.replace('_', ' ')}: {account.id} {account.title[:100]} {account.why}".rstrip()
         for account in result.compared.listed
     ]
     return lines

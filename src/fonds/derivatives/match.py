@@ -50,7 +50,7 @@ CITATIONS = RowSeries(
         "sha1hex": "text",
         "number": "integer",
         "reference": "text",
-        "told_doi": "text",
+        "printed_doi": "text",
         "status": "text",
         "reason": "text",
         "work": "text",

@@ -184,14 +184,14 @@ class DomainLeases:
         """Ask the process with the lease of a domain to hand it over, unless another just asked."""
         if self._is_requested(row):
             return
-        values = {"wanted_by": self._holder_name, "wanted_at": self._clock()}
-        self._records.change(PaceRow, [row.domain], values, {"wanted_by": row.wanted_by})
+        values = {"requested_by": self._holder_name, "requested_at": self._clock()}
+        self._records.change(PaceRow, [row.domain], values, {"requested_by": row.requested_by})
 
     def _is_requested(self, row: PaceRow) -> bool:
         """Return whether another process has requested the domain recently."""
-        if row.wanted_by in (None, self._holder_name) or row.wanted_at is None:
+        if row.requested_by in (None, self._holder_name) or row.requested_at is None:
             return False
-        return abs((self._clock() - row.wanted_at).total_seconds()) < self._lease_s
+        return abs((self._clock() - row.requested_at).total_seconds()) < self._lease_s
 
     def _acquire_rows(
         self, rows: Mapping[str, PaceRow], urgent: Collection[str]
@@ -209,9 +209,9 @@ class DomainLeases:
         return self._leases.try_acquire_all(cells, columns)
 
     def _clear_request(self, row: PaceRow) -> dict[str, object]:
-        if row.wanted_by != self._holder_name:
+        if row.requested_by != self._holder_name:
             return {}
-        return {"wanted_by": None, "wanted_at": None}
+        return {"requested_by": None, "requested_at": None}
 
     def _start(self, row: PaceRow, lease: Lease, now_s: float, is_passing: bool) -> None:
         """Start to use a newly leased domain. `row` is its row before the lease."""

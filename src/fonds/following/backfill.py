@@ -182,7 +182,7 @@ class BackfillStatus:
 
     - `first`, `last`: requested dates (UTC), inclusive.
     - `takes_undated`: whether entries without a date are entered too.
-    - `asked_at`: time of the request.
+    - `requested_at`: time of the request.
     - `state`: `going on`, `ended`, `stopped` or `failed`.
     - `why`: reason for the end; None while it goes on.
     - `ended_at`: time of the end; None while it goes on.
@@ -205,7 +205,7 @@ class BackfillStatus:
     first: date
     last: date
     takes_undated: bool
-    asked_at: datetime
+    requested_at: datetime
     state: str
     why: str | None
     ended_at: datetime | None
@@ -247,7 +247,7 @@ def build_backfill_status(row: SourceRow) -> BackfillStatus | None:
         first=backfill.first,
         last=backfill.last,
         takes_undated=backfill.takes_undated,
-        asked_at=backfill.asked_at,
+        requested_at=backfill.requested_at,
         state=str(backfill.state),
         why=backfill.why or None,
         ended_at=backfill.ended_at,

@@ -88,8 +88,8 @@ class Backfill:
     first: date
     last: date
     takes_undated: bool
-    asked_at: datetime
-    asked_by: str
+    requested_at: datetime
+    requested_by: str
     due_at: datetime
     poll_at: datetime | None = None
     state: BackfillState = BackfillState.GOING_ON

@@ -139,7 +139,7 @@ def build_citation_row(
         reason=str(match.reason),
         work=match.work,
         doi=match.doi,
-        told_doi=printed_doi,
+        printed_doi=printed_doi,
         score=match.score,
     )
 

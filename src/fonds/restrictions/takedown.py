@@ -101,7 +101,7 @@ class TakedownService:
             traces = find_traces(
                 self.stores, self.changes.tables if self.changes else None, row.sha1hex
             )
-            if not traces.has_any or traces.under_way:
+            if not traces.has_any or traces.in_flight:
                 break
         row = self._purge_warcs(row)
         if traces is None or traces.has_any or row.rest.warcs:
@@ -151,7 +151,7 @@ class TakedownService:
         for page in iter_pages(stores.table, stores.journal, build_row_key(sha1hex)):
             stores.table.delete(stores.journal, [key for key, _ in page])
         faults = stores.records.find(FaultRow, {"subject": sha1hex})
-        stores.records.delete(FaultRow, [(item.subject, item.told) for item in faults])
+        stores.records.delete(FaultRow, [(item.subject, item.message) for item in faults])
         for files in iter_chunks(stores.records.find(HostFileRow, {"sha1hex": sha1hex})):
             changed = withdraw_files(stores.records, files, self.clock())
             reindex_files(stores.records, stores.blobs, stores.index, sorted(changed))

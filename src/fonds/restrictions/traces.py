@@ -65,17 +65,17 @@ class TakedownTraces:
     table_rows: Annotated[int, Meta(description="number of rows of the journal table")]
     documents: Annotated[Sequence[str], Meta(description="ids of the documents in the index")]
     collections: Annotated[Sequence[str], Meta(description="collections that contain the file")]
-    books: Annotated[
+    messages: Annotated[
         int,
         Meta(description="number of messages in the ledger about the file; how they ended is kept"),
     ]
-    under_way: Annotated[int, Meta(description="number of those that have not ended")]
+    in_flight: Annotated[int, Meta(description="number of those that have not ended")]
 
     @property
     def has_any(self) -> bool:
         """Whether anything remains to be removed, apart from records in WARCs of the library."""
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
-        return bool(any(counted) or self.collections or self.books)
+        return bool(any(counted) or self.collections or self.messages)
 
 
 def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> TakedownTraces:
@@ -97,8 +97,8 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
         table_rows=sum(1 for _ in iter_rows(stores.table, stores.journal, build_row_key(sha1hex))),
         documents=sorted(stores.index.get(documents)),
         collections=[str(name) for name in find_holding_collections(tables, documents)],
-        books=records.count(DispositionRow, (), about)[()],
-        under_way=records.count(DispositionRow, (), {**about, "is_open": True})[()],
+        messages=records.count(DispositionRow, (), about)[()],
+        in_flight=records.count(DispositionRow, (), {**about, "is_open": True})[()],
     )
 
 

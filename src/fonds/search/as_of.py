@@ -2,8 +2,8 @@
 
 Each document belongs to one kind of change (`SORTS`). The counts add up:
 found now = unchanged + other_version + version_added + added + read_again + not_compared
-found then = unchanged + other_version + unfound, plus an unknown part of read_again
-       + read_again_unfound + not_compared + not_compared_unfound + taken_down + under_embargo
+found then = unchanged + other_version + no_longer_found, plus an unknown part of read_again
+       + read_again_no_longer_found + not_compared + not_compared_no_longer_found + taken_down + under_embargo
 
 Fonds stores only the newest extraction of a file. If a file was extracted again after that day, its
 earlier text is unknown. Fonds stores all versions of a story. The version that was indexed on that
@@ -100,7 +100,7 @@ def load_states(
 def _load_arrival_times(
     records: Records, sha1hexes: Iterable[str], moment: datetime
 ) -> dict[str, datetime]:
-    """Return the time at which each file became visible, by SHA-1.
+    """Return the time at which each file change visible, by SHA-1.
 
     It is the time at which the file was stored. If an embargo hid the file at `moment` and has
     ended since, it is the end of the embargo.
@@ -153,13 +153,13 @@ SORTS: Mapping[str, ChangeSort] = {
     "other_version": ChangeSort(OUTCOME_WORDS["other_version"], True, True),
     "version_added": ChangeSort("found by a version of their story that came since", False, True),
     "added": ChangeSort(OUTCOME_WORDS["added"], False, True),
-    "unfound": ChangeSort(
+    "no_longer_found": ChangeSort(
         "found by a version of their story that is not shown any more", True, False
     ),
     "read_again": ChangeSort("read again since, and found now", None, True),
-    "read_again_unfound": ChangeSort("read again since, and not found now", None, False),
+    "read_again_no_longer_found": ChangeSort("read again since, and not found now", None, False),
     "not_compared": ChangeSort("not compared: of another version then", None, True),
-    "not_compared_unfound": ChangeSort(
+    "not_compared_no_longer_found": ChangeSort(
         "not compared: of another version then, and not found now", None, False
     ),
     "taken_down": ChangeSort(OUTCOME_WORDS["taken_down"], None, False),
@@ -212,11 +212,11 @@ class AsOfResult:
     listed: dict[str, list[ChangedDocument]] = field(default_factory=dict)
 
     def count_document(
-        self, became: str, id_: str, sha1hex: str, title: str, reason: str = ""
+        self, change: str, id_: str, sha1hex: str, title: str, reason: str = ""
     ) -> None:
-        """Add one document under its kind of change `became`, a key of `SORTS`."""
-        self.listed.setdefault(became, []).append(
-            ChangedDocument(became, id_, sha1hex, title, reason)
+        """Add one document under its kind of change `change`, a key of `SORTS`."""
+        self.listed.setdefault(change, []).append(
+            ChangedDocument(change, id_, sha1hex, title, reason)
         )
 
     @property
@@ -349,9 +349,9 @@ class _AsOfSearch:
                 _ReplacedVersion(kind, document.id, state.row_as_of, document.sha1hex, title)
             )
 
-    def _count(self, became: str, document: IndexDocument) -> None:
+    def _count(self, change: str, document: IndexDocument) -> None:
         title = document.article_title or document.url
-        self.result.count_document(became, document.id, document.sha1hex, title)
+        self.result.count_document(change, document.id, document.sha1hex, title)
 
     def count_changed(self) -> None:
         """Count documents that changed since the earlier day and that the search does not find now.
@@ -369,7 +369,7 @@ class _AsOfSearch:
                 for id_, state in self._load_states(kind, indexed_kind, list(ids)).items():
                     if state.row_as_of is not None and state.is_read_since:
                         self.result.count_document(
-                            "read_again_unfound", id_, state.row_as_of.sha1hex, ""
+                            "read_again_no_longer_found", id_, state.row_as_of.sha1hex, ""
                         )
                     elif state.is_other_version:
                         self.versions.append(
@@ -407,9 +407,9 @@ class _AsOfSearch:
             for version, document in batch:
                 self._count_compared(version, document, is_found=document.id in matching_ids)
         for version in self.versions[self.context.versions_max :]:
-            became = "not_compared" if version.title is not None else "not_compared_unfound"
+            change = "not_compared" if version.title is not None else "not_compared_no_longer_found"
             self.result.count_document(
-                became,
+                change,
                 version.id,
                 version.current_sha1hex,
                 version.title or "",
@@ -420,16 +420,18 @@ class _AsOfSearch:
         self, version: _ReplacedVersion, document: IndexDocument, *, is_found: bool
     ) -> None:
         if version.title is not None:
-            became = "other_version" if is_found else "version_added"
+            change = "other_version" if is_found else "version_added"
             self.result.count_document(
-                became, version.id, version.current_sha1hex, version.title, _version_key(version)
+                change, version.id, version.current_sha1hex, version.title, _version_key(version)
             )
         elif is_found:
             title, reason = (
                 document.article_title or document.url,
                 f"now the file {version.current_sha1hex}",
             )
-            self.result.count_document("unfound", version.id, version.row.sha1hex, title, reason)
+            self.result.count_document(
+                "no_longer_found", version.id, version.row.sha1hex, title, reason
+            )
 
     def count_removed(self) -> None:
         """Count files taken down since the earlier day, and files under embargo if the user may see

@@ -42,7 +42,7 @@ FILTERS = (
 """Parameters that select the documents of a result, by their names in a URL."""
 VIEW_PARAMETERS = ("sort", "after", "size", "page", "facets", "find", "themes", "collapse")
 """Parameters that state how a result is shown, by their names in a URL."""
-AS_OF_PARAMETERS = ("day", "became", "page")
+AS_OF_PARAMETERS = ("day", "change", "page")
 """Parameters of a search as of an earlier day, by their names in a URL."""
 _UNLISTED_FILTERS = frozenset({"q", "dates", "match"})
 """Filters that a page does not list: the search words, and how words and dates are interpreted."""
@@ -95,9 +95,10 @@ Day = Annotated[date | None, BeforeValidator(entered_day)]
 Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_drop_empty)]
 
 
-BecameWord = Literal[
-    "", "unchanged", "other_version", "version_added", "added", "unfound", "read_again",
-    "read_again_unfound", "not_compared", "not_compared_unfound", "taken_down", "under_embargo",
+ChangeName = Literal[
+    "", "unchanged", "other_version", "version_added", "added", "no_longer_found", "read_again",
+    "read_again_no_longer_found", "not_compared", "not_compared_no_longer_found",
+    "taken_down", "under_embargo",
 ]  # fmt: skip
 """Kinds of change (`fonds.search.as_of.SORTS`) that a search as of a day can list; '' for none."""
 
@@ -159,8 +160,8 @@ class SearchRequest(BaseModel):
         "", description="Whether near-duplicates are one result"
     )
     day: Day = Field(None, description="Search as of the end of this day, YYYY-MM-DD, in UTC")
-    became: BecameWord = Field(
-        "", description="List the documents that became this; empty for none"
+    change: ChangeName = Field(
+        "", description="List the documents with this change; empty for none"
     )
 
     @property

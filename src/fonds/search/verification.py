@@ -1,7 +1,7 @@
 """Verify an export: repeat its search and compare each exported document with the library.
 
 Each document belongs to one kind (`ResultComparison`). The counts add up:
-exported then = unchanged + read_again + other_version + unfound + taken_down + under_embargo
+exported then = unchanged + read_again + other_version + no_longer_found + taken_down + under_embargo
        + gone + not_compared
 found now = unchanged + read_again + other_version + added
 
@@ -49,7 +49,7 @@ ORDER_KEY_END = 2**64
 class ChangedDocument:
     """Document whose state changed since an earlier search or export."""
 
-    became: Annotated[str, Meta(description="what became of the document")]
+    change: Annotated[str, Meta(description="kind of change of the document")]
     id: Annotated[str, Meta(description="id of the document; empty if it was taken down")]
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file; empty if it was taken down")]
     title: Annotated[str, Meta(description="title of the document; empty if it is not looked up")]
@@ -63,7 +63,7 @@ class ResultComparison:
     - `unchanged`: found, with the same file, text and extractor.
     - `read_again`: found, with another text or extractor.
     - `other_version`: found with another version of the story.
-    - `unfound`: stored, but no longer found by the search.
+    - `no_longer_found`: stored, but no longer found by the search.
     - `taken_down`: removed by a takedown.
     - `under_embargo`: hidden by an embargo; None for users who may not see embargoes. They get
       these documents as `gone`.
@@ -76,7 +76,7 @@ class ResultComparison:
     unchanged: int = 0
     read_again: int = 0
     other_version: int = 0
-    unfound: int = 0
+    no_longer_found: int = 0
     taken_down: int = 0
     under_embargo: int | None = None
     gone: int = 0
@@ -86,8 +86,8 @@ class ResultComparison:
 
     def count_document(self, document: ChangedDocument) -> None:
         """Count one document, and list it if fewer than 50 of its kind are listed."""
-        count = (getattr(self, document.became) or 0) + 1
-        setattr(self, document.became, count)
+        count = (getattr(self, document.change) or 0) + 1
+        setattr(self, document.change, count)
         if count <= LISTED_MAX:
             self.listed.append(document)
 
@@ -96,7 +96,7 @@ OUTCOME_WORDS = {
     "unchanged": "there as they were",
     "read_again": "read again since: another text, or another extractor",
     "other_version": "shown by another version of their story",
-    "unfound": "kept, and no longer found by this search",
+    "no_longer_found": "kept, and no longer found by this search",
     "taken_down": "taken down",
     "under_embargo": "under embargo",
     "gone": "not here any more",
@@ -282,10 +282,10 @@ class ManifestVerifier:
                 comparison.unchanged += 1
 
     def _classify_missing(
-        self, remaining: Sequence[ManifestMember], last: int, became: ResultComparison
+        self, remaining: Sequence[ManifestMember], last: int, comparison: ResultComparison
     ) -> None:
         compared = [member for member in remaining if compute_order_key(member.id) <= last]
-        became.not_compared += len(remaining) - len(compared)
+        comparison.not_compared += len(remaining) - len(compared)
         records = self.unfiltered_records or self.stores.records
         keys = sorted({member.sha1hex for member in compared})
         takedowns = find_takedowns(records, keys)
@@ -305,8 +305,10 @@ class ManifestVerifier:
                     f"{until.reason_class}, until {until.until:%Y-%m-%d}",
                 )
             elif member.sha1hex in stored:
-                outcome = "unfound"
-            became.count_document(ChangedDocument(outcome, member.id, member.sha1hex, "", reason))
+                outcome = "no_longer_found"
+            comparison.count_document(
+                ChangedDocument(outcome, member.id, member.sha1hex, "", reason)
+            )
 
 
 @dataclass(slots=True)

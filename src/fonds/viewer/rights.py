@@ -57,13 +57,13 @@ class TdmrepAnswer:
     """Response of a host to a request for tdmrep.json, made within 24 hours of a capture.
 
     - `url`: requested URL.
-    - `asked_at`: time of the request.
+    - `requested_at`: time of the request.
     - `answer`: HTTP status, or the reason why there was no response (such as `robots-denied`).
     - `sha1hex`: SHA-1 of the stored response; None if it was not stored.
     """
 
     url: str
-    asked_at: datetime
+    requested_at: datetime
     answer: str
     sha1hex: str | None
 
@@ -190,7 +190,7 @@ def _load_tdmrep_rows(
     rows_by_capture: dict[str, TdmrepAnswerRow] = {}
     for key, origin in origins.items():
         row, moment = answers.get(origin), _parse_moment(places[key][0])
-        if row is not None and moment is not None and abs(row.asked_at - moment) <= VALIDITY:
+        if row is not None and moment is not None and abs(row.requested_at - moment) <= VALIDITY:
             rows_by_capture[key] = row
     return rows_by_capture
 
@@ -213,7 +213,7 @@ def _build_tdmrep(
     if row is None:
         return None
     sha1hex = archived_hashes.get(row.capture_id or "")
-    return TdmrepAnswer(f"{row.origin}{TDMREP_PATH}", row.asked_at, row.answer, sha1hex)
+    return TdmrepAnswer(f"{row.origin}{TDMREP_PATH}", row.requested_at, row.answer, sha1hex)
 
 
 def _load_places(

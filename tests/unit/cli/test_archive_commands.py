@@ -153,7 +153,7 @@ def test_what_is_finished_is_sent_and_what_cannot_be_sent_stays(
     bucket.away = False
     (sent,) = _lines(call("archive", "upload", "--json", *words).out)
     assert list(sent["sent"]) == [row["warc_path"]]  # type: ignore[call-overload]
-    assert sent["left"] == {}
+    assert sent["not_uploaded"] == {}
     (row,) = _lines(call("archive", "list", "--json", *words).out)
     assert row["state"] == "finished"
     assert not list((tmp_path / "home" / "archive").glob("*.warc.gz"))

@@ -22,7 +22,7 @@ def test_as_json_the_sums_come_first(call: Call) -> None:
     first, *rest = map(json.loads, lines)
     assert first["then"] == first["now"] == first["total"] == first["sorts"]["unchanged"] > 10
     assert first["unknown"] == 0
-    assert {one["became"] for one in rest} == {"unchanged"}
+    assert {one["change"] for one in rest} == {"unchanged"}
     assert len(rest) == 10
 
 

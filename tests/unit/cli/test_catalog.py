@@ -41,12 +41,12 @@ def test_folders_are_loaded_and_what_is_in_the_catalogue_is_found(tmp_path: Path
         "1 file in folders skipped" in called(tmp_path / "other", "catalog", "load", str(folder))[1]
     )
     done = answer(home, "catalog", "load", str(folder))
-    assert (done["files"], done["taken"], done["refused"]) == (
+    assert (done["files"], done["loaded"], done["refused"]) == (
         1,
         {"crossref": 1},
         {"not-a-record": 1},
     )
-    assert answer(home, "catalog", "stats")["taken"] == {"crossref": 1}
+    assert answer(home, "catalog", "stats")["loaded"] == {"crossref": 1}
     shown = answer(home, "catalog", "show", "https://doi.org/10.5555/RIVER.1")
     assert shown["work"]["id"] == "doi:10.5555/river.1"
     assert list(shown["records"]) == ["crossref"]
@@ -79,4 +79,4 @@ def test_a_file_that_is_named_is_read_whatever_it_is_called(
     (tmp_path / "works.txt").write_text(json.dumps(WORK) + "\nnonsense\n")
     monkeypatch.chdir(tmp_path / "below")
     done = answer(tmp_path / "home", "catalog", "load", "../works.txt")
-    assert (done["taken"], done["refused"]) == ({"crossref": 1}, {"not-json": 1})
+    assert (done["loaded"], done["refused"]) == ({"crossref": 1}, {"not-json": 1})

@@ -38,7 +38,7 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
     assert "0 listed: 0 entered, 0 known, 0 refused, 0 outside the dates, 0 undated" in shown
     facts = json.loads(own("--json", "sources", "show", FEED).out)["backfill"]
     assert (facts["state"], facts["next_page"]) == ("going on", FEED)
-    assert facts["asked_by"].startswith("local:")
+    assert facts["requested_by"].startswith("local:")
     stopped = json.loads(own("--json", "sources", "backfill", FEED, "--stop").out)
     assert stopped == {"source": FEED, "stopped": True}
     assert "no backfill was running" in own("sources", "backfill", FEED, "--stop").out

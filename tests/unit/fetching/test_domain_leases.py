@@ -143,7 +143,7 @@ def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path
     assert third.acquire([domain], 22.0) == {domain: ELSEWHERE_S}
     assert poller.acquire([domain], 23.0, {domain}) == {domain: 0.0}
     (row,) = records.get(PaceRow, [domain])
-    assert (row.lease_holder, row.wanted_by) == ("poller", None)
+    assert (row.lease_holder, row.requested_by) == ("poller", None)
 
     # Held for a poll alone, it is soon let go of.
     poller.renew(25.0)

@@ -115,7 +115,7 @@ class Library:
         """The answers are as old as if they had been given a day and an hour ago."""
         rows = list(self.bench.records.find(TdmrepAnswerRow))
         day = timedelta(hours=25)
-        self.bench.records.put([replace(row, asked_at=row.asked_at - day) for row in rows])
+        self.bench.records.put([replace(row, requested_at=row.requested_at - day) for row in rows])
 
     def rows(self, kind: type[Row] = CdxRow) -> list[Any]:
         """The rows of a tdmrep.json."""

@@ -60,7 +60,7 @@ def test_the_days_asked_for_are_brought_from_the_archives_and_nothing_else_chang
         "1 are from before 2025-02-01",
     )
     assert (found.pages, found.listed, found.entered, found.outside) == (5, 15, 6, 9)
-    assert (found.earliest, found.asked_by) == (date(2025, 1, 1), "ada")
+    assert (found.earliest, found.requested_by) == (date(2025, 1, 1), "ada")
     assert (after.links, after.polls, after.polling) == (9, 2, False)
     assert {name: getattr(after, name) for name in ORDINARY} == {
         name: getattr(before, name) for name in ORDINARY

@@ -102,7 +102,7 @@ def test_what_another_process_asks_is_polled_when_that_gives_it_away(world: Worl
     world.place.records.put([PaceRow("127.0.0.1", "another:1:x", 7, {}, now)])
     assert world.polling.poll(row) is None
     (pace,) = world.place.records.get(PaceRow, ["127.0.0.1"])
-    assert pace.wanted_by is not None
+    assert pace.requested_by is not None
     assert world.server.asked == []
 
 

@@ -89,7 +89,7 @@ def test_cells_row_and_citations(bench: Bench) -> None:
     told = json.loads(cells["match0:minfo"])
     assert told["reason"] == "title-and-author"
     assert told["candidates"][0]["agreement"]["title"] == 1.0
-    assert [(one.number, one.work, one.status, one.told_doi) for one in cited] == [
+    assert [(one.number, one.work, one.status, one.printed_doi) for one in cited] == [
         (0, TIDES.id, "strong", None),
         (1, None, "none", "10.5555/none"),
     ]

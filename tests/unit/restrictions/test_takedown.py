@@ -69,7 +69,7 @@ def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -
     (document,) = find_traces(stores, None, sha1hex).documents
     changes.put(NAME, [Document(document, "flood " * 20), Document("other", "bridge " * 20)])
     before = find_traces(stores, changes.tables, sha1hex)
-    assert all((before.captures, before.blobs, before.rows, before.books))
+    assert all((before.captures, before.blobs, before.rows, before.messages))
     assert before.collections == ["told/kept"]
     row = taking_down(stores, changes)(wanted(sha1hex))
     assert row.finished == NOW
@@ -274,7 +274,7 @@ def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Fil
     stores, filled = home
     row = taking_down(stores)(wanted(filled.pending))
     assert row.finished is None
-    assert find_traces(stores, None, filled.pending).under_way == 2
+    assert find_traces(stores, None, filled.pending).in_flight == 2
 
 
 def test_the_audit_finds_nothing_to_bring_back(

@@ -165,7 +165,13 @@ def check(told: AsOfResult, then: dict[str, str], now: dict[str, str], down: int
         wanted: ids(told, *(name for name, one in SORTS.items() if one.was_found is wanted)) - {""}
         for wanted in (True, False)
     }
-    unknown = ids(told, "read_again", "read_again_unfound", "not_compared", "not_compared_unfound")
+    unknown = ids(
+        told,
+        "read_again",
+        "read_again_no_longer_found",
+        "not_compared",
+        "not_compared_no_longer_found",
+    )
     purged = then.keys() - now.keys()
     assert by_then[True] <= found_then
     assert found_then <= by_then[True] | unknown | purged
@@ -220,11 +226,11 @@ def test_where_a_bound_cuts_that_is_told_and_nothing_is_said_that_is_not_so(stor
     for day, then in history.index.items():
         found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
         cut = AsOfContext(stores, match_documents, versions_max=1)(QUERY, day)
-        assert ids(cut, "unchanged", "other_version", "unfound") <= found_then
+        assert ids(cut, "unchanged", "other_version", "no_longer_found") <= found_then
         assert cut.found_then_count <= len(found_then) <= cut.found_then_count + cut.unknown_count
         few = AsOfContext(stores, match_documents, results_max=3)(QUERY, day)
         assert (few.found_now_count, few.has_all_found) == (3, False)
-        assert ids(few, "unchanged", "other_version", "unfound") <= found_then
+        assert ids(few, "unchanged", "other_version", "no_longer_found") <= found_then
     first = AsOfContext(stores, match_documents, changed_max=2)(QUERY, FIRST)
     assert not first.is_all_changed
     assert first.found_now_count == first.total

@@ -108,12 +108,12 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     stores.index.put([replace(stories[6], sha1hex="f" * 40, text_content="flood")])
     stores.index.put([replace(stories[7], id="new", text_content="A later flood.")])
     told = compared(ManifestVerifier(stores, stores.records)(then))
-    became = {one.became: one for one in told.listed}
+    became = {one.change: one for one in told.listed}
     assert {name: one.sha1hex for name, one in became.items() if name != "read_again"} == {
-        "taken_down": down, "under_embargo": hidden, "gone": lost, "unfound": unfound,
+        "taken_down": down, "under_embargo": hidden, "gone": lost, "no_longer_found": unfound,
         "other_version": "f" * 40, "added": stories[7].sha1hex,
     }  # fmt: skip
-    read = {one.sha1hex: one.why for one in told.listed if one.became == "read_again"}
+    read = {one.sha1hex: one.why for one in told.listed if one.change == "read_again"}
     assert read == {
         again: "another text, by the same extractor",
         by_other: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
@@ -134,7 +134,7 @@ def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, Filled]) -
     stores.records.delete(FileMetaRow, [lost.sha1hex])
     told = compared(ManifestVerifier(stores.for_readers())(then))
     assert (told.under_embargo, told.gone) == (None, 2)
-    assert {(one.became, one.title, one.why) for one in told.listed} == {("gone", "", "")}
+    assert {(one.change, one.title, one.why) for one in told.listed} == {("gone", "", "")}
 
 
 def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, Filled]) -> None:
@@ -145,7 +145,7 @@ def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, Fi
     first = documents(stores)[0]
     stores.index.delete([first.id])
     again = ManifestVerifier(stores)(then)
-    assert (again.now, compared(again).unfound, compared(again).added) == (4, 1, 0)
+    assert (again.now, compared(again).no_longer_found, compared(again).added) == (4, 1, 0)
 
 
 def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, Filled]) -> None:

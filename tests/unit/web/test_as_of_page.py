@@ -29,9 +29,9 @@ def sums(told: dict[str, object]) -> tuple[int, int, int]:
     )
 
 
-@pytest.mark.parametrize(("day", "became"), [(BEFORE, "added"), (SINCE, "unchanged")])
+@pytest.mark.parametrize(("day", "change"), [(BEFORE, "added"), (SINCE, "unchanged")])
 def test_page_twin_api_and_table_tell_the_same(client: TestClient, day: str, became: str) -> None:
-    asked = f"q=flood&day={day}&became={became}"
+    asked = f"q=flood&day={day}&change={became}"
     told = client.get(f"{API}?{asked}").json()
     assert client.get(f"/search/as-of.json?{asked}").json() == told
     assert sums(told) == (told["then"], told["unknown"], told["now"])
@@ -55,7 +55,7 @@ def test_the_totals_stand_in_the_heading_and_each_count_lists_its_documents(
     assert not page.tree.xpath("//p[@class='lead']")
     ((href, count),) = page.links("//table").items()
     assert (href, count) == (
-        f"/search/as-of?q=flood&day={SINCE}&became=unchanged#listed",
+        f"/search/as-of?q=flood&day={SINCE}&change=unchanged#listed",
         str(total),
     )
     assert page.words("//footer/p[1]").count("index generation") == 1
@@ -75,7 +75,7 @@ def test_titles_and_words_are_text(client: TestClient) -> None:
     hostile = quote('<script>alert(1)</script>"')
     page = client.get(f"/search/as-of?q={hostile}&day={SINCE}").text
     assert "<script>alert(1)" not in page
-    page = client.get(f"/search/as-of?q=flood&day={SINCE}&became=unchanged").text
+    page = client.get(f"/search/as-of?q=flood&day={SINCE}&change=unchanged").text
     assert "<script>alert" not in page
     assert HOSTILE_TITLE in PageRead(page).words("//section[@aria-labelledby='listed']")
 
@@ -90,7 +90,7 @@ def test_titles_and_words_are_text(client: TestClient) -> None:
         (f"day={SINCE}&kind=stroy", "Did you mean “story”?"),
         (f"day={SINCE}&language=english", "Did you mean 'en'?"),
         (f"day={SINCE}&dates=capturd", "Did you mean “captured”?"),
-        (f"day={SINCE}&became=unchangd", "Did you mean “unchanged”?"),
+        (f"day={SINCE}&change=unchangd", "Did you mean “unchanged”?"),
         (f"day={SINCE}&page=0", "page"),
         (f"day={SINCE}&from=2024-02-01&to=2024-01-01", "exclude each other"),
         (f"day={SINCE}&undated=1&from=2024-02-01", "lie within no dates"),
@@ -113,9 +113,9 @@ def test_values_no_document_has_find_nothing(client: TestClient) -> None:
 
 
 def test_behind_the_last_page_of_a_list_nothing_is(client: TestClient) -> None:
-    told = client.get(f"{API}?q=flood&day={SINCE}&became=unchanged&page=9").json()
+    told = client.get(f"{API}?q=flood&day={SINCE}&change=unchanged&page=9").json()
     assert told["listed"] == []
     assert told["listed_total"] == told["now"]
     assert (
-        client.get(f"/search/as-of?q=flood&day={SINCE}&became=unchanged&page=9").status_code == 200
+        client.get(f"/search/as-of?q=flood&day={SINCE}&change=unchanged&page=9").status_code == 200
     )

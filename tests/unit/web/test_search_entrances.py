@@ -88,7 +88,7 @@ def find_everywhere(client: TestClient, home: Path, search: Parameters) -> dict[
     links = [one.get("href") for one in page.xpath("//li[starts-with(@class, 'hit')]//h3/a")]
     feed = Xml.fromstring(client.get(f"/search.atom?{url}").content)
     entries = [one.find(f"{ATOM}link") for one in feed.findall(f"{ATOM}entry")]
-    as_of = client.get(f"/api/search/as-of?{url}&day={DAY}&became=unchanged").json()
+    as_of = client.get(f"/api/search/as-of?{url}&day={DAY}&change=unchanged").json()
     words = build_words(search)
     found: dict[str, Iterator[str]] = {
         "page": (link.split("?")[0].rsplit("/", 1)[1] for link in links),

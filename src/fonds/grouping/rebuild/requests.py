@@ -44,14 +44,14 @@ from fonds.model.errors import ConfigurationError, FondsError, TransientError
 if TYPE_CHECKING:
     from fonds.grouping.rebuild.rebuild import ProgressCallback
 
-REQUESTED = "wanted"
+REQUESTED = "requested_at"
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildFailure:
-    """Failure of the request made at `wanted`, as the cell stores it; None if no request failed."""
+    """Failure of the request made at `requested_at`, as the cell stores it; None if no request failed."""
 
-    wanted: int | None = None
+    requested_at: int | None = None
     error: str = ""
 
 
@@ -285,4 +285,4 @@ def _find_failure(cells: Cells, conf: str, requested_at: int) -> str | None:
     failure = msgspec.json.decode(
         decode_text(cells, _failure_column(conf), "{}"), type=prepare_type(RebuildFailure)
     )
-    return failure.error if failure.wanted == requested_at else None
+    return failure.error if failure.requested_at == requested_at else None

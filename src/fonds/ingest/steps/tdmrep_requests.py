@@ -72,7 +72,7 @@ class TdmrepRequests:
     records: Records
     save_file: Callable[[HostFile], KeptHostFile]
     clock: Callable[[], datetime]
-    _asked_at: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    _requested_at: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
     """Time of the last request, by origin (scheme, host and port)."""
     _waiting: dict[str, list[FetchedPage]] = field(default_factory=dict)
     _requested: dict[str, str] = field(default_factory=dict)
@@ -141,17 +141,17 @@ class TdmrepRequests:
         """Load from the records when any process last asked these origins."""
         unknown = [origin for origin in origins if not self._is_known(origin, now)]
         for row in self.records.get(TdmrepAnswerRow, sorted(unknown)) if unknown else ():
-            self._remember(row.origin, row.asked_at)
+            self._remember(row.origin, row.requested_at)
 
     def _is_known(self, origin: str, now: datetime) -> bool:
-        asked_at = self._asked_at.get(origin)
-        return asked_at is not None and abs(now - asked_at) < REQUEST_EVERY
+        requested_at = self._requested_at.get(origin)
+        return requested_at is not None and abs(now - requested_at) < REQUEST_EVERY
 
     def _remember(self, origin: str, requested_at: datetime) -> None:
-        self._asked_at[origin] = requested_at
-        self._asked_at.move_to_end(origin)
-        while len(self._asked_at) > CACHE_SIZE:
-            self._asked_at.popitem(last=False)
+        self._requested_at[origin] = requested_at
+        self._requested_at.move_to_end(origin)
+        while len(self._requested_at) > CACHE_SIZE:
+            self._requested_at.popitem(last=False)
 
     def _request(
         self, origin: str, page: FetchedPage, on_outcome: Callable[[str, FetchOutcome], None]
@@ -200,9 +200,9 @@ class TdmrepRequests:
         """Record the response of a host. Return the SHA-1s of files whose captures now have other
         rights.
         """
-        asked_at, stored = self.clock(), KeptHostFile()
+        requested_at, stored = self.clock(), KeptHostFile()
         if isinstance(end, FetchResponse):
-            asked_at, answer = end.hops[-1].began_at, str(end.hops[-1].status)
+            requested_at, answer = end.hops[-1].began_at, str(end.hops[-1].status)
             if 200 <= end.hops[-1].status < 300 and end.body:
                 stored = self.save_file(HostFile(TDMREP, end.hops, end.body))
         elif isinstance(end, Disposition):
@@ -217,8 +217,8 @@ class TdmrepRequests:
             f"stored as {stored.capture_id}" if stored.capture_id else shown_answer,
         )
         answer = answer[:ANSWER_MAX_CHARS]
-        self.records.put([TdmrepAnswerRow(origin, asked_at, answer, stored.capture_id)])
-        self._remember(origin, asked_at)
+        self.records.put([TdmrepAnswerRow(origin, requested_at, answer, stored.capture_id)])
+        self._remember(origin, requested_at)
         return stored.changed
 
 

@@ -174,7 +174,7 @@ class CitationRow:
     reason: Annotated[str, Meta(description="reason for the status")]
     work: Annotated[str | None, Meta(description="id of the matched work")]
     doi: Annotated[str | None, Meta(description="DOI of the matched work")]
-    told_doi: Annotated[str | None, Meta(description="DOI that the reference states")]
+    printed_doi: Annotated[str | None, Meta(description="DOI that the reference states")]
     score: Annotated[float | None, Meta(description="score of the match; higher is better")]
 
 

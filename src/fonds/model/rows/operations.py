@@ -163,13 +163,13 @@ class FixityRow:
 class FaultRow:
     """`faults`: a fault the deep audit found in a file and has not seen repaired.
 
-    `check` is its code (`audit/fault.py`), `told` the sentence.
+    `check` is its code (`audit/fault.py`), `message` the sentence for people.
     """
 
     TABLE: ClassVar[str] = "faults"
-    KEY: ClassVar[tuple[str, ...]] = ("subject", "told")
+    KEY: ClassVar[tuple[str, ...]] = ("subject", "message")
     subject: str
-    told: str
+    message: str
     check: str
     found_at: dt.datetime
 

@@ -103,6 +103,6 @@ class TdmrepAnswerRow:
     TABLE: ClassVar[str] = "tdmrep_answers"
     KEY: ClassVar[tuple[str, ...]] = ("origin",)
     origin: str
-    asked_at: dt.datetime
+    requested_at: dt.datetime
     answer: str
     capture_id: str | None = None

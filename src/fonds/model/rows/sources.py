@@ -152,7 +152,7 @@ class PaceRow:
     - `lease_holder`: the process, None for none; `lease_version` changes with every write of the lease.
     - `paces`: by host, "" for the domain: the next allowed request (Unix seconds), the slowdown and
       other state of the rate limit.
-    - `wanted_by`, `wanted_at`: a process that waits to poll a source of the domain, and since when.
+    - `requested_by`, `requested_at`: a process that waits to poll a source of the domain, and since when.
     """
 
     TABLE: ClassVar[str] = "paces"
@@ -162,8 +162,8 @@ class PaceRow:
     lease_version: int
     paces: Mapping[str, StoredPace]
     updated: dt.datetime
-    wanted_by: str | None = None
-    wanted_at: dt.datetime | None = None
+    requested_by: str | None = None
+    requested_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

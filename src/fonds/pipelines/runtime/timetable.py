@@ -251,7 +251,7 @@ class Runner:
         except Exception as error:
             logger.warning("task %s failed: %s", name, error, exc_info=_is_fault(error))
             return f"{type(error).__name__}: {error}"
-        logger.info("did %s", name, extra={"task": name, "told": result})
+        logger.info("did %s", name, extra={"task": name, "result": result})
         return None
 
     def _run(self) -> None:

@@ -180,7 +180,7 @@ def _create_papers() -> None:
         sa.Column("reason", TEXT, nullable=False),
         sa.Column("work", TEXT),
         sa.Column("doi", TEXT),
-        sa.Column("told_doi", TEXT),
+        sa.Column("printed_doi", TEXT),
         sa.Column("score", sa.REAL),
     )
     op.create_index("citations_doi", "citations", ["doi", "sha1hex", "number"])
@@ -323,8 +323,8 @@ def _create_fetching() -> None:
         sa.Column("lease_version", sa.BigInteger, nullable=False),
         sa.Column("paces", JSON, nullable=False),
         sa.Column("updated", TIME, nullable=False),
-        sa.Column("wanted_by", TEXT),
-        sa.Column("wanted_at", TIME),
+        sa.Column("requested_by", TEXT),
+        sa.Column("requested_at", TIME),
     )
     op.create_table(
         "address_uses",
@@ -466,7 +466,7 @@ def _create_failures() -> None:
     op.create_table(
         "faults",
         sa.Column("subject", TEXT, primary_key=True),
-        sa.Column("told", TEXT, primary_key=True),
+        sa.Column("message", TEXT, primary_key=True),
         sa.Column("check", TEXT, nullable=False),
         sa.Column("found_at", TIME, nullable=False),
     )
@@ -531,7 +531,7 @@ def _create_rights() -> None:
     op.create_table(
         "tdmrep_answers",
         sa.Column("origin", TEXT, primary_key=True),
-        sa.Column("asked_at", TIME, nullable=False),
+        sa.Column("requested_at", TIME, nullable=False),
         sa.Column("answer", TEXT, nullable=False),
         sa.Column("capture_id", TEXT),
     )

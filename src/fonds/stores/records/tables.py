@@ -219,7 +219,7 @@ Table(
     Column("reason", CleanText, nullable=False),
     Column("work", CleanText),
     Column("doi", CleanText),
-    Column("told_doi", CleanText),
+    Column("printed_doi", CleanText),
     Column("score", sa.REAL),
     Index("citations_work", "work", "sha1hex", "number"),
     Index("citations_doi", "doi", "sha1hex", "number"),
@@ -332,8 +332,8 @@ Table(
     Column("lease_version", BigInteger, nullable=False),
     Column("paces", StoredJson(Mapping[str, StoredPace]), nullable=False),
     Column("updated", UtcTime, nullable=False),
-    Column("wanted_by", CleanText),
-    Column("wanted_at", UtcTime),
+    Column("requested_by", CleanText),
+    Column("requested_at", UtcTime),
 )
 
 Table(

@@ -41,7 +41,7 @@ router = APIRouter(responses=RESPONSES, tags=["runs"], dependencies=[READS])
 class Run:
     """A requested rebuild.
 
-    `wanted`: when it was requested.
+    `requested_at`: when it was requested.
     `state`: queued, building, done or failed.
     `stage`: current stage of the build.
     `done`, `total`: number of documents done, of the total; 0 if unknown.
@@ -54,7 +54,7 @@ class Run:
     namespace: str
     transform: str
     query: str
-    wanted: int
+    requested_at: int
     state: str
     stage: str
     done: int

@@ -189,14 +189,14 @@ class LostTheme:
     `name`: name of the theme, '' if it was only pinned.
     `change`: what the last rebuild did to the theme: `merged`, `split` or `gone`; '' if the theme
         disappeared in an earlier rebuild.
-    `became`: the themes that continue the theme; empty if `change` is `gone` or ''.
+    `successors`: the themes that continue the theme; empty if `change` is `gone` or ''.
     """
 
     id: str
     label: str
     name: str
     change: str
-    became: Sequence[ThemeRefLink]
+    successors: Sequence[ThemeRefLink]
 
 
 def find_lost_themes(

@@ -56,7 +56,7 @@ AsOfRequest = Annotated[SearchRequest, take_search(*FILTERS, *AS_OF_PARAMETERS)]
 
 
 @dataclass(frozen=True, slots=True)
-class BecameCount:
+class ChangeLine:
     """Number of documents of a search to which the same change happened since a past day.
 
     `words`: the change as text.
@@ -85,7 +85,7 @@ class AsOfPage:
     `is_all_changed`: false if not all documents written since the day were checked. `unknown` and
         `then` may then be too low.
     `sorts`: numbers of documents by change.
-    `listed`: documents with the change `became`, one page of them.
+    `listed`: documents with the change `change`, one page of them.
     Only curators see changes by an embargo.
     """
 
@@ -98,8 +98,8 @@ class AsOfPage:
     is_all_found: bool
     is_all_changed: bool
     generation: str | None
-    sorts: Sequence[BecameCount]
-    became: str
+    sorts: Sequence[ChangeLine]
+    change: str
     listed_total: int
     page: int
     listed: Sequence[ChangedDocument]
@@ -118,7 +118,7 @@ def build_as_of_page(
     all_stores: Stores = request.app.state.whole_stores
     context = AsOfContext(stores, match_documents, all_stores.records if knows_embargoes else None)
     result = context(resolve_query(form, stores.index, stores.records), day)
-    listed = result.listed.get(form.became, []) if _is_listed(result, form.became) else []
+    listed = result.listed.get(form.change, []) if _is_listed(result, form.change) else []
     begin = (form.page - 1) * PAGE_SIZE
     return AsOfPage(
         answer=_build_heading(result),
@@ -131,25 +131,25 @@ def build_as_of_page(
         is_all_changed=result.is_all_changed,
         generation=result.generation,
         sorts=[_build_line(sort_count, form) for sort_count in result.sort_counts],
-        became=form.became,
+        change=form.change,
         listed_total=len(listed),
         page=form.page,
         listed=listed[begin : begin + PAGE_SIZE],
     )
 
 
-def _is_listed(result: AsOfResult, became: str) -> bool:
-    return any(sort_count.name == became for sort_count in result.sort_counts)
+def _is_listed(result: AsOfResult, change: str) -> bool:
+    return any(sort_count.name == change for sort_count in result.sort_counts)
 
 
-def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> BecameCount:
-    return BecameCount(
+def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> ChangeLine:
+    return ChangeLine(
         sort_count.name,
         sort_count.words,
         sort_count.count,
         sort_count.is_found_then,
         sort_count.is_found_now,
-        build_url(PATH, **form.build_params({"became": sort_count.name})),
+        build_url(PATH, **form.build_params({"change": sort_count.name})),
     )
 
 
@@ -220,7 +220,7 @@ def as_of_json(
 ) -> AsOfPage:
     """Return what became of each document found then or now, as far as the stored data says.
 
-    Counts for each change, with sums; with `became` also the documents of one change, fifty per
+    Counts for each change, with sums; with `change` also the documents of one change, fifty per
     page.
     """
     try:

@@ -46,7 +46,7 @@ def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Sto
     found = row(stores).backfill
     assert found is not None
     assert (found.first, found.last) == (date(2025, 1, 1), date(2025, 6, 30))
-    assert (found.takes_undated, found.asked_by) == (True, "this machine")
+    assert (found.takes_undated, found.requested_by) == (True, "this machine")
     assert row(stores).next_poll <= datetime.now(UTC)
     assert "backfill" not in forms(client)
     assert "stop-backfill" in forms(client)
@@ -71,7 +71,7 @@ def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores:
     told = client.get(HERE).json()["source"]["backfill"]
     names = ("entered", "known", "refused", "outside", "undated")
     assert told["listed"] == sum(told[name] for name in names) == 63
-    assert "asked_by" not in told
+    assert "requested_by" not in told
     kept_so(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
     assert "failed since" in read(client, PAGE).words("//main")
     assert client.get(HERE).json()["source"]["backfill"]["next_page"] is None

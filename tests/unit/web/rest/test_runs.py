@@ -34,11 +34,11 @@ def test_a_run_is_queued_then_done_and_is_one_until_it_began(
     assert rest.get("/run/runs/DEFAULT/a").json() == first
     assert group() == 1
     done = rest.get("/run/runs/DEFAULT/a").json()
-    assert (done["state"], done["wanted"]) == ("done", first["wanted"])
-    assert done["rebuilt"] >= done["wanted"]
+    assert (done["state"], done["requested_at"]) == ("done", first["requested_at"])
+    assert done["rebuilt"] >= done["requested_at"]
     assert rest.get(done["results"]).status_code == 200
     again = rest.post("/run/runs/DEFAULT/a").json()["runs"][0]
-    assert again["wanted"] > done["rebuilt"]
+    assert again["requested_at"] > done["rebuilt"]
     assert again["state"] == "queued"
     assert rest.get("/clusters/runs/a").json()["timestamp"] == done["rebuilt"]
     assert group() == 1
