@@ -159,8 +159,8 @@ def audit_accounts(
         result.add_fault(fault, count)
         report_fault(fault)
 
-    # A message promised before `started_at` and unsettled after it was in the queue when the queue
-    # was counted. Later messages are not checked yet.
+    # A message sent before `started_at` that still has no outcome was in the queue when the queue
+    # was counted. Messages sent later are not checked by this audit.
     started_at = datetime.now(UTC)
     depths = {
         (name, parse_subscription_name(subscription)[1]): stores.queue.get_depth(subscription)
@@ -225,7 +225,8 @@ def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> st
     """
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None
-    # Rows of files read here have a size. Rows from an index or a dump are no sign of lost records.
+    # Only rows of files that Fonds read have a size. Rows imported from a CDX index or a dump do not
+    # mean that records were lost.
     columns = [FILE_SIZE, FILE_CDX]
     rows = stores.table.scan(stores.journal, count_max=EXAMINED_MAX, columns=columns)
     filled_stores = ["the table"] if any(FILE_SIZE in cells for _, cells in rows) else []

@@ -153,7 +153,7 @@ class DeepAudit:
             *self._check_derivatives(row),
         ]
         if faults and find_open_files(self.stores.records, [row.sha1hex]):
-            # A file being rebuilt may have old and new parts.
+            # While a file is processed again, it may have old and new derivatives.
             return []
         return faults
 
@@ -172,7 +172,7 @@ class DeepAudit:
                 payload = self.stores.archive.read(place, row.sha1hex)
             except PermanentError as error:
                 if is_indexed(cdx.capture_id) and error.reason is Reason.MISSING_SOURCE:
-                    # The capture is known from an index, and its WARC was never read here.
+                    # The capture is known only from a CDX index, and Fonds never read its WARC.
                     continue
                 message = f"cannot read file {row.sha1hex} at {place}: {error.detail}"
                 yield AuditFault(AuditCheck.BODY, row.sha1hex, message)
@@ -180,7 +180,7 @@ class DeepAudit:
             except StoreUnavailableError:
                 raise
             except TransientError:
-                # Another organisation's server failed. The next round tries again.
+                # The server of another organisation failed. The next round tries it again.
                 continue
             if differences := _compare_body(row, payload.body):
                 message = f"file {row.sha1hex}: {differences} in file_meta does not match its bytes"

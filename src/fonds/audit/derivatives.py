@@ -193,7 +193,7 @@ def _check_documents(
     if kind.indexed is None:
         return
     ids = sorted({kind.indexed.get_id(row) for row in rows})
-    # Read the index first: a row added after it is newer than `started_at`.
+    # Read the full-text index before the rows: rows added in between are newer than `started_at`.
     try:
         documents = stores.index.get(ids)
     except ConfigurationError as error:

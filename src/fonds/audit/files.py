@@ -67,7 +67,7 @@ def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
             without_file = find_unavailable_pdfs(stores.records, missing)
             missing = [key for key in missing if key not in without_file]
             raw = [bytes.fromhex(key) for key in missing]
-            # A file that the table has is reported with its table row.
+            # If the table has a row of the file, `check_table_rows` reports the file.
             table_rows = stores.table.get(stores.journal, raw, [FILE_SIZE]) if raw else {}
             for key in missing:
                 if bytes.fromhex(key) not in table_rows:

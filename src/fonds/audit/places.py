@@ -76,7 +76,7 @@ def check_places(stores: Stores) -> Iterator[AuditFault]:
     Goes WARC by WARC. Asks once for the size and the CDXJ of each WARC; no record is read.
     """
     warc: _WarcRows | None = None
-    # A capture known only from an index has no body here and no entry.
+    # A capture known only from a CDX index has no stored body and no entry.
     rows = (row for row in stores.records.find(CdxRow) if not is_indexed(row.capture_id))
     for page in iter_chunks(rows):
         yield from _check_table_places(stores, page)
@@ -119,7 +119,7 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
         (row, message)
         for row in checked_rows
         if (key := keys.get((row.warc_path, row.warc_offset))) is not None
-        # A file without any row in the table is reported with the file.
+        # If a file has no table row at all, `check_files` reports it once.
         if key in table_rows or primary_captures[row.sha1hex] != row.capture_id
         if (
             message := _compare_place(

@@ -213,6 +213,6 @@ def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None
         for name, label in field_labels.items()
         if getattr(record, name) != getattr(line, name)
     ]
-    # Not compared: the URL. In the record its blanks and controls are escaped, in the index they
-    # are not.
+    # The URLs are not compared: the record escapes blanks and control characters, and the index does
+    # not.
     return f"the CDXJ has another {', '.join(differences)} for this record" if differences else None

@@ -87,8 +87,8 @@ def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[F
     oldest = records.first_of_each(EntryRow, filters, ("settled_at",))
     newest = records.first_of_each(EntryRow, filters, ("-settled_at",))
     groups = [row.first for row in rows]
-    # Filters on one column only: with a pair for each of fifty groups, building the statement takes
-    # longer than running it.
+    # Filter on the group only: with fifty pairs of pipeline and group, building the SQL statement
+    # takes longer than running it.
     note_rows = records.find(FailureNoteRow, {"failure_group": groups}) if groups else ()
     notes = {(note.pipeline, note.failure_group): note for note in note_rows}
     for row, first, last in zip(rows, oldest, newest, strict=True):
@@ -107,7 +107,7 @@ def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[F
         )
 
 
-# Failures by day, from the ledger's counts
+# Failures by day, from the stored counts of the ledger
 
 
 DAYS = 30

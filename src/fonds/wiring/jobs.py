@@ -179,7 +179,7 @@ def build_captures_job(
     return build_backfill_job(parts, capture_filter, ranges, stores, now, where)
 
 
-# Bulk extraction with the settings of a home.
+# Bulk extraction with the settings of a library (home).
 
 
 @dataclass(frozen=True, slots=True)

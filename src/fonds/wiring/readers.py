@@ -116,7 +116,7 @@ def open_page_views(spool: Path, settings: Settings) -> PageViews:
 
     with suppress(OSError):
         spool.mkdir(parents=True, exist_ok=True)
-    # Pages of a read-only home are rendered too.
+    # Pages of a read-only library (home) are rendered too.
     folder = spool if os.access(spool, os.W_OK) else Path(tempfile.gettempdir())
     wall_s = min(PAGE_VIEW_S, settings.pdf.timeout_s)
     limits = ChildLimits(wall_s=wall_s, memory_bytes=settings.work.child_memory_bytes)

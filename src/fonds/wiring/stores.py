@@ -357,7 +357,7 @@ def open_archive(home: Path, settings: Settings) -> WarcArchive:
 
     Nothing is written before the first body.
     """
-    # Opened only to find other people's WARCs by name; most readers never do.
+    # The records are opened only to find WARCs of other people by name, which is rare.
     archive = _open_bare_archive(
         home, settings, cache(lambda: open_backend("records", settings.records, home))
     )
@@ -481,7 +481,7 @@ def get_utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-# The table store alone.
+# Opening the table store without the other stores.
 
 
 def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:

@@ -111,7 +111,7 @@ class RepairContext:
         """Report that a subject cannot be restored, and store the reason in `lost`."""
         if subject not in self.lost:
             self.report(f"lost: {reason}")
-            # The final audit reports it in any case.
+            # The list is bounded; the audit after the repair reports every fault anyway.
             if len(self.lost) < PLACES_MAX:
                 self.lost[subject] = reason
 

@@ -168,7 +168,7 @@ def list_entered(
     else:
         groups = _list_groups(records, days, where)
     time_filter = {"entered_at": days.build_time_range()}
-    # Within one group the index returns the rows in this order.
+    # Within one filter, an index of the database returns the rows in this order.
     pages = [
         records.find(
             EntryRow, {**group, **time_filter}, order=LATEST_FIRST, after=after, count_max=count_max
@@ -194,7 +194,7 @@ def _latest_key(row: EntryRow) -> tuple[datetime, str, str]:
     return row.entered_at, row.entry_id, row.pipeline
 
 
-# Records that sources tallied without an entry for each
+# Records that sources counted without creating an entry for each
 
 
 INPUTS_SEARCHED_MAX = 1_000

@@ -309,8 +309,8 @@ def list_outcomes_of_any(
     `after`: sort and key columns of the last row of the previous page; None for the first page.
     `count_max`: maximum number of entries on the page.
     """
-    # Within one group the index returns the rows in order; across several, everything would be
-    # sorted.
+    # Within one filter, an index of the database returns the rows in order. One query for all
+    # filters would sort all matching rows.
     pages = [
         records.find(EntryRow, group, order=NEWEST_FIRST, after=after, count_max=count_max)
         for group in filters

@@ -117,7 +117,7 @@ def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> End
     return EndedCount(count, count == ENDED_COUNTED_MAX, max(newest, default=None))
 
 
-# Throughput by hour, from the ledger's counts
+# Throughput by hour, from the stored counts of the ledger
 
 
 HOURS = 24
