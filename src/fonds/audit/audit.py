@@ -225,8 +225,8 @@ def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> st
     """
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None
-    # Only rows of files that Fonds read have a size. Rows imported from a CDX index or a dump do not
-    # mean that records were lost.
+    # Only rows of files that Fonds read have a size. Rows imported from a CDX index or a dump do
+    # not mean that records were lost.
     columns = [FILE_SIZE, FILE_CDX]
     rows = stores.table.scan(stores.journal, count_max=EXAMINED_MAX, columns=columns)
     filled_stores = ["the table"] if any(FILE_SIZE in cells for _, cells in rows) else []

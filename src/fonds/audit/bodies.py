@@ -161,7 +161,9 @@ class DeepAudit:
         """Read the body of a file at every location recorded in `cdx`, and yield the faults.
 
         Compares the bytes with the size and hashes of the file. Compares the HTTP headers with the
-        stored rights. In WARCs of Fonds, it also compares the record id with the cell `f:c`.
+        stored rights. In WARCs of Fonds, it also compares the record id with the cell `f:c`. The
+        SQL table `cdx` has one row per capture in a WARC. The table cell `f:c` describes the first
+        capture of a file.
         """
         where = {"sha1hex": row.sha1hex}
         for cdx in self.stores.records.find(CdxRow, where):
@@ -219,7 +221,8 @@ class DeepAudit:
         """Return the WARC record id in the cell `f:c` if the record at `place` has a different id,
         else None.
 
-        Also returns None if `f:c` gives no id for this capture.
+        Also returns None if `f:c` gives no id for this capture. The table cell `f:c` describes the
+        first capture of a file.
         """
         key = build_row_key(row.sha1hex)
         cells = self.stores.table.get(self.stores.journal, [key], [F_C]).get(key, {})

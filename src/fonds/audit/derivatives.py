@@ -65,8 +65,8 @@ def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
 
 
 def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Yield a fault for each file whose row in the wide table lacks cells that its derivative
-    requires.
+    """Yield a fault for each file whose row in the wide-column table lacks cells that its
+    derivative requires.
     """
     required = {row.sha1hex: columns for row in rows if (columns := kind.list_cells(row))}
     if not required:

@@ -52,11 +52,13 @@ _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
 def check_entries(
     records: Records, pipelines: Sequence[str], started_at: datetime
 ) -> Iterator[AuditFault]:
-    """Check all settled entries of the pipelines, and yield the contradictions in the ledger as
-    faults.
+    """Check the entries whose messages have all ended, and yield the contradictions in the ledger
+    as faults.
 
-    Entries that entered after `started_at`, the start of the audit, are skipped. Rows are read page
-    by page.
+    `pipelines`: names of the pipelines of the entries.
+    `started_at`: start of the audit; entries that entered later are skipped.
+
+    Rows are read page by page.
     """
     for page in iter_chunks(records.find(EntryRow, {"pipeline": list(pipelines)})):
         by_entry: dict[tuple[str, str], list[DispositionRow]] = defaultdict(list)
@@ -150,6 +152,8 @@ def _check_forwarded(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
 def _check_without_result(records: Records, rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     """Report done messages that left no result in the stores: no file, no derivative and no `cdx`
     row.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     sha1hexes = sorted({row.about for row in rows if row.about})
     known_files = {row.sha1hex for row in records.get(FileMetaRow, sha1hexes)}

@@ -57,7 +57,8 @@ def check_files(
 def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
     """Check that every file with a derivative has a row in `file_meta`.
 
-    A task of another program may have found no PDF, so that there is no file; this is no fault.
+    A task of another program may have found no PDF, so that there is no file; this is no fault. The
+    SQL table `file_meta` has one row per file.
     """
     for kind in iter_kinds_with_rows():
         for page in iter_chunks(stores.records.find(kind.row)):
@@ -75,7 +76,10 @@ def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
 
 
 def _check_table_cells(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[AuditFault]:
-    """Compare the `file_meta` rows of files with their `file:` cells in the wide table."""
+    """Compare the `file_meta` rows of files with their `file:` cells in the wide-column table.
+
+    The SQL table `file_meta` has one row per file.
+    """
     keys = {row.sha1hex: bytes.fromhex(row.sha1hex) for row in rows}
     columns = [FILE_SIZE, FILE_MIME, FILE_META]
     table_rows = stores.table.get(stores.journal, list(keys.values()), columns)
@@ -139,7 +143,8 @@ def iter_later_captures(
     """Iterate over the later captures of these files: entries that were dropped as their
     duplicates.
 
-    Yields the SHA-1 and the entry. Only settled entries of captures in a WARC are included.
+    Yields the SHA-1 and the entry. Only captures in a WARC whose messages have all ended are
+    included.
     """
     where = {
         "about": list(sha1hexes),
@@ -155,9 +160,10 @@ def iter_later_captures(
 
 
 def compare_file_cells(row: FileMetaRow, cells: Cells) -> str | None:
-    """Compare the cells of a file in the wide table with its row in `file_meta`.
+    """Compare the cells of a file in the wide-column table with its row in `file_meta`.
 
-    Returns a sentence that describes the difference; None if they agree.
+    Returns a sentence that describes the difference; None if they agree. The SQL table `file_meta`
+    has one row per file.
     """
     try:
         meta = read_file(cells)
@@ -210,8 +216,10 @@ def _has_disposition(records: Records, sha1hex: str, **where: object) -> bool:
 
 
 def check_table_rows(stores: Stores) -> Iterator[AuditFault]:
-    """Check the wide table: each file in it must be in the records, and each WARC location in it in
-    `cdx`.
+    """Check the wide-column table: each file in it must be in the records, and each WARC location
+    in it in `cdx`.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     for page in iter_pages(stores.table, stores.journal, columns=[FILE_SIZE, FILE_CDX]):
         yield from _check_known_files(stores.records, page)
@@ -278,6 +286,9 @@ def _check_known_places(
 def is_same_place(row: CdxRow, location: Location) -> bool:
     """Whether a `cdx` row and a cell `file:cdx` describe the same capture at the same WARC
     location.
+
+    The SQL table `cdx` has one row per capture in a WARC. The table cell `file:cdx` has the WARC
+    location of a capture.
     """
     return (row.warc_path, row.warc_offset, row.warc_csize, row.url, row.datetime) == (
         location.warc,

@@ -55,6 +55,8 @@ class _WarcRows:
     `count`: number of rows.
     `offsets`: start offsets of the records; only for WARCs of Fonds, which have some thousand
         records.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
 
     path: str
@@ -63,7 +65,10 @@ class _WarcRows:
     offsets: set[int] = field(default_factory=set)
 
     def add_row(self, row: CdxRow) -> None:
-        """Add one `cdx` row of the WARC to the summary."""
+        """Add one `cdx` row of the WARC to the summary.
+
+        The SQL table `cdx` has one row per capture in a WARC.
+        """
         self.count += 1
         self.end = max(self.end, find_end_offset(row))
         if is_own_warc(self.path):
@@ -73,7 +78,8 @@ class _WarcRows:
 def check_places(stores: Stores) -> Iterator[AuditFault]:
     """Check the location of every capture in `cdx` and yield the faults.
 
-    Goes WARC by WARC. Asks once for the size and the CDXJ of each WARC; no record is read.
+    Goes WARC by WARC. Asks once for the size and the CDXJ of each WARC; no record is read. The SQL
+    table `cdx` has one row per capture in a WARC.
     """
     warc: _WarcRows | None = None
     # A capture known only from a CDX index has no stored body and no entry.
@@ -96,10 +102,11 @@ def check_places(stores: Stores) -> Iterator[AuditFault]:
 
 
 def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Compare `cdx` rows with the wide table and yield the faults.
+    """Compare `cdx` rows with the wide-column table and yield the faults.
 
     The cell `file:cdx` must give the same location. For the primary capture of a file, so must
-    `f:c`.
+    `f:c`. The SQL table `cdx` has one row per capture in a WARC. The table cell `f:c` describes the
+    first capture of a file. The table cell `file:cdx` has the WARC location of a capture.
     """
     sha1hexes = sorted({row.sha1hex for row in rows})
     primary_captures = {
@@ -148,7 +155,7 @@ def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str
 
     It should if the capture is the primary one of its file and no crawler wrote `f:c`. `owners`
     maps SHA-1s to primary captures, and `crawlers` has the SHA-1s of files whose `f:c` a crawler
-    wrote.
+    wrote. The table cell `f:c` describes the first capture of a file.
     """
     return owners[row.sha1hex] == row.capture_id and row.sha1hex not in crawlers
 
@@ -200,7 +207,8 @@ def _is_other_record(
     """Whether the cell `file:cdx` describes another WARC record of the same capture.
 
     `rows_by_capture` has all `cdx` rows of each capture. A capture that was written twice has two
-    rows and one cell.
+    rows and one cell. The SQL table `cdx` has one row per capture in a WARC. The table cell
+    `file:cdx` has the WARC location of a capture.
     """
     try:
         location = read_location(cells)
@@ -219,6 +227,8 @@ def _is_other_record(
 def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
     """Check that each capture of a foreign WARC has only one `cdx` row, even if the WARC has
     several names.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     where = {
         "sha1hex": sorted({row.sha1hex for row in rows}),
@@ -253,7 +263,8 @@ def are_duplicates(rows: Sequence[CdxRow]) -> bool:
     """Whether `cdx` rows with one file, offset and time describe one capture under several WARC
     names.
 
-    Only foreign WARCs can have several names; a WARC written by Fonds has one.
+    Only foreign WARCs can have several names; a WARC written by Fonds has one. The SQL table `cdx`
+    has one row per capture in a WARC.
     """
     foreign_rows = [
         row for row in rows if not is_own_warc(row.warc_path) or is_indexed(row.capture_id)
@@ -296,7 +307,10 @@ def _accounts_for_written_body(row: DispositionRow) -> bool:
 
 
 def _check_entry_places(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that the entries of captures in foreign WARCs have the location that `cdx` has."""
+    """Check that the entries of captures in foreign WARCs have the location that `cdx` has.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     places: dict[str, set[str]] = {}
     for row in rows:
         if not is_own_warc(row.warc_path):
@@ -329,7 +343,8 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
     """Check one WARC: it must exist and be long enough for its records.
 
     For a finished WARC of Fonds, the CDXJ index must list exactly the records that `cdx` lists.
-    Records of files that were taken down must not be listed.
+    Records of files that were taken down must not be listed. The SQL table `cdx` has one row per
+    capture in a WARC.
     """
     state = stores.archive.inspect(warc.path)
     if state is None:
@@ -374,7 +389,8 @@ def iter_unrecorded(
     `path`: name of the WARC.
     `remaining`: the records to check.
 
-    Records of files that were taken down are skipped.
+    Records of files that were taken down are skipped. The SQL table `cdx` has one row per capture
+    in a WARC.
     """
     for page in iter_chunks(iter(remaining)):
         known_offsets = {

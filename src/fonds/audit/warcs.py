@@ -213,6 +213,6 @@ def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None
         for name, label in field_labels.items()
         if getattr(record, name) != getattr(line, name)
     ]
-    # The URLs are not compared: the record escapes blanks and control characters, and the index does
-    # not.
+    # The URLs are not compared: the record escapes blanks and control characters, and the index
+    # does not.
     return f"the CDXJ has another {', '.join(differences)} for this record" if differences else None

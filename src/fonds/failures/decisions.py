@@ -311,7 +311,8 @@ def set_note(
     `moment`: time of writing, aware UTC.
 
     If note and owner are both empty, the row is deleted and None is returned. Raises ValueError if
-    the group has no failures, if a text is too long, or if `NOTES_MAX` groups already have a note.
+    the group has neither failures nor a note, if a text is too long, or if `NOTES_MAX` groups
+    already have a note.
     """
     note, owner = " ".join(note.split()), " ".join(owner.split())
     if len(note) > NOTE_TEXT_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:

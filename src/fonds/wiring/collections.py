@@ -54,8 +54,8 @@ class CollectionService:
     """Access to the collections of a library (home), with caches. Thread-safe.
 
     `changes`: writer of the collections.
-    `runs`: rebuilds of clusterings, running in this process or requested.
-    `times`: cache of the document samples of timelines.
+    `runs`: worker thread that runs requested rebuilds of clusterings.
+    `times`: cache of document samples of clusterings, for timelines.
     `similar_pairs`: cache of the pairs of similar clusters.
     """
 
@@ -222,7 +222,8 @@ def count_rebuild_threads(settings: Settings, *, is_shared_machine: bool = False
 
 @contextmanager
 def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
-    """Run the recurring tasks of collections while the context lasts, each in a thread of its own.
+    """Run the recurring tasks of collections until the `with` block ends, each in a thread of its
+    own.
 
     The tasks add new documents by rules, rebuild clusters, and lift embargoes that have ended. They
     have separate threads because a rebuild takes long and documents arrive in the meantime. If
@@ -299,7 +300,8 @@ def create_takedown(
 
     `report`: called with a sentence about each WARC written by Fonds.
     `tick`: called with the name of the current WARC and the bytes processed.
-    `everywhere`: whether to search all WARCs, including those that no row refers to.
+    `everywhere`: whether to search the indexes of all WARCs of the library, to find copies that no
+        row names.
     """
     return TakedownService(
         stores,

@@ -207,7 +207,7 @@ def create_poller(
 
 @contextmanager
 def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[None]:
-    """Poll the sources of a pipeline when they are due, in threads, while the context lasts.
+    """Poll the sources of a pipeline when they are due, in threads, until the `with` block ends.
 
     If several processes do this, one of them looks for due sources. In addition, each source has a
     lease, so that only one process polls it.

@@ -141,9 +141,11 @@ def build_table_counting_job(
 
 
 def build_match_job(subject: str, home: Path, settings: Settings, now: datetime) -> Job:
-    """Build the bulk job that matches papers or references with the catalogue of works.
+    """Build the bulk job that matches papers with the catalogue of works.
 
-    `subject` says which: all papers, or all references. `now` is the time recorded in the results.
+    `subject`: `papers` matches the papers themselves, `references` the entries of their reference
+        lists.
+    `now`: time recorded in the results, aware UTC.
     """
     stores = (
         partial(open_backend, "table", settings.table, home),

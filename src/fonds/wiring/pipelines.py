@@ -223,7 +223,7 @@ def get_input_file(source: PathSource | RemotePathSource, row: InputRow) -> Path
 
 @contextmanager
 def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
-    """Provide the single file at a URL as a local file while the context lasts.
+    """Provide the single file at a URL as a local file until the `with` block ends.
 
     Raises ConfigurationError if the URL names no file or several files, or if the file cannot be
     fetched.
@@ -242,7 +242,7 @@ def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
 
 @contextmanager
 def open_input(source: PathSource | RemotePathSource, row: InputRow) -> Iterator[Path]:
-    """Provide the local path of an input file while the context lasts.
+    """Provide the local path of an input file until the `with` block ends.
 
     A file at a URL is downloaded and deleted at the end. Raises ConfigurationError if it cannot be
     fetched.

@@ -47,11 +47,11 @@ class Readers:
 
     `pool`: the processes.
     `extract`: reads text, metadata and thumbnails of a PDF.
-    `salvage`: reads only the text and metadata of a PDF, with a shorter time limit.
+    `salvage`: reads only the metadata of a PDF, in at most 10 seconds.
     `parse`: extracts a story from a page.
     `read_tei`: reads the TEI XML that GROBID returns for a paper.
     `read_jats`: reads a JATS XML article.
-    `pdf_extractor`, `page_extractor`: names of the parsers, with versions and limits.
+    `pdf_extractor`, `page_extractor`: names of the PDF and page parsers, with versions and limits.
     """
 
     pool: ChildPool

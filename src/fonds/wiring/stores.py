@@ -353,7 +353,7 @@ def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
-    """Open the archive of WARCs for reading, without the spool of fetched pages.
+    """Open the archive of WARCs of a library, without the spool of fetched pages.
 
     Nothing is written before the first body.
     """
@@ -404,7 +404,10 @@ def _open_bare_archive(
 
 
 def _find_archived_place(records: Records, capture_id: str) -> Place | None:
-    """Return the location of a capture in a WARC, from `cdx`; None if it has no row."""
+    """Return the location of a capture in a WARC, from `cdx`; None if it has no row.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     row = next(records.find(CdxRow, {"capture_id": capture_id}, count_max=1), None)
     if row is None:
         return None
@@ -439,9 +442,12 @@ def _open_s3_objects(url: str, home: Path) -> Any:
 
 
 def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
-    """Return a function that finds the matches of a query in a text, as pairs of character offsets.
+    """Return a function that finds the matches of a query in a text, as (start, end) character
+    offsets.
 
-    `language` is the language of the text, for word stems; None if unknown. The function is that of
+    `language`: language of the text, for inflected forms of words; None if unknown.
+
+    Raises QueryError if the query cannot be parsed. The function is that of
     `fonds.search.index.passages`.
     """
     from fonds.search.index.passages import build_marker

@@ -46,7 +46,8 @@ def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
     """Iterate over the `cdx` rows of a file or WARC whose WARC record cannot be read.
 
     `subject` is the SHA-1 of a file in hex, or the path of a WARC. For a WARC, only rows beyond its
-    end are yielded, or all rows if it is missing.
+    end are yielded, or all rows if it is missing. The SQL table `cdx` has one row per capture in a
+    WARC.
     """
     records = context.stores.records
     if len(subject) == 40 and "/" not in subject and "." not in subject:
@@ -66,7 +67,7 @@ def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
 def _is_truncated(state: WarcFileState | None, row: CdxRow) -> bool:
     """Whether a WARC is missing, or too short to contain the record of a `cdx` row.
 
-    `state` is None if the WARC is missing.
+    `state` is None if the WARC is missing. The SQL table `cdx` has one row per capture in a WARC.
     """
     if state is None:
         return True
@@ -106,7 +107,8 @@ def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: 
     """Write a new WARC record for the capture of a `cdx` row whose record is missing.
 
     `file` describes the file, and `payload` has its bytes. The new location is stored in the table
-    and in `cdx` before the old row is deleted. Returns the new location.
+    and in `cdx` before the old row is deleted. Returns the new location. The SQL table `cdx` has
+    one row per capture in a WARC.
     """
     records = context.stores.records
     primary = _find_owner(context, file) if row.mimetype == REVISIT_MIME else None

@@ -27,6 +27,8 @@ from fonds.stores.journal_table.keys import build_alternate_key
 def merge_captures(context: RepairContext) -> None:
     """Merge the `cdx` rows of each capture in the repair plan that has several, so that one is
     left.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     for items in context.plan.iter_items(RepairAct.MERGE):
         for sha1hex in sorted({item.subject for item in items}):
@@ -52,6 +54,8 @@ def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> N
     The kept row gets the best name of the WARC. The table is written first, then the kept row, and
     the other rows are deleted last. If the process is killed in between, the next repair does the
     same merge again.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     stores = context.stores
     first = min(rows, key=lambda row: (row.capture_id != owner, *_age_key(row)))

@@ -101,7 +101,7 @@ def sweep_files(folder: Path, older_than: datetime) -> int:
 
 @contextmanager
 def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
-    """Lock a file while the context lasts, and yield its status (size, times and mode).
+    """Lock a file until the `with` block ends, and yield its status (size, times and mode).
 
     Raises OSError if another process has locked it, or if it is a link.
     """
@@ -139,7 +139,8 @@ def recover(stores: Stores) -> None:
     """Recover from a killed process: cut off bodies at the end of WARCs of Fonds that no `cdx` row
     refers to.
 
-    Raises ConfigurationError if the records (SQL rows) were lost, as `raise_if_emptied` does.
+    Raises ConfigurationError if the records (SQL rows) were lost, as `raise_if_emptied` does. The
+    SQL table `cdx` has one row per capture in a WARC.
     """
     raise_if_emptied(stores)
 

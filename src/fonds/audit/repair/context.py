@@ -38,7 +38,7 @@ from fonds.stores.journal_table.cells import read_location
 from fonds.stores.journal_table.keys import build_row_key, split_key
 
 PLACES_MAX = 1_000
-"""Maximum number of locations of one file from which its bytes are read."""
+"""Maximum number of locations of one file that are tried for its bytes."""
 
 
 @dataclass(slots=True)
@@ -132,6 +132,8 @@ class RepairContext:
     def find_record_id(self, row: CdxRow) -> str | None:
         """Return the id of the WARC record of a `cdx` row; None if it cannot be read or has no
         valid id.
+
+        The SQL table `cdx` has one row per capture in a WARC.
         """
         sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
         payload = self.read_if_intact(build_place(row), sha1hex)
@@ -142,7 +144,8 @@ class RepairContext:
         has it.
 
         Tries the WARC records in `cdx` (except that of the row `excluded`), the locations in the
-        wide table, and the original inputs.
+        wide-column table, and the original inputs. The SQL table `cdx` has one row per capture in a
+        WARC.
         """
         rows = self.stores.records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
         for row in rows:
@@ -156,7 +159,7 @@ class RepairContext:
         return self._read_original(sha1hex)
 
     def iter_table_places(self, sha1hex: str) -> Iterator[Place]:
-        """Iterate over the WARC locations that the wide table has for a file."""
+        """Iterate over the WARC locations that the wide-column table has for a file."""
         stores = self.stores
         prefix = build_row_key(sha1hex)
         for _, cells in stores.table.scan(stores.journal, prefix, count_max=PLACES_MAX):
@@ -224,7 +227,8 @@ class RepairContext:
         """Iterate over paths at which an input may be found, each with the collection of its
         entries.
 
-        The paths come from the row of the input, from `cdx`, and from an entry.
+        The paths come from the row of the input, from `cdx`, and from an entry. The SQL table `cdx`
+        has one row per capture in a WARC.
         """
         records = self.stores.records
         entries = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
@@ -250,7 +254,10 @@ def strip_member(place: str) -> str:
 
 
 def build_place(row: CdxRow) -> Place:
-    """Return the location of the WARC record that a `cdx` row describes."""
+    """Return the location of the WARC record that a `cdx` row describes.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 

@@ -77,7 +77,8 @@ def _list_pipelines(context: RepairContext, key: str) -> list[str]:
 def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
     """Build the entry of a capture from its `cdx` row, for a capture whose input is gone.
 
-    Returns None if the capture has no `cdx` row.
+    Returns None if the capture has no `cdx` row. The SQL table `cdx` has one row per capture in a
+    WARC.
     """
     records = context.stores.records
     entry_row = next(records.find(EntryRow, {"entry_id": key}, count_max=1), None)

@@ -54,7 +54,7 @@ def describe_files(context: RepairContext) -> None:
     """Restore the `file_meta` row and the table cells of each file in the repair plan.
 
     They are rebuilt from the bytes of the file, or else from the row or the cells, if only one is
-    left.
+    left. The SQL table `file_meta` has one row per file.
     """
     for items in context.plan.iter_items(RepairAct.FILE):
         for item in items:
@@ -146,7 +146,8 @@ def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
     """Return the id of the primary capture of a file whose `file_meta` row is missing; None if
     unknown.
 
-    It is the capture in the table cells of the file, or else an entry that was not a duplicate.
+    It is the capture in the table cells of the file, or else an entry that was not a duplicate. The
+    SQL table `file_meta` has one row per file.
     """
     stores = context.stores
     cells = stores.table.get(stores.journal, [build_row_key(sha1hex)]).get(

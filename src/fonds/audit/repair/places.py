@@ -28,7 +28,10 @@ from fonds.stores.journal_table.keys import build_row_key
 
 
 def repair_places(context: RepairContext) -> None:
-    """Restore missing or wrong locations (`cdx` rows) of the files in the repair plan."""
+    """Restore missing or wrong locations (`cdx` rows) of the files in the repair plan.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     for items in context.plan.iter_items(RepairAct.PLACE):
         for item in items:
             if len(item.subject) == 40:
@@ -81,7 +84,7 @@ def _is_place_valid(context: RepairContext, row: CdxRow) -> bool:
     """Whether a WARC contains the record that a `cdx` row describes.
 
     The bytes must have the SHA-1 of the row. For a revisit record in a WARC of Fonds, the CDXJ must
-    list its offset.
+    list its offset. The SQL table `cdx` has one row per capture in a WARC.
     """
     if row.mimetype != REVISIT_MIME:
         return context.read_if_intact(build_place(row), row.sha1hex) is not None
@@ -93,6 +96,8 @@ def _is_place_valid(context: RepairContext, row: CdxRow) -> bool:
 def _read_status(context: RepairContext, row: CdxRow) -> int | None:
     """Return the HTTP status in the WARC record of a `cdx` row; None if it cannot be read or has
     none.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
     payload = context.read_if_intact(build_place(row), sha1hex)
@@ -123,6 +128,8 @@ def _iter_table_rows(context: RepairContext, sha1hex: str) -> Iterator[CdxRow]:
 def _apply_index_line(context: RepairContext, row: CdxRow) -> CdxRow:
     """Mark a `cdx` row as a revisit if the CDXJ of its WARC says so. Only WARCs of Fonds have a
     CDXJ.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     if not is_own_warc(row.warc_path):
         return row
@@ -136,7 +143,8 @@ def _iter_index_rows(context: RepairContext, sha1hex: str, rows: list[CdxRow]) -
     """Build `cdx` rows of a file from the CDXJ indexes of the WARCs of Fonds that should contain
     it.
 
-    `rows` are the existing rows of the file; they and the wide table name these WARCs.
+    `rows` are the existing rows of the file; they and the wide-column table name these WARCs. The
+    SQL table `cdx` has one row per capture in a WARC.
     """
     records = context.stores.records
     file = next(iter(records.get(FileMetaRow, [sha1hex])), None)
@@ -188,7 +196,8 @@ def build_file_meta(file: FileMetaRow, extra_fields: Mapping[str, str] | None = 
     """Build the description of a file (size, type and hashes) from its `file_meta` row.
 
     `extra_fields` has the results of libmagic, `magic` and `magic_mime`. Without them, `magic` is
-    empty and `magic_mime` is the media type of the row.
+    empty and `magic_mime` is the media type of the row. The SQL table `file_meta` has one row per
+    file.
     """
     magic_fields = extra_fields or {}
     return FileMeta(

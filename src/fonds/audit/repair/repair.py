@@ -53,7 +53,7 @@ class RepairRound:
         )
 
     def finish(self) -> bool:
-        """Repair the full-text index, the wide table, CDXJ indexes, counts and collections.
+        """Repair the full-text index, the wide-column table, CDXJ indexes, counts and collections.
 
         Returns whether the whole full-text index must be rebuilt.
         """
