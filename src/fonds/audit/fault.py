@@ -15,6 +15,21 @@ class RepairAct(StrEnum):
     """Action of `fonds repair`. The values are in the order in which the actions run.
 
     An action may need the results of earlier ones.
+
+    - `MERGE`: merges several `cdx` rows (SQL) of one capture into one.
+    - `PLACE`: restores the WARC locations of captures.
+    - `BODY`: writes missing bodies to a WARC again.
+    - `FILE`: restores the descriptions of files.
+    - `ENTRY`: restores missing entries in the ledger.
+    - `INPUT`: restores missing inputs, and corrects their entry counts.
+    - `SEND`: sends entries through the pipeline again.
+    - `READ`: reads files again to rebuild their derivatives.
+    - `END`: corrects dispositions in the ledger that contradict the stores.
+    - `INDEX`: writes documents to the full-text index again.
+    - `TABLE`: rewrites cells of the wide-column table.
+    - `CDXJ`: rebuilds the CDXJ indexes of WARCs.
+    - `COUNT`: corrects outcomes and counts in the ledger.
+    - `COLLECTION`: corrects collections.
     """
 
     MERGE = "merge"
@@ -76,6 +91,27 @@ class AuditCheck(StrEnum):
     """One check of the audit.
 
     `act` is the repair action that repairs faults of the check; None if Fonds cannot repair them.
+
+    - `RECORDS_EMPTIED`: the records (SQL rows) contain files if other stores do.
+    - `INPUT_COUNT`: each input has as many entries in the ledger as were read from it.
+    - `INPUT_ROW`: the input of each entry is recorded.
+    - `UNSETTLED`: messages without an outcome are in a queue.
+    - `QUARANTINE`: quarantined messages are in the quarantine.
+    - `COUNT`: the stored counts agree with the ledger.
+    - `ENTRY`: each entry that is referred to exists, with the right location.
+    - `WAY`: the messages of each entry led to a result, without contradictions.
+    - `ENDING`: the dispositions agree with the derivatives and WARCs in the stores.
+    - `ROW`: the rows of derivatives exist and are unchanged.
+    - `BLOB`: the texts and thumbnails exist and are unchanged.
+    - `DOCUMENT`: the full-text index contains the expected documents.
+    - `FILE`: the description of each file exists and is right.
+    - `CAPTURE_TWICE`: each capture has only one `cdx` row (SQL).
+    - `CELLS`: the cells of the wide-column table agree with the records.
+    - `PLACE`: the WARC location of each capture is recorded.
+    - `BODY`: the WARC of each capture exists, and its bytes can be read.
+    - `CDXJ`: the CDXJ index of each WARC written by Fonds is complete.
+    - `COLLECTION`: each collection is consistent.
+    - `TAKEN_DOWN`: no CDXJ index lists a file that was taken down.
     """
 
     act: RepairAct | None

@@ -248,7 +248,10 @@ def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Set
 
 
 def _list_readers(settings: Settings) -> tuple[object, ...]:
-    """Return the names of the extractors. If one changes, the bulk job reads everything again."""
+    """Return the names and versions of the extractors, for the fingerprint of a bulk job.
+
+    If one of them changes, the job reads everything again.
+    """
     return name_extractors(settings), JATS_VERSION
 
 

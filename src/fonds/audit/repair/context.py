@@ -69,10 +69,10 @@ class RepairContext:
         """Report a repair action, and record it in the ledger as a done message of the repaired
         entry.
 
+        `entry_id`: id of the repaired entry. If there is no such entry, the action is only
+            reported.
         `about`: SHA-1 of the repaired file; None if no file was repaired.
         `message`: sentence that describes the action.
-
-        If the entry does not exist, the action is only reported.
         """
         self.done += 1
         self.report(message)
@@ -227,8 +227,11 @@ class RepairContext:
         """Iterate over paths at which an input may be found, each with the collection of its
         entries.
 
-        The paths come from the row of the input, from `cdx`, and from an entry. The SQL table `cdx`
-        has one row per capture in a WARC.
+        `input_id`: id of the input.
+        `keys`: ids of entries of the input.
+
+        The paths come from the row of the input, from the captures of the entries, and from the
+        location of an entry.
         """
         records = self.stores.records
         entries = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
