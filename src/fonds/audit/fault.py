@@ -12,9 +12,10 @@ REPAIR = "repair"
 
 
 class RepairAct(StrEnum):
-    """Action of `fonds repair`. The values are in the order in which the actions run.
+    """Action of `fonds repair`. An action may need the results of actions that run before it.
 
-    An action may need the results of earlier ones.
+    The values are in the order in which the actions run, with two exceptions: `END` runs before
+    `SEND`, and `COUNT` also runs first.
 
     - `MERGE`: merges several `cdx` rows (SQL) of one capture into one.
     - `PLACE`: restores the WARC locations of captures.
