@@ -1,6 +1,7 @@
-"""The audit: proves from the stores that nothing was lost.
+"""The audit: checks from the stores alone that Fonds lost nothing.
 
-The accounts of each step must balance, and everything recorded as done must exist.
+For each pipeline step, the messages received must equal those done, dropped, quarantined and
+pending. Every result that the ledger records as done must exist in the stores.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
 FAULTS_MAX = 100
 EXAMINED_MAX = 500
-"""Maximum table rows examined to see whether files were read here."""
+"""Maximum table rows that are read to find out whether any file was ingested into the library."""
 
 
 @dataclass(slots=True)
 class AuditResult:
-    """Result of the audit.
+    """Result of an audit: message counts and faults.
 
-    `steps`: message counts of each step, by pipeline and step.
+    `steps`: message counts by pipeline name, then by step name.
     `faults`: the first hundred faults.
-    `missing_count`: number of all faults; each message that is in no queue counts as one.
+    `missing_count`: number of all faults. A lost message, which no queue contains, counts as one
+        fault.
     """
 
     steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
@@ -62,12 +64,13 @@ class AuditResult:
 
     @property
     def fault_texts(self) -> list[str]:
-        """Sentences that describe the first hundred faults."""
+        """Sentences that describe the first hundred faults of the audit."""
         return [fault.message for fault in self.faults]
 
     def add_fault(self, fault: AuditFault, count: int = 1) -> None:
-        """Add a fault. `count` is the number of faults it counts as, such as the number of lost
-        messages.
+        """Add a fault to the result of the audit. Only the first hundred faults are stored.
+
+        `count` is the number of faults that it counts as, such as the number of lost messages.
         """
         self.missing_count += count
         if len(self.faults) < FAULTS_MAX:
@@ -75,7 +78,13 @@ class AuditResult:
 
 
 class FaultReport(msgspec.Struct, frozen=True):
-    """A fault, described for people by `message`."""
+    """One fault of an audit, as shown to users.
+
+    `check`: name of the check that failed, a value of `AuditCheck`.
+    `subject`: the faulty file, entry, message, input, WARC, step or collection.
+    `message`: sentence that describes the fault.
+    `remedy`: sentence that says how to repair it.
+    """
 
     check: str
     subject: str
@@ -84,7 +93,9 @@ class FaultReport(msgspec.Struct, frozen=True):
 
 
 class AuditReport(msgspec.Struct, frozen=True):
-    """Report of an audit."""
+    """Result of an audit, as shown to users: whether it found no fault, the faults, and message
+    counts.
+    """
 
     balanced: Annotated[
         bool, Meta(description="whether everything is accounted for and still present")
@@ -107,14 +118,15 @@ def run_audit(
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
     changes: CollectionWriter | None = None,
 ) -> AuditResult:
-    """Check the message accounting of some pipelines, then the contents of the stores.
+    """Run the complete audit: message accounting, then the contents of the stores, then
+    collections.
 
-    `pipelines`: subscriptions by pipeline.
-    `report_fault`: receives every fault, without a limit.
-    `changes`: access to the collections; None if there are none.
+    `pipelines`: the subscriptions to check, by pipeline name.
+    `report_fault`: called with every fault, without a limit.
+    `changes`: writer of the collections; None if the library has no collections.
 
-    Reads all rows one after the other, and no bodies. Workers may keep running: messages being
-    processed count as pending.
+    Returns the counts and the first hundred faults. It reads every row but no bodies. Workers may
+    keep running: messages that they are processing count as pending.
     """
     started_at = datetime.now(UTC)
     result = audit_accounts(stores, pipelines, report_fault)
@@ -134,8 +146,12 @@ def audit_accounts(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
 ) -> AuditResult:
-    """Check the message accounting of some pipelines against the queues, without the contents of
-    the stores.
+    """Compare the message counts in the ledger with the queues. The other stores are not checked.
+
+    `pipelines`: the subscriptions to check, by pipeline name.
+    `report_fault`: called with every fault, without a limit.
+
+    Returns the message counts by pipeline and step, and the first hundred faults.
     """
     result = AuditResult()
 
@@ -143,8 +159,8 @@ def audit_accounts(
         result.add_fault(fault, count)
         report_fault(fault)
 
-    # A message promised before `started_at` and unsettled after it was in the queue when the queue
-    # was counted. Later messages are not checked yet.
+    # A message sent before `started_at` that still has no outcome was in the queue when the queue
+    # was counted. Messages sent later are not checked by this audit.
     started_at = datetime.now(UTC)
     depths = {
         (name, parse_subscription_name(subscription)[1]): stores.queue.get_depth(subscription)
@@ -166,7 +182,13 @@ def audit_accounts(
 def _check_stores(
     stores: Stores, pipelines: Sequence[str], started_at: datetime, archiving: Sequence[str] | None
 ) -> Iterator[AuditFault]:
-    """Yield the faults in the contents of the stores, in the order in which they are repaired."""
+    """Yield the faults in the contents of the stores, in the order in which `fonds repair` handles
+    them.
+
+    `pipelines`: names of the pipelines whose entries are checked.
+    `started_at`: start of the audit; newer rows are skipped.
+    `archiving`: pipelines whose files must all be in a WARC by now; None skips that check.
+    """
     yield from check_entries(stores.records, pipelines, started_at)
     yield from check_endings(stores.records, started_at)
     try:
@@ -183,7 +205,10 @@ def _check_stores(
 
 
 def _build_ledger_fault(message: str) -> AuditFault:
-    """Build the fault for a difference in the ledger: an unrecorded entry or a wrong count."""
+    """Build the fault for one difference that a recount of the ledger reported.
+
+    `message` is the sentence that describes it: an entry missing from the ledger, or a wrong count.
+    """
     words = message.split(" ")
     if message.startswith("entry ") and "is not in the ledger" in message:
         return AuditFault(AuditCheck.ENTRY, words[1], message, words[2].strip("()"))
@@ -191,13 +216,17 @@ def _build_ledger_fault(message: str) -> AuditFault:
 
 
 def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> str | None:
-    """Return a message if the records are empty although other stores are not, else None.
+    """Return a message if the records (SQL rows) contain no files although other stores do, else
+    None.
 
-    The other stores are queried only if the records are empty.
+    This happens if the records were lost or belong to another library. The table and the full-text
+    index are queried only if the records are empty. `count_indexed` returns the number of documents
+    in the index.
     """
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None
-    # Rows of files read here have a size. Rows from an index or a dump are no sign of lost records.
+    # Only rows of files that Fonds read have a size. Rows imported from a CDX index or a dump do
+    # not mean that records were lost.
     columns = [FILE_SIZE, FILE_CDX]
     rows = stores.table.scan(stores.journal, count_max=EXAMINED_MAX, columns=columns)
     filled_stores = ["the table"] if any(FILE_SIZE in cells for _, cells in rows) else []
@@ -217,7 +246,11 @@ def _check_emptied(stores: Stores, indexed: int) -> Iterator[AuditFault]:
 
 
 def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]:
-    """`indexed` was counted before the records, which can only grow meanwhile."""
+    """Yield a fault if the full-text index has more documents than the records list.
+
+    `indexed` is the number of documents in the index. It was counted before the records were, and
+    the records can only grow in between.
+    """
     expected_max = count_expected(stores.records)
     if indexed > expected_max:
         message = (
@@ -227,9 +260,10 @@ def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]
 
 
 def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
-    """Return the pipelines whose files must all be in a WARC by now.
+    """Return the names of the pipelines that archive bodies, whose files must all be in a WARC by
+    now.
 
-    Returns None while messages are pending.
+    Returns None while any message is pending, because its file may not be archived yet.
     """
     pending = any(account.pending for steps in result.steps.values() for account in steps.values())
     return (
@@ -238,7 +272,7 @@ def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
 
 
 def build_report(result: AuditResult) -> AuditReport:
-    """Build the report of an audit."""
+    """Build the report for users from the result of an audit."""
     return AuditReport(
         balanced=result.is_balanced,
         missing=result.fault_texts,

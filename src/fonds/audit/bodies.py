@@ -1,7 +1,7 @@
-"""The deep audit: reads and hashes every body, blob and document, in resumable parts.
+"""The deep audit: reads and hashes every body, blob and indexed text.
 
-It goes through the files by SHA-1. A fault stays in the table `faults` until the file is checked
-again and is intact.
+A round goes through all files in order of SHA-1, and can be interrupted and resumed. A fault stays
+in the table `faults` until its file is checked again and is intact.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ _MESSAGE_MAX_CHARS = 600
 
 @dataclass(frozen=True, slots=True)
 class DeepAudit:
-    """Checks all contents of one file after another.
+    """Deep audit: reads and checks all stored contents of the files, one file after another.
 
-    `clock` gives aware UTC. `stopping` says when to stop.
+    `clock`: returns the current time, aware UTC.
+    `stopping`: returns true when the audit should stop.
     """
 
     stores: Stores
@@ -60,11 +61,15 @@ class DeepAudit:
     stopping: Callable[[], bool]
 
     def run(self, count_max: int | None, tick: Callable[[DeepAuditRow], None]) -> DeepAuditRow:
-        """Continue the current round, or begin one, for `count_max` files (None: to its end).
+        """Check the next files of the current round, or begin a new round if the last one is
+        finished.
 
-        Returns the state of the round. `tick` is called after every fifty files. If the process is
-        killed, the next run continues after the last files reported. Raises StoreUnavailableError
-        if a store does not respond.
+        `count_max`: maximum number of files to check; None continues to the end of the round.
+        `tick`: called with the progress after every fifty files.
+
+        Returns the progress of the round: its last key and its counts. If the process is killed,
+        the next run continues after the last fifty files that were recorded. Raises
+        StoreUnavailableError if a store does not respond.
         """
         state = self._load_state()
         remaining = count_max
@@ -82,7 +87,10 @@ class DeepAudit:
         return state
 
     def recheck(self, sha1hexes: Sequence[str]) -> int:
-        """Check these files now, independently of the round. Returns the number of faults."""
+        """Check the files with these SHA-1s now. The progress of the current round does not change.
+
+        Replaces the stored faults of the files. Returns the number of faults found.
+        """
         fault_count = 0
         for start in range(0, len(sha1hexes), FILES_A_BATCH):
             keys = sha1hexes[start : start + FILES_A_BATCH]
@@ -100,7 +108,10 @@ class DeepAudit:
         return row
 
     def _iter_files(self, last_key: str) -> Iterator[FileMetaRow]:
-        """Iterate over the files after a key, one two-digit prefix at a time."""
+        """Iterate over all files whose SHA-1 in hex sorts after `last_key`, in order of SHA-1.
+
+        Reads the rows in 256 parts, by the first two hex digits.
+        """
         for part in _PARTS:
             if part >= last_key[:2]:
                 for row in self.stores.records.find(FileMetaRow, {"sha1hex": Prefix(part)}):
@@ -121,7 +132,7 @@ class DeepAudit:
         return state
 
     def _replace_faults(self, keys: Sequence[str], faults: Sequence[AuditFault]) -> None:
-        """Replace the stored faults of these files by new ones."""
+        """Replace the stored faults of the files with the SHA-1s `keys` by `faults`."""
         records, now = self.stores.records, self.clock()
         new_rows = {
             (fault.subject, fault.message[:_MESSAGE_MAX_CHARS]): FaultRow(
@@ -142,12 +153,18 @@ class DeepAudit:
             *self._check_derivatives(row),
         ]
         if faults and find_open_files(self.stores.records, [row.sha1hex]):
-            # A file being rebuilt may have old and new parts.
+            # While a file is processed again, it may have old and new derivatives.
             return []
         return faults
 
     def _check_bodies(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Check the bytes at every place of the file."""
+        """Read the body of a file at every location recorded in `cdx`, and yield the faults.
+
+        Compares the bytes with the size and hashes of the file. Compares the HTTP headers with the
+        stored rights. In WARCs of Fonds, it also compares the record id with the cell `f:c`. The
+        SQL table `cdx` has one row per capture in a WARC. The table cell `f:c` describes the first
+        capture of a file.
+        """
         where = {"sha1hex": row.sha1hex}
         for cdx in self.stores.records.find(CdxRow, where):
             if cdx.mimetype == REVISIT_MIME:
@@ -157,7 +174,7 @@ class DeepAudit:
                 payload = self.stores.archive.read(place, row.sha1hex)
             except PermanentError as error:
                 if is_indexed(cdx.capture_id) and error.reason is Reason.MISSING_SOURCE:
-                    # The capture is known from an index, and its WARC was never read here.
+                    # The capture is known only from a CDX index, and Fonds never read its WARC.
                     continue
                 message = f"cannot read file {row.sha1hex} at {place}: {error.detail}"
                 yield AuditFault(AuditCheck.BODY, row.sha1hex, message)
@@ -165,7 +182,7 @@ class DeepAudit:
             except StoreUnavailableError:
                 raise
             except TransientError:
-                # Another organisation's server failed. The next round tries again.
+                # The server of another organisation failed. The next round tries it again.
                 continue
             if differences := _compare_body(row, payload.body):
                 message = f"file {row.sha1hex}: {differences} in file_meta does not match its bytes"
@@ -183,9 +200,9 @@ class DeepAudit:
                 yield AuditFault(AuditCheck.CELLS, row.sha1hex, message)
 
     def _check_host_files(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Check the rights stated by the hosts of the file's captures.
+        """Check the rights that the hosts of a file's captures state in robots.txt and tdmrep.json.
 
-        Also checks the file itself if it is a robots.txt or tdmrep.json.
+        If the file itself is a robots.txt or tdmrep.json, also check that its text is stored.
         """
         if lacks_host_text(self.stores.records, row.mimetype, [row.sha1hex]):
             message = f"file {row.sha1hex}: its stored robots.txt or tdmrep.json text is missing"
@@ -201,9 +218,11 @@ class DeepAudit:
     def _find_wrong_record_id(
         self, row: FileMetaRow, cdx: CdxRow, place: Place, payload: Payload
     ) -> str | None:
-        """Return the record id in `f:c` if the record has another one.
+        """Return the WARC record id in the cell `f:c` if the record at `place` has a different id,
+        else None.
 
-        Returns None if `f:c` has no id.
+        Also returns None if `f:c` gives no id for this capture. The table cell `f:c` describes the
+        first capture of a file.
         """
         key = build_row_key(row.sha1hex)
         cells = self.stores.table.get(self.stores.journal, [key], [F_C]).get(key, {})
@@ -215,7 +234,11 @@ class DeepAudit:
         )
 
     def _check_derivatives(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Check what was derived from the file against its fixity."""
+        """Compare the texts and thumbnails of a file with their fixity (recorded size and SHA-256).
+
+        The text in the full-text index is compared too. Missing blobs are reported by the normal
+        audit.
+        """
         parts = load_fixity(self.stores.records, [row.sha1hex])[row.sha1hex]
         for fixity in parts.values():
             key = get_blob_key(fixity)
@@ -245,7 +268,10 @@ def _compare_body(row: FileMetaRow, body: bytes) -> str:
 
 
 def iter_remembered_faults(records: Records) -> Iterator[AuditFault]:
-    """Iterate over faults found by the deep audit and not yet found repaired."""
+    """Iterate over the stored faults of the deep audit.
+
+    A fault stays stored until the deep audit checks its file again and finds it intact.
+    """
     check_names = set(map(str, AuditCheck))
     for row in records.find(FaultRow):
         if row.check in check_names:

@@ -1,4 +1,4 @@
-"""Audit of collections: sizes, clusterings, and documents' assignments and vectors."""
+"""Audit of collections: document counts, clusterings, and the clusters and vectors of documents."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fonds.grouping.views.clusterings import iter_collections as every
 
 
 def check_collections(changes: CollectionWriter) -> Iterator[AuditFault]:
-    """Check every collection. A fault's subject is NAMESPACE/KEY.
+    """Check every collection and yield its faults. The subject of a fault is NAMESPACE/KEY.
 
-    Numerical libraries are loaded only if there is a collection.
+    The numerical libraries are imported on the first call, because they load slowly.
     """
     from fonds.grouping.checks.check import find_damages
 

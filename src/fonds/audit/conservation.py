@@ -1,6 +1,8 @@
-"""Audit of the ledger: all messages of all steps and all entries of all inputs are accounted for.
+"""Audit of the ledger: checks that it accounts for all messages of all steps and all entries of all
+inputs.
 
-`SinkCheck` compares what is done at a sink with the row that the sink wrote.
+`SinkCheck` compares messages that are done at a storing step (sink) with the rows that the step
+wrote.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
 
 @dataclass(slots=True)
 class SinkCheck:
-    """Checks that for each message done at a storing step (sink), the row that the step wrote
-    exists. Reads rows in batches.
+    """Checks messages that are done at a storing step (sink): the row that the step wrote must
+    exist.
+
+    Rows are read in batches. Messages settled after `began`, the start of the audit, are skipped.
     """
 
     records: Records
@@ -39,7 +43,9 @@ class SinkCheck:
     _pending: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, row: DispositionRow) -> Iterator[AuditFault]:
-        """Add the disposition of a message. Yield the faults of a batch when it is complete."""
+        """Add the disposition of one message. If it completes a batch, yield the faults of that
+        batch.
+        """
         if row.verdict != Verdict.DONE or not row.about or row.step.partition("-")[0] not in _SINKS:
             return
         if row.settled_at and row.settled_at > self.began:
@@ -50,7 +56,7 @@ class SinkCheck:
             yield from self._check_stage(row.step)
 
     def check_rest(self) -> Iterator[AuditFault]:
-        """Yield the faults of the batches that are not complete."""
+        """Check the dispositions that no complete batch contained, and yield their faults."""
         for stage in sorted(self._pending):
             yield from self._check_stage(stage)
 
@@ -69,11 +75,16 @@ NAMES_MAX = 5
 NO_DEPTH = Depth(0, 0, 0, 0)
 
 ReportFault = Callable[..., None]
-"""Function that receives a fault and the number of messages it represents."""
+"""Function that receives a fault and, optionally, the number of lost messages that it
+represents.
+"""
 
 
 class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
-    """Number of messages of one step. `received` is the sum of the other fields."""
+    """Number of messages of one pipeline step, as shown to users.
+
+    `received` is the sum of the other fields. In JSON its name is `in`.
+    """
 
     received: int
     done: int
@@ -84,9 +95,9 @@ class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
 @dataclass(frozen=True, slots=True)
 class StepAccount:
-    """Message counts of one step. `received` is the sum of the other fields.
+    """Message counts of one pipeline step. `received` is the sum of all other fields.
 
-    `pending`: messages without an outcome that are accounted for.
+    `pending`: messages without an outcome that are still accounted for.
     `missing`: messages without an outcome that are in no queue; above 0 is a fault.
     """
 
@@ -98,18 +109,18 @@ class StepAccount:
     missing: int
 
     def build_report(self) -> StepReport:
-        """Build the report of the step for users."""
+        """Build the message counts that users see. The number of missing messages is left out."""
         return StepReport(self.received, self.done, self.dropped, self.quarantined, self.pending)
 
 
 @dataclass(slots=True)
 class StepCounter:
-    """Message counts of one step, updated while its rows are read.
+    """Message counts of one pipeline step, updated while its ledger rows are read.
 
-    `received`: all messages.
+    `received`: all messages sent to the step.
     `ended`: messages that ended, by verdict.
-    `expected`: open messages from before the audit, which should be in the queue.
-    `expected_ids`: ids of the first five such messages.
+    `expected`: unfinished messages from before the audit, which should be in the queue.
+    `expected_ids`: ids of the first five of these unfinished messages.
     `quarantined`: messages quarantined before the audit began.
     """
 
@@ -120,7 +131,7 @@ class StepCounter:
     quarantined: int = 0
 
     def count_message(self, row: DispositionRow, started_at: datetime) -> None:
-        """Add one message of the step to the counts."""
+        """Add one message to the counts of the step. `started_at` is the start of the audit."""
         self.received += 1
         if not row.is_open:
             self.ended[row.verdict] += 1
@@ -141,9 +152,14 @@ def build_accounts(
     started_at: datetime,
     report_fault: ReportFault,
 ) -> dict[tuple[str, str], StepCounter]:
-    """Count the messages of every step of these pipelines, and of any other step in their ledger.
+    """Count the messages of each step from the ledger, and check what storing steps (sinks) wrote.
 
-    The order is that of the pipelines. Also checks the rows of what is done at a sink.
+    `pipelines`: subscriptions by pipeline name. Other steps with messages in these pipelines are
+        counted too.
+    `started_at`: start of the audit.
+    `report_fault`: called with each fault of a sink.
+
+    Returns the counts by (pipeline, step), in pipeline order.
     """
     counters = {
         (name, parse_subscription_name(subscription)[1]): StepCounter()
@@ -168,8 +184,15 @@ def check_account(
     entering: int,
     report_fault: ReportFault,
 ) -> StepAccount:
-    """Compare the message counts of a step with its queue and its quarantine. Report faults; return
-    the final counts.
+    """Compare the message counts of one step with its queue and its quarantine.
+
+    `account`: counts from the ledger.
+    `depth`: numbers of messages in the queue and in the quarantine of the step.
+    `entering`: number of recorded entries of the pipeline that may have no message yet.
+    `report_fault`: called with each fault: unfinished messages in no queue, or messages missing
+        from the quarantine.
+
+    Returns the final counts of the step.
     """
     lost_count = max(0, account.expected - depth.pending - entering)
     name = f"{pipeline}.{step}"
@@ -200,12 +223,11 @@ def check_account(
 def check_inputs(
     records: Records, pipelines: Sequence[str], report_fault: ReportFault
 ) -> dict[str, int]:
-    """Check the entry counts of inputs.
+    """Compare the entry count of each input with its entries in the ledger, and report differences.
 
-    Returns for each pipeline the entries that may lack a message.
-
-    The intake records entries, sends them, and then advances its position. If it is stopped in
-    between, it sends them when it resumes.
+    Returns for each pipeline the number of entries that may have no message yet. The intake first
+    records entries, then sends their messages, then advances its read position. If it is killed in
+    between, it sends the messages when it resumes.
     """
     where = {"pipeline": list(pipelines)}
     counts = records.count(EntryRow, ("pipeline", "input_id"), where)
@@ -231,10 +253,10 @@ def check_inputs(
 def _check_missing_input(
     records: Records, pipeline: str, input_id: str, count: int, report_fault: ReportFault
 ) -> None:
-    """Report entries whose input is not recorded.
+    """Report a fault for an input that has entries in the ledger but no row of its own.
 
-    Nothing is reported while an entry is pending, because an intake may be about to record the
-    input.
+    Nothing is reported while an entry of the input is pending, because the intake may be about to
+    record the input. `count` is the number of its entries.
     """
     where = {"pipeline": pipeline, "input_id": input_id}
     if records.count(EntryRow, (), {**where, "outcome": "pending"})[()]:

@@ -1,6 +1,8 @@
-"""Audit of derivatives: their rows, blobs and documents exist and are unchanged.
+"""Audit of derivatives (texts, thumbnails, metadata): checks that their rows, blobs and index
+documents exist and are unchanged.
 
-`check_endings` compares each derivative's row with the ledger: that it was read and stored.
+`check_endings` compares the row of each derivative with the ledger: messages must show that the
+file was read and the result stored.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ Rows = Sequence[DerivativeRow]
 
 
 def check_derivatives(stores: Stores, started_at: datetime) -> Iterator[AuditFault]:
-    """Check all kinds of derivatives. Files being processed are skipped."""
+    """Check the derivatives of every kind and yield the faults. Files that are being processed are
+    skipped.
+
+    `started_at` is the start of the audit; newer rows are skipped.
+    """
     checked_tables = set()
     for kind in KINDS:
         rows = (row for row in stores.records.find(kind.row) if row.updated <= started_at)
@@ -51,7 +57,7 @@ def check_derivatives(stores: Stores, started_at: datetime) -> Iterator[AuditFau
 
 
 def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check that the blobs the rows refer to exist."""
+    """Yield a fault for each missing blob (text or thumbnail) that derivative rows refer to."""
     keys = {key: row.sha1hex for row in rows for key in kind.list_blobs(row)}
     existing_keys = stores.blobs.filter_existing(sorted(keys)) if keys else set()
     for key in sorted(keys.keys() - existing_keys):
@@ -59,7 +65,9 @@ def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
 
 
 def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check that the cells the rows require exist."""
+    """Yield a fault for each file whose row in the wide-column table lacks cells that its
+    derivative requires.
+    """
     required = {row.sha1hex: columns for row in rows if (columns := kind.list_cells(row))}
     if not required:
         return
@@ -78,7 +86,10 @@ def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
 
 
 def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check that rows of other tables that depend on these rows exist and match."""
+    """Check the rows of other tables that are built from derivative rows.
+
+    Yields a fault for each row that is missing or differs from the row built again now.
+    """
     required: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
     for row in rows:
         for other_row in kind.build_rows(row):
@@ -96,7 +107,9 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
 
 
 def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check that each file has as many series rows as its row says."""
+    """Check that each file has as many series rows (such as citations) as its
+    derivative row says.
+    """
     series = kind.series
     if series is None:
         return
@@ -117,7 +130,10 @@ def _row_key(row: Row) -> tuple[object, ...]:
 
 
 def _check_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check the rows against their fixity, and the sizes of the blobs."""
+    """Compare derivative rows with their fixity (recorded size and SHA-256), and yield the faults.
+
+    Also checks that blobs exist and have the recorded sizes. Their bytes are not read.
+    """
     if not has_fixity(kind.row):
         return
     parts = load_fixity(stores.records, [row.sha1hex for row in rows])
@@ -157,7 +173,9 @@ def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[
 
 
 def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
-    """Return the fixity of these files, by file and part."""
+    """Return the fixity rows (recorded size and SHA-256) of these files, by SHA-1 and name of the
+    part.
+    """
     parts: dict[str, dict[str, FixityRow]] = defaultdict(dict)
     for fixity in records.find(FixityRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
         parts[fixity.sha1hex][fixity.part] = fixity
@@ -167,11 +185,15 @@ def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[st
 def _check_documents(
     stores: Stores, kind: DerivativeKind, rows: Rows, started_at: datetime
 ) -> Iterator[AuditFault]:
-    """Check that each expected document is in the index and is built from the right file."""
+    """Compare the documents in the full-text index with the derivative rows, and yield the faults.
+
+    Each expected document must exist and be built from the right file. Unexpected documents are
+    faults too. Rows newer than `started_at`, the start of the audit, are skipped.
+    """
     if kind.indexed is None:
         return
     ids = sorted({kind.indexed.get_id(row) for row in rows})
-    # Read the index first: a row added after it is newer than `started_at`.
+    # Read the full-text index before the rows: rows added in between are newer than `started_at`.
     try:
         documents = stores.index.get(ids)
     except ConfigurationError as error:
@@ -201,7 +223,11 @@ def _compare_document(
     rights: Rights,
     document: IndexDocument | None,
 ) -> str | None:
-    """Return what is wrong with a document, or None. The deep audit compares its text."""
+    """Return a sentence that says how a document in the index is wrong, or None if it is right.
+
+    `document` is None if the index has no such document. The texts are not compared; only the deep
+    audit does that.
+    """
     row = current.row
     id_ = indexed_kind.get_id(row)
     if document is None:
@@ -242,7 +268,10 @@ _SEPARATELY_CHECKED = frozenset(
 def has_different_text(
     stores: Stores, row: DerivativeRow, kind: DerivativeKind, fixity: FixityRow
 ) -> bool:
-    """Whether the index has another text of a file than recorded. False if it has another version."""
+    """Whether the text of a file in the full-text index differs from its fixity (size and SHA-256).
+
+    Returns False if the index has no document of the file, or one built from another file.
+    """
     if kind.indexed is None:
         return False
     id_ = kind.indexed.get_id(row)
@@ -254,11 +283,18 @@ def has_different_text(
 
 
 ACCOUNTED = frozenset({str(Verdict.DONE), str(Verdict.QUARANTINED)})
-"""Verdicts that explain an existing row: it was written, or something failed afterwards."""
+"""Verdicts of a storing step that explain why its row exists: the step wrote the row, or wrote it
+and then failed.
+"""
 
 
 def check_endings(records: Records, started_at: datetime) -> Iterator[AuditFault]:
-    """Check the endings of all derivatives whose files are not being processed."""
+    """Compare all derivative rows with the ledger: messages must show that each file was read and
+    its result stored.
+
+    Files that are being processed and rows newer than `started_at`, the start of the audit, are
+    skipped.
+    """
     for first_kind in iter_kinds_with_rows():
         kinds = [kind for kind in KINDS if kind.row is first_kind.row]
         steps = {step for kind in kinds for step in kind.sinks}.union(
@@ -288,7 +324,11 @@ def _check_sink_written(
     row: DerivativeRow,
     dispositions: Sequence[DispositionRow],
 ) -> Iterator[AuditFault]:
-    """Check that a sink has written what a row shows."""
+    """Check that the ledger shows a storing step (sink) that wrote the derivatives of one file.
+
+    `kinds` are the derivative kinds that share the row's table, and `first` is the first of them.
+    `dispositions` are those of messages about the file.
+    """
     for kind in kinds:
         if kind is not first and not kind.list_blobs(row):
             continue
@@ -311,7 +351,12 @@ def _read(
     rows: Sequence[DerivativeRow],
     text: dict[str, list[DispositionRow]],
 ) -> Iterator[AuditFault]:
-    """Check that the status of each row agrees with how reading the file ended."""
+    """Check that the status of each derivative row agrees with the ledger of the step that read the
+    file.
+
+    A fault is also yielded if that step had no message about the file. `text` has the dispositions
+    of messages by SHA-1 of their file.
+    """
     unread = []
     for row in rows:
         dispositions = [

@@ -1,4 +1,4 @@
-"""Consistency of the ledger for each entry: how its messages ended and what they produced."""
+"""Audit of entries: how the messages of each entry ended must agree with what they produced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from fonds.ports.scan import iter_chunks
 
 
 def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
-    """Return the entries with an open message. What they lack may be about to be written."""
+    """Return the ids of those entries that still have an open message, or whose outcome is pending.
+
+    The audit skips them: results that are missing may be about to be written.
+    """
     if not entry_ids:
         return set()
     rows = records.find(EntryRow, {"entry_id": sorted(entry_ids)})
@@ -29,7 +32,9 @@ def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
 
 
 def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
-    """Return the files with an open message about them."""
+    """Return the SHA-1s of those files that have an open message about them, so are being
+    processed.
+    """
     if not sha1hexes:
         return set()
     where = {"about": sorted(sha1hexes), "is_open": True}
@@ -39,7 +44,7 @@ def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
 _OPEN_VERDICTS = frozenset({PENDING, *map(str, RETURNING_VERDICTS)})
 _VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
 _TEXTLESS_REASONS = frozenset(str(reason) for reason in Reason if reason.weight is Weight.KEPT)
-"""Reasons of files that are kept although they have no text."""
+"""Reasons given for files that are kept although they have no text."""
 _OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
 _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
 
@@ -47,7 +52,14 @@ _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
 def check_entries(
     records: Records, pipelines: Sequence[str], started_at: datetime
 ) -> Iterator[AuditFault]:
-    """Check all entries of these pipelines, a page at a time."""
+    """Check the entries whose messages have all ended, and yield the contradictions in the ledger
+    as faults.
+
+    `pipelines`: names of the pipelines of the entries.
+    `started_at`: start of the audit; entries that entered later are skipped.
+
+    Rows are read page by page.
+    """
     for page in iter_chunks(records.find(EntryRow, {"pipeline": list(pipelines)})):
         by_entry: dict[tuple[str, str], list[DispositionRow]] = defaultdict(list)
         ids = sorted({entry.entry_id for entry in page})
@@ -69,7 +81,10 @@ def check_entries(
 
 
 def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """Find contradictions among the dispositions of one entry."""
+    """Yield the faults among the dispositions of one entry.
+
+    A fault is an invalid combination of verdict and reason, or a parent message that is missing.
+    """
     known_messages = {(row.message_id, row.step) for row in rows}
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
@@ -102,7 +117,10 @@ def _has_reason(row: DispositionRow) -> bool:
 
 
 def iter_without_children(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
-    """Iterate over done messages that, according to the ledger, produced no other message."""
+    """Iterate over done messages that, according to the ledger, caused no other message.
+
+    `rows` are the dispositions of one entry. Messages that record repair actions are left out.
+    """
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
         if row.step == REPAIR:
@@ -112,7 +130,11 @@ def iter_without_children(rows: Sequence[DispositionRow]) -> Iterator[Dispositio
 
 
 def _check_forwarded(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """Report captures that were rejected at their first step and still went on."""
+    """Report captures that were dropped or quarantined at their first step although later messages
+    exist.
+
+    `rows` are the dispositions of one entry.
+    """
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
         is_first = row.parent_id is None and row.message_id == row.entry_id
@@ -128,7 +150,11 @@ def _check_forwarded(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
 
 
 def _check_without_result(records: Records, rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """Report those messages that produced nothing: no file, no derivative and no place."""
+    """Report done messages that left no result in the stores: no file, no derivative and no `cdx`
+    row.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     sha1hexes = sorted({row.about for row in rows if row.about})
     known_files = {row.sha1hex for row in records.get(FileMetaRow, sha1hexes)}
     for kind in iter_kinds_with_rows() if sha1hexes else ():
@@ -149,7 +175,9 @@ def _check_without_result(records: Records, rows: Sequence[DispositionRow]) -> I
 def _check_own_duplicates(
     records: Records, by_entry: Mapping[tuple[str, str], Sequence[DispositionRow]]
 ) -> Iterator[AuditFault]:
-    """Report entries dropped as duplicates of a file of which they are the primary capture."""
+    """Report entries that were dropped as duplicates of a file although they are its primary
+    capture.
+    """
     duplicates = [
         row
         for rows in by_entry.values()
@@ -167,7 +195,9 @@ def _check_own_duplicates(
 
 
 def _check_misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[AuditFault]:
-    """Report entries whose place contradicts their input and their id."""
+    """Report entries whose recorded location contradicts the path of their input, or
+    their own id.
+    """
     ids = sorted({entry.input_id for entry in page if entry.input_id})
     input_rows = records.find(InputRow, {"input_id": ids}) if ids else iter(())
     inputs = {row.input_id: row for row in input_rows}
@@ -201,9 +231,9 @@ def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
 
 
 def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]:
-    """Return those captures to which no message leads.
+    """Return the ids of those captures that were fetched but have no entry in the ledger.
 
-    They were fetched along with links, such as robots.txt.
+    These are files fetched in addition to a link, such as robots.txt.
     """
     fetched = {row.capture_id for row in records.get(FetchedPageRow, ids)} if ids else set()
     entries = records.find(EntryRow, {"entry_id": sorted(fetched)}) if fetched else ()
@@ -213,9 +243,10 @@ def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]
 def check_captures_without_entry(
     records: Records, owners: Mapping[str, str]
 ) -> Iterator[AuditFault]:
-    """Check that captures that rows refer to exist and are done, according to the ledger.
+    """Check that captures have an entry in the ledger that is done at some step.
 
-    `owners` maps each capture to a description of what refers to it.
+    `owners` maps the id of each capture to a description of what refers to it, for the messages of
+    faults. Captures fetched in addition to a link, such as robots.txt, need no entry.
     """
     ids = sorted(owners)
     rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}

@@ -1,4 +1,6 @@
-"""Faults found by the audit. A fault has a failed check, a subject (what is wrong) and a remedy."""
+"""Faults that the audit can find. Each has a failed check, a subject (the faulty object) and a
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 REPAIR = "repair"
-"""Step name under which the message records show repair actions."""
+"""Step name of the messages that record repair actions in the ledger."""
 
 
 class RepairAct(StrEnum):
-    """Actions of `fonds repair`, in the order in which they run. An action may need results of
-    earlier actions.
+    """Action of `fonds repair`. An action may need the results of actions that run before it.
+
+    The values are in the order in which the actions run, with two exceptions: `END` runs before
+    `SEND`, and `COUNT` also runs first.
+
+    - `MERGE`: merges several `cdx` rows (SQL) of one capture into one.
+    - `PLACE`: restores the WARC locations of captures.
+    - `BODY`: writes missing bodies to a WARC again.
+    - `FILE`: restores the descriptions of files.
+    - `ENTRY`: restores missing entries in the ledger.
+    - `INPUT`: restores missing inputs, and corrects their entry counts.
+    - `SEND`: sends entries through the pipeline again.
+    - `READ`: reads files again to rebuild their derivatives.
+    - `END`: corrects dispositions in the ledger that contradict the stores.
+    - `INDEX`: writes documents to the full-text index again.
+    - `TABLE`: rewrites cells of the wide-column table.
+    - `CDXJ`: rebuilds the CDXJ indexes of WARCs.
+    - `COUNT`: corrects outcomes and counts in the ledger.
+    - `COLLECTION`: corrects collections.
     """
 
     MERGE = "merge"
@@ -31,7 +50,9 @@ class RepairAct(StrEnum):
 
 
 def build_act_prefix(entry_id: str, act: RepairAct) -> str:
-    """Return the prefix of the ids of messages that record a repair action for an entry."""
+    """Return the beginning of the ids of messages that record one type of repair action for an
+    entry.
+    """
     return f"{entry_id}.{REPAIR}.{act}."
 
 
@@ -68,14 +89,38 @@ PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no 
 
 
 class AuditCheck(StrEnum):
-    """Checks of the audit. `act` is the repair action for faults of the check; None if Fonds cannot
-    repair them.
+    """One check of the audit.
+
+    `act` is the repair action that repairs faults of the check; None if Fonds cannot repair them.
+
+    - `RECORDS_EMPTIED`: the records (SQL rows) contain files if other stores do.
+    - `INPUT_COUNT`: each input has as many entries in the ledger as were read from it.
+    - `INPUT_ROW`: the input of each entry is recorded.
+    - `UNSETTLED`: messages without an outcome are in a queue.
+    - `QUARANTINE`: quarantined messages are in the quarantine.
+    - `COUNT`: the stored counts agree with the ledger.
+    - `ENTRY`: each entry that is referred to exists, with the right location.
+    - `WAY`: the messages of each entry led to a result, without contradictions.
+    - `ENDING`: the dispositions agree with the derivatives and WARCs in the stores.
+    - `ROW`: the rows of derivatives exist and are unchanged.
+    - `BLOB`: the texts and thumbnails exist and are unchanged.
+    - `DOCUMENT`: the full-text index contains the expected documents.
+    - `FILE`: the description of each file exists and is right.
+    - `CAPTURE_TWICE`: each capture has only one `cdx` row (SQL).
+    - `CELLS`: the cells of the wide-column table agree with the records.
+    - `PLACE`: the WARC location of each capture is recorded.
+    - `BODY`: the WARC of each capture exists, and its bytes can be read.
+    - `CDXJ`: the CDXJ index of each WARC written by Fonds is complete.
+    - `COLLECTION`: each collection is consistent.
+    - `TAKEN_DOWN`: no CDXJ index lists a file that was taken down.
     """
 
     act: RepairAct | None
 
     def __new__(cls, value: str, act: RepairAct | None = None) -> AuditCheck:
-        """Create a check with its name and repair action."""
+        """Create a check from its name and its repair action. None means that Fonds cannot repair
+        its faults.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.act = act
@@ -104,7 +149,7 @@ class AuditCheck(StrEnum):
 
     @property
     def remedy(self) -> str:
-        """Sentence that says what a person can do about faults of the check."""
+        """Sentence that tells a person what to do about faults of the check."""
         if self is AuditCheck.TAKEN_DOWN:
             return PURGE
         return NO_REMEDY if self.act is None else _REMEDIES[self.act]
@@ -115,11 +160,11 @@ class AuditFault:
     """One fault found by the audit.
 
     `check`: the check that failed.
-    `subject`: what is wrong: the SHA-1 of a file in hex, the id of an entry, message or input, or
-        the name of a WARC, step or collection.
+    `subject`: the faulty object: SHA-1 of a file in hex, id of an entry, message, input or
+        document, or name of a WARC, step or collection.
     `message`: a sentence that describes the fault.
     `pipeline`: pipeline of the subject; "" if the fault belongs to no pipeline.
-    `step`: step of the pipeline; "" if the fault belongs to no step.
+    `step`: step of that pipeline; "" if the fault belongs to no step.
     """
 
     check: AuditCheck
@@ -130,5 +175,5 @@ class AuditFault:
 
     @property
     def remedy(self) -> str:
-        """Sentence that says what a person can do about the fault."""
+        """Sentence that tells a person what to do about the fault."""
         return self.check.remedy

@@ -1,4 +1,6 @@
-"""Audit of files: rows in the records against cells in the table, and the captures they refer to."""
+"""Audit of files: compares their rows in the records with their cells in the wide table, and checks
+the captures that they refer to.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ Cells = dict[str, bytes]
 def check_files(
     stores: Stores, started_at: datetime, archiving: Sequence[str] | None
 ) -> Iterator[AuditFault]:
-    """Check all files. `archiving` names the pipelines whose files must all be in a WARC by now.
+    """Check all files and yield the faults.
 
-    If it is None, that is not checked.
+    `started_at`: start of the audit; newer files are skipped.
+    `archiving`: names of the pipelines whose files must all be in a WARC by now. None or an empty
+        list skips that check.
     """
     yield from _check_file_rows(stores)
     rows = (row for row in stores.records.find(FileMetaRow) if row.row_created <= started_at)
@@ -51,7 +55,11 @@ def check_files(
 
 
 def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
-    """Check that every derivative's file has a row, unless a task led to no PDF."""
+    """Check that every file with a derivative has a row in `file_meta`.
+
+    A task of another program may have found no PDF, so that there is no file; this is no fault. The
+    SQL table `file_meta` has one row per file.
+    """
     for kind in iter_kinds_with_rows():
         for page in iter_chunks(stores.records.find(kind.row)):
             keys = [row.sha1hex for row in page]
@@ -60,7 +68,7 @@ def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
             without_file = find_unavailable_pdfs(stores.records, missing)
             missing = [key for key in missing if key not in without_file]
             raw = [bytes.fromhex(key) for key in missing]
-            # A file that the table has is reported with its table row.
+            # If the table has a row of the file, `check_table_rows` reports the file.
             table_rows = stores.table.get(stores.journal, raw, [FILE_SIZE]) if raw else {}
             for key in missing:
                 if bytes.fromhex(key) not in table_rows:
@@ -68,7 +76,10 @@ def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
 
 
 def _check_table_cells(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[AuditFault]:
-    """Check that `file_meta` and the `file:` cells of the table agree for each file."""
+    """Compare the `file_meta` rows of files with their `file:` cells in the wide-column table.
+
+    The SQL table `file_meta` has one row per file.
+    """
     keys = {row.sha1hex: bytes.fromhex(row.sha1hex) for row in rows}
     columns = [FILE_SIZE, FILE_MIME, FILE_META]
     table_rows = stores.table.get(stores.journal, list(keys.values()), columns)
@@ -85,9 +96,10 @@ def _check_table_cells(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[
 
 
 def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[AuditFault]:
-    """Check that each later capture of a file in a WARC has its own row in the table.
+    """Check that the later captures of files, in WARCs, each have a row of their own in the wide
+    table.
 
-    If several entries are one capture, one of them has the row.
+    If several entries describe one WARC record, only one of them has the row.
     """
     later_captures = {
         build_alternate_key(sha1hex, entry.entry_id): (sha1hex, entry)
@@ -121,14 +133,19 @@ def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[
 
 
 def format_place_name(path: str, offset: int) -> str:
-    """Return a WARC place without the file's folders, which differ between machines."""
+    """Return a WARC file name with an offset, without folders. Folders differ between machines."""
     return format_record_place(path.rpartition("/")[2], offset)
 
 
 def iter_later_captures(
     records: Records, sha1hexes: Sequence[str]
 ) -> Iterator[tuple[str, EntryRow]]:
-    """Iterate over captures from WARCs that were found to be duplicates of these files."""
+    """Iterate over the later captures of these files: entries that were dropped as their
+    duplicates.
+
+    Yields the SHA-1 and the entry. Only captures in a WARC whose messages have all ended are
+    included.
+    """
     where = {
         "about": list(sha1hexes),
         "verdict": str(Verdict.DROPPED),
@@ -143,7 +160,11 @@ def iter_later_captures(
 
 
 def compare_file_cells(row: FileMetaRow, cells: Cells) -> str | None:
-    """Return how a file's cells differ from its row, or None if they agree."""
+    """Compare the cells of a file in the wide-column table with its row in `file_meta`.
+
+    Returns a sentence that describes the difference; None if they agree. The SQL table `file_meta`
+    has one row per file.
+    """
     try:
         meta = read_file(cells)
         size_bytes = decode_integer(cells[FILE_SIZE])
@@ -171,10 +192,11 @@ def _check_unarchived(
 
 
 def _should_be_archived(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
-    """Whether the file should be in a WARC.
+    """Whether a file without a WARC record should have one.
 
-    According to the ledger it must have come into a pipeline that archives. No message about it may
-    be quarantined, purged or accepted, which would explain its absence.
+    True if a message about the file came into one of the `archiving` pipelines, or if the ledger
+    has no message about it. False if a message about it was quarantined, purged or accepted as a
+    final failure, because that explains why the file is in no WARC.
     """
     if _has_disposition(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
         return False
@@ -186,13 +208,19 @@ def _should_be_archived(records: Records, sha1hex: str, archiving: Sequence[str]
 
 
 def _has_disposition(records: Records, sha1hex: str, **where: object) -> bool:
-    """Whether there is a matching disposition of a message about the file."""
+    """Whether the ledger has a disposition of a message about the file that matches the filter
+    `where`.
+    """
     rows = records.find(DispositionRow, {"about": sha1hex, **where}, count_max=1)
     return next(rows, None) is not None
 
 
 def check_table_rows(stores: Stores) -> Iterator[AuditFault]:
-    """Check that every table row's file is in the records, and every place in it is in `cdx`."""
+    """Check the wide-column table: each file in it must be in the records, and each WARC location
+    in it in `cdx`.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     for page in iter_pages(stores.table, stores.journal, columns=[FILE_SIZE, FILE_CDX]):
         yield from _check_known_files(stores.records, page)
 
@@ -227,7 +255,10 @@ def _check_known_files(
 
 
 def _is_indexed(capture_id: str | None, cells: Cells) -> bool:
-    """Whether a row has only what an index says, because nobody has read the file yet."""
+    """Whether a table row has only data from a CDX index, because Fonds never read the file.
+
+    `capture_id` is None for the row of the file itself.
+    """
     return FILE_SIZE not in cells if capture_id is None else is_indexed(capture_id)
 
 
@@ -253,7 +284,12 @@ def _check_known_places(
 
 
 def is_same_place(row: CdxRow, location: Location) -> bool:
-    """Whether a cell has the same place as a row of `cdx`."""
+    """Whether a `cdx` row and a cell `file:cdx` describe the same capture at the same WARC
+    location.
+
+    The SQL table `cdx` has one row per capture in a WARC. The table cell `file:cdx` has the WARC
+    location of a capture.
+    """
     return (row.warc_path, row.warc_offset, row.warc_csize, row.url, row.datetime) == (
         location.warc,
         location.offset,

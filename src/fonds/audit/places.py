@@ -1,4 +1,7 @@
-"""Audit of places: each `cdx` row against the table, its WARC, and the CDXJ of WARCs of Fonds."""
+"""Audit of capture locations: compares each `cdx` row with the wide table and with its WARC.
+
+For WARCs written by Fonds, it also compares the rows with the CDXJ index next to the WARC.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +42,21 @@ NAMES_MAX = 3
 
 
 def is_own_warc(path: str) -> bool:
-    """Whether a WARC was written by Fonds, which has a bare name."""
+    """Whether the WARC was written by Fonds. Its path is then a name without folders."""
     return "/" not in path
 
 
 @dataclass(slots=True)
 class _WarcRows:
-    """Summary of one WARC's rows.
+    """Summary of the `cdx` rows of one WARC.
 
-    `offsets` is kept only for WARCs of Fonds, which have some thousand records.
+    `path`: path of the WARC.
+    `end`: largest end offset of a record, in bytes.
+    `count`: number of rows.
+    `offsets`: start offsets of the records; only for WARCs of Fonds, which have some thousand
+        records.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
 
     path: str
@@ -56,7 +65,10 @@ class _WarcRows:
     offsets: set[int] = field(default_factory=set)
 
     def add_row(self, row: CdxRow) -> None:
-        """Add a row."""
+        """Add one `cdx` row of the WARC to the summary.
+
+        The SQL table `cdx` has one row per capture in a WARC.
+        """
         self.count += 1
         self.end = max(self.end, find_end_offset(row))
         if is_own_warc(self.path):
@@ -64,9 +76,13 @@ class _WarcRows:
 
 
 def check_places(stores: Stores) -> Iterator[AuditFault]:
-    """Check all places, WARC by WARC. Each WARC is inspected once and none is read."""
+    """Check the location of every capture in `cdx` and yield the faults.
+
+    Goes WARC by WARC. Asks once for the size and the CDXJ of each WARC; no record is read. The SQL
+    table `cdx` has one row per capture in a WARC.
+    """
     warc: _WarcRows | None = None
-    # A capture known only from an index has no body here and no entry.
+    # A capture known only from a CDX index has no stored body and no entry.
     rows = (row for row in stores.records.find(CdxRow) if not is_indexed(row.capture_id))
     for page in iter_chunks(rows):
         yield from _check_table_places(stores, page)
@@ -86,7 +102,12 @@ def check_places(stores: Stores) -> Iterator[AuditFault]:
 
 
 def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that each place is in `file:cdx` of the right table row, and the first place in `f:c`."""
+    """Compare `cdx` rows with the wide-column table and yield the faults.
+
+    The cell `file:cdx` must give the same location. For the primary capture of a file, so must
+    `f:c`. The SQL table `cdx` has one row per capture in a WARC. The table cell `f:c` describes the
+    first capture of a file. The table cell `file:cdx` has the WARC location of a capture.
+    """
     sha1hexes = sorted({row.sha1hex for row in rows})
     primary_captures = {
         row.sha1hex: row.capture_id for row in stores.records.get(FileMetaRow, sha1hexes)
@@ -105,7 +126,7 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
         (row, message)
         for row in checked_rows
         if (key := keys.get((row.warc_path, row.warc_offset))) is not None
-        # A file without any row in the table is reported with the file.
+        # If a file has no table row at all, `check_files` reports it once.
         if key in table_rows or primary_captures[row.sha1hex] != row.capture_id
         if (
             message := _compare_place(
@@ -130,12 +151,21 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
 
 
 def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str]) -> bool:
-    """Whether `f:c` should have this place: it is the file's first, and no crawler wrote `f:c`."""
+    """Whether the cell `f:c` should describe the capture of this row.
+
+    It should if the capture is the primary one of its file and no crawler wrote `f:c`. `owners`
+    maps SHA-1s to primary captures, and `crawlers` has the SHA-1s of files whose `f:c` a crawler
+    wrote. The table cell `f:c` describes the first capture of a file.
+    """
     return owners[row.sha1hex] == row.capture_id and row.sha1hex not in crawlers
 
 
 def build_cell_key(row: CdxRow, owners: Mapping[str, str]) -> bytes:
-    """Return the table key under which a capture's place is stored."""
+    """Return the key of the table row that has the location of a capture.
+
+    `owners` maps SHA-1s to the ids of primary captures. A primary capture is in the row of its
+    file; every other capture has a row of its own.
+    """
     if owners.get(row.sha1hex) == row.capture_id:
         return build_row_key(row.sha1hex)
     return build_alternate_key(row.sha1hex, row.capture_id)
@@ -174,7 +204,12 @@ def _find_multiple_rows(records: Records, capture_ids: set[str]) -> dict[str, li
 def _is_other_record(
     row: CdxRow, cells: Mapping[str, bytes], rows_by_capture: Mapping[str, Sequence[CdxRow]]
 ) -> bool:
-    """Whether the cell has the place of another record of the same capture."""
+    """Whether the cell `file:cdx` describes another WARC record of the same capture.
+
+    `rows_by_capture` has all `cdx` rows of each capture. A capture that was written twice has two
+    rows and one cell. The SQL table `cdx` has one row per capture in a WARC. The table cell
+    `file:cdx` has the WARC location of a capture.
+    """
     try:
         location = read_location(cells)
     except ValueError:
@@ -190,7 +225,11 @@ def _is_other_record(
 
 
 def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that a capture has one row, whatever name its WARC has."""
+    """Check that each capture of a foreign WARC has only one `cdx` row, even if the WARC has
+    several names.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     where = {
         "sha1hex": sorted({row.sha1hex for row in rows}),
         "warc_offset": sorted({row.warc_offset for row in rows}),
@@ -221,9 +260,11 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
 
 
 def are_duplicates(rows: Sequence[CdxRow]) -> bool:
-    """Whether these rows of one file, offset and time are one capture under several WARC names.
+    """Whether `cdx` rows with one file, offset and time describe one capture under several WARC
+    names.
 
-    Only foreign WARCs can have several names. WARCs of Fonds have one.
+    Only foreign WARCs can have several names; a WARC written by Fonds has one. The SQL table `cdx`
+    has one row per capture in a WARC.
     """
     foreign_rows = [
         row for row in rows if not is_own_warc(row.warc_path) or is_indexed(row.capture_id)
@@ -232,7 +273,10 @@ def are_duplicates(rows: Sequence[CdxRow]) -> bool:
 
 
 def _check_archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that each capture in a WARC of Fonds was written by a done message or by repair."""
+    """Check that the ledger explains each capture in a WARC of Fonds.
+
+    Either the step `archive_body` or a repair action must have written it.
+    """
     ids = sorted({row.capture_id for row in rows if is_own_warc(row.warc_path)})
     if not ids:
         return
@@ -263,7 +307,10 @@ def _accounts_for_written_body(row: DispositionRow) -> bool:
 
 
 def _check_entry_places(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that a capture in a foreign WARC was entered with that place."""
+    """Check that the entries of captures in foreign WARCs have the location that `cdx` has.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     places: dict[str, set[str]] = {}
     for row in rows:
         if not is_own_warc(row.warc_path):
@@ -288,12 +335,17 @@ def _check_entry_places(records: Records, rows: Sequence[CdxRow]) -> Iterator[Au
 
 
 def _strip_folders(place: str | None) -> str:
-    """Return an entry's place without the folders of its file."""
+    """Return the location of an entry without the folders of its file."""
     return (place or "").rpartition("/")[2]
 
 
 def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
-    """Check that the WARC exists, is long enough, and that its index lists its records."""
+    """Check one WARC: it must exist and be long enough for its records.
+
+    For a finished WARC of Fonds, the CDXJ index must list exactly the records that `cdx` lists.
+    Records of files that were taken down must not be listed. The SQL table `cdx` has one row per
+    capture in a WARC.
+    """
     state = stores.archive.inspect(warc.path)
     if state is None:
         message = f"{warc.path} is missing; {warc.count} of its records are referred to"
@@ -332,9 +384,13 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
 def iter_unrecorded(
     records: Records, path: str, remaining: Sequence[IndexedRecord]
 ) -> Iterator[IndexedRecord]:
-    """Iterate over records in a WARC of Fonds for which `cdx` has neither a row nor one of a copy.
+    """Iterate over records of a WARC of Fonds that have no `cdx` row, and no row of another copy.
 
-    Removed records are skipped.
+    `path`: name of the WARC.
+    `remaining`: the records to check.
+
+    Records of files that were taken down are skipped. The SQL table `cdx` has one row per capture
+    in a WARC.
     """
     for page in iter_chunks(iter(remaining)):
         known_offsets = {

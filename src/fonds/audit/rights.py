@@ -1,4 +1,6 @@
-"""Audit of stored rights: those of captures against the responses themselves."""
+"""Audit of rights: compares the stored rights of captures with the HTTP responses that
+state them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,12 @@ from fonds.rights.preferences import read_header_statements
 
 
 def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> Rights | None:
-    """Return the rights that a capture's response states, or None if they equal the stored ones.
+    """Return the rights of a capture as its HTTP response states them, or None if they equal the
+    stored ones.
 
-    No rights are stored for captures known only from an index.
+    Also returns None if there is no response, and for a capture known only from an index, for which
+    no rights are stored. Statements from other sources than HTTP headers are taken from the stored
+    rights.
     """
     if payload.http is None or is_indexed(capture.capture_id):
         return None
@@ -35,5 +40,8 @@ def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> 
 
 
 def lacks_host_text(records: Records, mime: str, sha1hexes: Sequence[str]) -> bool:
-    """Whether the text of any of these robots.txt or tdmrep.json files is missing."""
+    """Whether the records lack the text of any of these robots.txt or tdmrep.json files.
+
+    `mime` is the media type of the files with the SHA-1s `sha1hexes`. False if it is another type.
+    """
     return mime in TYPES and len(records.get(HostTextRow, sha1hexes)) < len(sha1hexes)

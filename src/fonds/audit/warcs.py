@@ -1,7 +1,8 @@
-"""Audit of WARC files by reading all bytes: framing and digests, and the index of WARCs of Fonds.
+"""Audit of one WARC file by reading all its bytes: checks record framing, digests and the CDXJ
+index.
 
-Limits: linear in the unpacked size. For a WARC of Fonds one index line per record is held in
-memory.
+The CDXJ index is checked only for WARCs written by Fonds. Limits: the time is linear in the
+unpacked size. For a WARC of Fonds, one index line per record is held in memory.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ TICK_BYTES = 64 * 1024 * 1024
 _INDEXED = frozenset({"response", "resource", "revisit"})
 
 Tick = Callable[[int], None]
-"""Function that receives the number of bytes of a file read so far."""
+"""Function that receives the number of bytes of the WARC file read so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarcFault:
-    """A fault of a WARC file. `offset` is in bytes, or None if the fault is about the whole file."""
+    """One fault of a WARC file.
+
+    `offset` is the start of the faulty record in bytes; None if the fault is about the whole file.
+    """
 
     offset: int | None
     message: str
@@ -40,12 +44,15 @@ class WarcFault:
 
 @dataclass(slots=True)
 class WarcReport:
-    """Contents and faults of a WARC file.
+    """Contents and faults of one WARC file.
 
-    - `records` counts records by type.
-    - `digests` is the number of matching digests.
-    - `unchecked` is the number of digests in an unsupported hash.
-    - `faults` has the first thousand of `faults_total`.
+    - `size_bytes`: size of the file; None if unknown.
+    - `is_open`: whether the file is still being written.
+    - `records`: number of records by WARC type.
+    - `digests`: number of digests that match their bytes.
+    - `unchecked`: number of digests in a hash that Fonds does not support.
+    - `faults`: the first thousand faults.
+    - `faults_total`: number of all faults.
     """
 
     path: str
@@ -58,17 +65,19 @@ class WarcReport:
     faults_total: int = 0
 
     def add_fault(self, offset: int | None, message: str) -> None:
-        """Record a fault."""
+        """Add a fault to the report. `offset` is in bytes; None if it is about the whole file."""
         self.faults_total += 1
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(WarcFault(offset, message))
 
 
 def verify(files: WarcFiles, path: str, tick: Tick = lambda _: None) -> WarcReport:
-    """Read every record of a WARC: one of Fonds by name, any other by absolute path.
+    """Read every record of a WARC file and return its contents and faults.
 
-    A file that is being written is read as far as it goes. A reason why it cannot be read is a
-    fault too. Raises StoreUnavailableError if a store does not respond.
+    `path` is the name of a WARC of Fonds, or the absolute path of any other WARC. A file that is
+    still being written is read as far as it goes. If the file is missing or cannot be read, that is
+    a fault. `tick` is called with the number of bytes read. Raises StoreUnavailableError if a store
+    does not respond.
     """
     report = WarcReport(path)
     state = files.inspect(path)
@@ -116,7 +125,9 @@ def _add_to_report(report: WarcReport, record: CheckedRecord | Damage) -> None:
 
 
 class _OwnWarcCheck:
-    """Checks for WARCs of Fonds in addition to those for any WARC."""
+    """Additional checks for WARCs written by Fonds, such as the order of records and the CDXJ
+    index.
+    """
 
     def __init__(self, name: str, report: WarcReport) -> None:
         self._name = name
@@ -126,7 +137,7 @@ class _OwnWarcCheck:
         self._record_count = 0
 
     def add_record(self, record: CheckedRecord) -> None:
-        """Check the next record of the file."""
+        """Check the next record of the WARC and add its faults to the report."""
         fields = record.fields.fields
         record_type = record.fields.type
         if self._record_count == 0 and (
@@ -149,7 +160,10 @@ class _OwnWarcCheck:
             self._records[record.offset] = _build_indexed_record(record)
 
     def compare_index(self, state: WarcFileState) -> None:
-        """Compare the records with the file's CDXJ."""
+        """Compare the records read from the WARC with its CDXJ index, and report differences.
+
+        A WARC that is still being written has no complete index, so it is skipped.
+        """
         if state.is_open:
             return
         if state.records is None:
@@ -178,7 +192,12 @@ def _build_indexed_record(record: CheckedRecord) -> IndexedRecord:
 
 
 def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None) -> str | None:
-    """Return how a record and its index line differ, or None."""
+    """Return a sentence that says how a WARC record and its CDXJ line differ, or None if they
+    agree.
+
+    `record` is None if only the line exists, and `line` is None if only the record exists. The URLs
+    are not compared.
+    """
     if record is None:
         return "the CDXJ lists a record that does not exist"
     if line is None:
@@ -194,6 +213,6 @@ def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None
         for name, label in field_labels.items()
         if getattr(record, name) != getattr(line, name)
     ]
-    # Not compared: the URL. In the record its blanks and controls are escaped, in the index they
-    # are not.
+    # The URLs are not compared: the record escapes blanks and control characters, and the index
+    # does not.
     return f"the CDXJ has another {', '.join(differences)} for this record" if differences else None

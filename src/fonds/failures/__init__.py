@@ -1,1 +1,3 @@
-"""Failures: groups of similar failures, and what people decide about them."""
+"""Failures: quarantined entries in groups, automatic retries, and people's decisions to retry or
+accept.
+"""

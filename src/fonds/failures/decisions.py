@@ -1,7 +1,8 @@
-"""Decisions about failures: retry them, accept them as final, or note something about a group.
+"""Decisions of people about failures: retry them, accept them as final, or write a note about a
+failure group.
 
 Retrying and accepting take messages out of quarantine in batches. The ledger records each batch
-before any of its messages can end again.
+before its messages can be processed further.
 """
 
 from __future__ import annotations
@@ -38,11 +39,15 @@ NOTE_MAX_CHARS = 500
 INPUT_REASONS = (str(Reason.MISSING_SOURCE), str(Reason.UNREADABLE_SOURCE), str(Reason.TOO_LARGE))
 INPUTS_A_QUERY = 500
 ENTRIES_MAX = 100_000
-"""Maximum retried entries that are reported individually."""
+"""Maximum number of entries that the result of a retry lists, and of unread inputs that
+are listed.
+"""
 
 
 class FailureAct(StrEnum):
-    """Action on a failure."""
+    """What a person can do with failures: send them through their step again, or accept them as
+    final.
+    """
 
     RETRY = "retry"
     ACCEPT = "accept"
@@ -50,11 +55,11 @@ class FailureAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryResult:
-    """Result of a retry.
+    """Result of retrying failures.
 
-    `count`: number of requeued messages.
-    `entries`: keys of their entries, at most `ENTRIES_MAX`.
-    `inputs`: ids of inputs that could not be read and are read again.
+    `count`: number of messages put back on their queues.
+    `entries`: keys (entry id and pipeline) of the entries of these messages, at most `ENTRIES_MAX`.
+    `inputs`: ids of input files that could not be read and are read again.
     """
 
     count: int
@@ -64,11 +69,11 @@ class RetryResult:
 
 @dataclass(frozen=True, slots=True)
 class DecisionPlan:
-    """Preview of a decision.
+    """Preview of a decision about failures.
 
-    `count`: number of failures it applies to.
-    `sample`: the newest of them.
-    `stages`: stages that would run again.
+    `count`: number of failures that the decision applies to.
+    `sample`: the newest of these failures; None if there are none.
+    `stages`: names of the pipeline stages that would run again.
     """
 
     count: int
@@ -77,19 +82,21 @@ class DecisionPlan:
 
     @property
     def precondition(self) -> str:
-        """What must be done first so that a retry can succeed; "" if nothing is known."""
+        """What a person must do before a retry can succeed; "" if nothing is known."""
         if self.reads_input:
             return ""
         return Reason(self.sample.reason).retry_hint if self.sample and self.sample.reason else ""
 
     @property
     def reads_input(self) -> bool:
-        """Whether the failure is an unreadable input. No message can be retried for it."""
+        """Whether the failure is an unreadable input file. It has no message, so the file is read
+        again.
+        """
         return self.sample is not None and is_unread(self.sample.entry_id)
 
 
 def build_plan(stores: Stores, query: FailureQuery, pipeline: Pipeline | None) -> DecisionPlan:
-    """Return what a decision about these failures would do.
+    """Build a preview of a decision about the failures that match a query.
 
     `pipeline` is the pipeline of the failures; None if it no longer exists.
     """
@@ -100,7 +107,7 @@ def build_plan(stores: Stores, query: FailureQuery, pipeline: Pipeline | None) -
 
 
 def list_stages_from(pipeline: Pipeline, name: str) -> list[str]:
-    """Return the stage of this name and all downstream stages, in pipeline order."""
+    """Return the names of a stage and all stages downstream of it, in pipeline order."""
     names = {name}
     for _ in pipeline.stages:
         topics = {
@@ -116,10 +123,13 @@ def retry(
     query: FailureQuery,
     clock: Callable[[], datetime],
 ) -> RetryResult:
-    """Requeue the messages of these failures.
+    """Put the quarantined messages of the matching failures back on the queues of their steps.
 
-    Delete the records of crashed readers for their files; otherwise these files would not be read
-    again. Skip failures of inputs (`list_unread_inputs`): they end when their paths are read.
+    `readers`: subscriptions whose quarantine is searched.
+    `clock`: returns the current time, aware UTC.
+
+    Deletes the rows that stop the extraction of PDFs that crashed a reader. Skips failures of
+    unreadable input files (`list_unread_inputs`); they end when their paths are read again.
     """
     count, entries = 0, dict[tuple[str, str], None]()
     for reader, deliveries in _iter_chosen(stores, readers, query, leaves_inputs=True):
@@ -135,7 +145,10 @@ def retry(
 
 
 def list_unread_inputs(records: Records, query: FailureQuery) -> list[InputRow]:
-    """Return the inputs among these failures that could not be read, at most `ENTRIES_MAX`."""
+    """Return the rows of the input files among the matching failures that could not be read.
+
+    At most `ENTRIES_MAX` are returned.
+    """
     if query.keys:
         rows_found: Iterable[EntryRow] = list_failed_entries(records, query)[0]
     else:
@@ -159,9 +172,13 @@ def accept(
     clock: Callable[[], datetime],
     note: str = "",
 ) -> int:
-    """End these failures as dropped, with the reason `accepted`, and settle their messages.
+    """Accept the matching failures as final: end them as dropped, with the reason `accepted`.
 
-    Return their number. The ledger keeps `note` together with the original failure.
+    `readers`: subscriptions whose quarantine is searched.
+    `clock`: returns the current time, aware UTC.
+    `note`: reason given by a person. The ledger stores it together with the original failure.
+
+    Returns the number of messages removed from quarantine.
     """
     count = 0
     for reader, deliveries in _iter_chosen(stores, readers, query):
@@ -210,9 +227,10 @@ def _iter_chosen(
 def _select_messages(
     stores: Stores, query: FailureQuery, step: tuple[str, str], messages: Sequence[Message]
 ) -> set[str]:
-    """Return the ids of the messages that match the query.
+    """Return the ids of those quarantined messages that match the query.
 
-    A group matches only the messages that decided the outcome of its entries.
+    `step` is the pipeline and the step of the messages. If the query names a failure group, only
+    messages that decided the outcome of their entry match.
     """
     keys = set(query.keys)
     matches = [
@@ -242,10 +260,12 @@ def execute_decision(
     decision: DecisionRow,
     clock: Callable[[], datetime],
 ) -> DecisionRow:
-    """Execute a decision once. A later call with the same key returns the stored decision.
+    """Execute a decision of a person about failures once, and return its row with time and count.
 
-    If the process dies midway, the decision stays begun. The failures that it had not reached
-    remain.
+    `readers`: subscriptions whose quarantine is searched.
+
+    A further call with the same decision id returns the stored row and does nothing. If the process
+    dies midway, the row has no end time, and the failures not reached stay in quarantine.
     """
     own_decision = replace(decision, taken_by=uuid4().hex)
     stores.records.put([own_decision], replace=False)
@@ -263,7 +283,7 @@ def execute_decision(
 
 
 def build_failure_query(row: DecisionRow) -> FailureQuery:
-    """Return the query for the failures a decision applies to."""
+    """Return the query that finds the failures to which a decision applies."""
     keys = (row.entry_id,) if row.entry_id else ()
     return FailureQuery(pipeline=row.pipeline, keys=keys, group=row.failure_group)
 
@@ -285,12 +305,14 @@ def set_note(
     author: str,
     moment: datetime,
 ) -> FailureNoteRow | None:
-    """Set the note and owner of a group and return the note.
+    """Set the note and the owner of a failure group, and return the stored row.
 
-    Without both, delete it and return None.
+    `author`: person who writes the note.
+    `moment`: time of writing, aware UTC.
 
-    Raises ValueError if the group does not exist, a text is too long, or `NOTES_MAX` groups have a
-    note.
+    If note and owner are both empty, the row is deleted and None is returned. Raises ValueError if
+    the group has neither failures nor a note, if a text is too long, or if `NOTES_MAX` groups
+    already have a note.
     """
     note, owner = " ".join(note.split()), " ".join(owner.split())
     if len(note) > NOTE_TEXT_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:
@@ -323,7 +345,7 @@ def _find_group(records: Records, pipeline: str, group: str) -> tuple[str, str]:
 
 
 def list_pipelines(records: Records, group: str) -> list[str]:
-    """Return the pipelines that have failures of a group, or a note on it."""
+    """Return the names of the pipelines in which a failure group has failures or a note."""
     failed = records.find(TallyRow, {"counted": COUNTED_AS, "first": group})
     notes = records.find(FailureNoteRow, {"failure_group": group})
     return sorted(
@@ -332,7 +354,7 @@ def list_pipelines(records: Records, group: str) -> list[str]:
 
 
 def list_settled_notes(records: Records) -> list[FailureNoteRow]:
-    """Return the notes on groups without remaining failures, oldest first.
+    """Return the notes on failure groups that have no failures left, oldest first.
 
     `records` must be unfiltered: failures that are hidden from readers count too.
     """

@@ -1,4 +1,6 @@
-"""Lists of failures: quarantined entries, records that sources counted, and unreadable inputs."""
+"""Lists of failures: quarantined entries, records that sources counted without entries, and
+unreadable inputs.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ KEYS_A_QUERY = 500
 
 @dataclass(frozen=True, slots=True)
 class FailureQuery:
-    """Filter for failures. None and an empty `keys` do not narrow.
+    """Filter for failures. A field that is None, or an empty `keys`, does not restrict the result.
 
-    `keys` are SHA-1s, ids of what a message was about, message ids or entry ids.
-    `group` is the id of a failure group.
+    `keys`: SHA-1s, ids of what a message is about, message ids or entry ids.
+    `group`: id of a failure group.
     """
 
     pipeline: str | None = None
@@ -45,7 +47,7 @@ class FailureQuery:
     group: str | None = None
 
     def build_filter(self) -> dict[str, object]:
-        """Return the filter on columns of `entries`, without the keys."""
+        """Return the filter as columns of the table `entries`, without the keys."""
         columns = {
             "pipeline": self.pipeline,
             "step": self.step,
@@ -55,7 +57,11 @@ class FailureQuery:
         return {name: value for name, value in columns.items() if value}
 
     def build_quarantine_filter(self) -> dict[str, object]:
-        """Return the filter for entries in quarantine. Only quarantined entries belong to a group."""
+        """Return the filter for quarantined entries, as columns of the table `entries`.
+
+        A query for a failure group needs no filter on the outcome: only quarantined entries have a
+        group.
+        """
         return (
             self.build_filter() if self.group else {"outcome": "quarantined", **self.build_filter()}
         )
@@ -63,17 +69,18 @@ class FailureQuery:
 
 @dataclass(frozen=True, slots=True)
 class FailureList:
-    """One page of failures.
+    """One page of failures, with totals over all pages.
 
-    `groups`: groups of quarantined entries, largest first.
+    `groups`: groups of quarantined entries on the page, largest first.
     `groups_total`: number of groups on all pages.
     `quarantined`: number of quarantined entries in all groups.
-    `counted`: failures by reason that sources counted without an entry for each.
-    `inputs`: inputs that could not be read to the end.
-    `inputs_total`: number of such inputs, listed or not.
-    `accepted`: failures that were accepted as final; not part of the other numbers.
+    `counted`: by reason, the number of failed records that sources counted without creating
+        entries.
+    `inputs`: input files that could not be read to the end.
+    `inputs_total`: number of such input files, listed or not.
+    `accepted`: number of failures accepted as final; not part of the other numbers.
     `rows`: counts of the groups on the page; the next page begins after the last one.
-    `retries`: messages waiting for their next attempt; not part of the other numbers.
+    `retries`: messages that wait for their next attempt; not part of the other numbers.
     """
 
     groups: Sequence[FailureGroup]
@@ -88,7 +95,9 @@ class FailureList:
 
     @property
     def total(self) -> int:
-        """Number of failed records, without inputs."""
+        """Number of failed records: quarantined entries, and failures without an entry. Inputs do
+        not count.
+        """
         return self.quarantined + sum(self.counted.values())
 
 
@@ -100,10 +109,14 @@ def list_failures(
     count_max: int | None = None,
     with_retries: bool = False,
 ) -> FailureList:
-    """Return the failures that match the query.
+    """Return one page of the failures that match the query, with totals.
 
-    The list has at most `count_max` groups after the row `after`. Failures that sources counted
-    have no step and no key, so filters on these exclude them.
+    `after`: columns of the last group of the previous page; None for the first page.
+    `count_max`: maximum number of groups on the page; None for all.
+    `with_retries`: whether to list messages that wait for their next attempt.
+
+    Failed records that sources counted without creating entries have no step and no key. A filter
+    on these excludes them.
     """
     if query.keys:
         entries = list(_iter_entries(records, query))
@@ -130,7 +143,10 @@ def list_failures(
 
 
 def _list_retries(records: Records, query: FailureQuery) -> Sequence[RetryGroup]:
-    """Return the waiting retries. A failure group has none: it consists of quarantined entries."""
+    """Return the groups of messages that wait for their next attempt and match the query.
+
+    A query for a failure group matches none, because failure groups consist of quarantined entries.
+    """
     if query.group is not None:
         return ()
     return list_retry_groups(records, pipeline=query.pipeline, step=query.step, reason=query.reason)
@@ -154,9 +170,9 @@ def _list_inputs(records: Records, query: FailureQuery) -> tuple[Sequence[InputR
 
 
 def _count_accepted(records: Records, query: FailureQuery) -> int:
-    """Count the failures that were accepted as final.
+    """Count the failures that were accepted as final, in the pipeline and step of the query.
 
-    Their original reasons and groups are not counted.
+    Their original reason and failure group are no longer known, so the query's values are ignored.
     """
     where: dict[str, object] = {"outcome": "dropped", "reason": str(Reason.ACCEPTED)}
     where |= {
@@ -168,9 +184,10 @@ def _count_accepted(records: Records, query: FailureQuery) -> int:
 def list_failed_entries(
     records: Records, query: FailureQuery, *, count_max: int | None = None
 ) -> tuple[list[EntryRow], int]:
-    """Return quarantined entries, newest first, and their total number.
+    """Return the quarantined entries that match the query, and their total number.
 
-    The list has at most `count_max` entries (None: all).
+    The newest are first; with keys, the order is that of the entry ids. At most `count_max` entries
+    are returned (None: all).
     """
     if query.keys:
         rows = sorted(_iter_entries(records, query), key=lambda row: row.entry_id)
@@ -181,7 +198,7 @@ def list_failed_entries(
 
 
 def _iter_entries(records: Records, query: FailureQuery) -> Iterator[EntryRow]:
-    """Iterate over the quarantined entries with these keys, each once."""
+    """Iterate over the quarantined entries that match the keys of the query, each once."""
     keys = list(dict.fromkeys(query.keys))
     ends = chain.from_iterable(
         records.find(DispositionRow, {column: keys}) for column in ("about", "message_id")
@@ -193,7 +210,10 @@ def _iter_entries(records: Records, query: FailureQuery) -> Iterator[EntryRow]:
 
 
 def _group_entries(records: Records, rows: Sequence[EntryRow]) -> list[FailureGroup]:
-    """Group a few entries. The counts cover only these entries."""
+    """Group a few quarantined entries by pipeline, failure group, step and reason.
+
+    The counts of the groups cover only the given entries.
+    """
     entry_counts = Counter(
         (row.pipeline, row.failure_group or "", row.step, row.reason) for row in rows
     )

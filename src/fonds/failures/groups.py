@@ -1,4 +1,6 @@
-"""Groups of similar failures, from the ledger's counts: a page reads only the groups it shows."""
+"""Groups of similar failures, read from stored counts. A page reads entries only for the groups it
+shows.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,15 @@ from fonds.model.tallies import FAILURES_BY_DAY, find_host, normalize_cause
 from fonds.ports import Records
 
 LARGEST_FIRST = ("-count",)
-"""Order of groups: largest first; the key breaks ties."""
+"""Sort order of failure groups: largest count first. The primary key breaks ties."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one pipeline, step, reason, cause and host."""
+    """Group of failures with the same pipeline, step, reason, cause and host.
+
+    The cause is the detail of a failure without numbers, URLs, paths and hashes.
+    """
 
     group: Annotated[str, Meta(description="id of the group, for --group")]
     pipeline: Annotated[str, Meta(description="pipeline of the failures")]
@@ -49,10 +54,13 @@ def list_group_tallies(
     after: Mapping[str, object] | None = None,
     count_max: int | None = None,
 ) -> list[TallyRow]:
-    """Return the counts of the groups that match `where`, largest first.
+    """Return the stored counts of the failure groups that match `where`, largest count first.
 
-    `where` may have `failure_group`, `pipeline`, `step` and `reason`. The list begins after the row
-    whose columns are `after`. Groups without remaining failures are left out.
+    `where`: filter; its keys may be `failure_group`, `pipeline`, `step` and `reason`.
+    `after`: columns of the last count of the previous page; None for the first page.
+    `count_max`: maximum number of counts; None for all.
+
+    Groups without remaining failures are left out.
     """
     rows = records.find(
         TallyRow,
@@ -65,22 +73,22 @@ def list_group_tallies(
 
 
 def count_groups(records: Records, where: Mapping[str, object]) -> int:
-    """Return the number of groups that match `where`."""
+    """Return the number of failure groups that match `where` and have failures left."""
     counts = records.count(TallyRow, ("count",), build_tally_conditions(where))
     return sum(rows for (count,), rows in counts.items() if count > 0)
 
 
 def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGroup]:
-    """Yield the groups of these counts with cause, host, times and note.
+    """Yield the failure groups of these stored counts, with cause, host, times, sample and note.
 
-    Reads two entries per group.
+    Reads two entries per group: the oldest and the newest failure.
     """
     filters = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
     oldest = records.first_of_each(EntryRow, filters, ("settled_at",))
     newest = records.first_of_each(EntryRow, filters, ("-settled_at",))
     groups = [row.first for row in rows]
-    # Filters on one column only: with a pair for each of fifty groups, building the statement takes
-    # longer than running it.
+    # Filter on the group only: with fifty pairs of pipeline and group, building the SQL statement
+    # takes longer than running it.
     note_rows = records.find(FailureNoteRow, {"failure_group": groups}) if groups else ()
     notes = {(note.pipeline, note.failure_group): note for note in note_rows}
     for row, first, last in zip(rows, oldest, newest, strict=True):
@@ -99,7 +107,7 @@ def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[F
         )
 
 
-# Failures by day, from the ledger's counts
+# Failures by day, from the stored counts of the ledger
 
 
 DAYS = 30
@@ -108,10 +116,10 @@ DAYS = 30
 def count_failures_by_day(
     records: Records, groups: Sequence[FailureGroup], last: date
 ) -> Mapping[tuple[str, str], list[int]]:
-    """Count the failures by pipeline and group on each of the 30 days until `last`, in UTC.
+    """Count the failures of each group on each of the 30 days until `last`, in UTC.
 
-    The oldest day is first. Failures that were retried or accepted since are not counted. One query
-    covers all groups.
+    Returns the daily counts by pipeline and group id, oldest day first. Failures that have been
+    retried or accepted are not counted. One query covers all groups.
     """
     days = [(last - timedelta(days=ago)).isoformat() for ago in reversed(range(DAYS))]
     counts = {(group.pipeline, group.group): [0] * DAYS for group in groups}

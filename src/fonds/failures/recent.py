@@ -1,4 +1,6 @@
-"""Recent failures: groups that are new since yesterday, and the last accepted failure."""
+"""Recent failures: failure groups that are new since yesterday, and the last failure accepted as
+final.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,19 @@ from fonds.model.tallies import COUNTED_AS, FAILURES_BY_DAY, format_day
 from fonds.ports import Records
 
 GROUPS_EXAMINED = (50, 200, 750)
-"""Numbers of groups examined per day, batch by batch."""
+"""Numbers of failure groups examined per day, batch after batch."""
 GROUPS_EXAMINED_MAX = sum(GROUPS_EXAMINED)
 NEW_GROUPS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NewGroups:
-    """Groups whose failures are all from today or yesterday, in UTC.
+    """Failure groups whose failures are all from today or yesterday, in UTC.
 
-    `groups`: the first ten, those that began today first, then the largest.
-    `total`: number of new groups.
-    `is_all`: whether `total` is exact. Otherwise it is a lower bound: examining stops once ten are
-        found, or after `GROUPS_EXAMINED_MAX` groups per day.
+    `groups`: the first ten groups. Those that began today come first, then the largest.
+    `total`: number of new groups found.
+    `is_all`: whether `total` is exact. Otherwise it is a lower bound: the search stops once ten
+        groups are found, or after `GROUPS_EXAMINED_MAX` groups per day.
     """
 
     groups: Sequence[FailureGroup] = ()
@@ -37,7 +39,9 @@ class NewGroups:
 
 
 def is_new(group: FailureGroup, now: datetime) -> bool:
-    """Return whether all failures of the group are from today or yesterday, in UTC."""
+    """Return whether all failures of a group are from today or yesterday, in UTC. `now`
+    is aware.
+    """
     return (
         group.first_at is not None and group.first_at.astimezone(UTC).date() >= _recent_days(now)[1]
     )
@@ -46,10 +50,14 @@ def is_new(group: FailureGroup, now: datetime) -> bool:
 def find_new_groups(
     records: Records, query: FailureQuery, now: datetime, known_groups: Sequence[FailureGroup] = ()
 ) -> NewGroups:
-    """Return the groups that are new at `now`.
+    """Return the failure groups whose failures are all from today or yesterday, in UTC.
 
-    A group is new if its counts on these two days equal its total count. So this reads counts, and
-    only two failures of each returned group that is not in `known_groups`.
+    `query`: filter for the failures.
+    `now`: current time, aware.
+    `known_groups`: groups already loaded, which are not read again.
+
+    A group is new if its counts on these two days add up to its total count. So only stored counts
+    are read, plus two entries for each returned group that is not in `known_groups`.
     """
     today, yesterday = _recent_days(now)
     search = _GroupSearch(records, query, yesterday)
@@ -88,7 +96,11 @@ class _NewGroup:
 
 @dataclass(slots=True)
 class _GroupSearch:
-    """Search for new groups: the groups examined so far, and the new ones among them."""
+    """Search for new failure groups.
+
+    `new`: the new groups found so far.
+    `keys`: pipeline and id of all groups examined so far.
+    """
 
     records: Records
     query: FailureQuery
@@ -97,11 +109,12 @@ class _GroupSearch:
     keys: set[_Key] = field(default_factory=set)
 
     def search_day(self, day: date) -> bool:
-        """Examine the groups that failed on a day; return whether all of them were examined.
+        """Examine the failure groups with failures on a day. Return whether all of them were
+        examined.
 
-        Search today before yesterday. The largest groups come first. A group that failed on one day
-        only has its count on that day as its size. So once ten groups began on this day or later,
-        no group further down can precede the tenth.
+        Call it for today before yesterday. The largest groups are examined first. If all failures
+        of a group are from one day, its count on that day is its size. So once ten groups that
+        began on `day` or later are found, no further group can come before the tenth.
         """
         where, after = _build_day_filter(day, self.query), None
         for size in GROUPS_EXAMINED:
@@ -119,7 +132,9 @@ class _GroupSearch:
         return False
 
     def _add_new_groups(self, day: date, rows: Sequence[TallyRow]) -> None:
-        """Keep the new groups among those that failed on this day and not on a later one."""
+        """Add the new failure groups among `rows`, the counts on `day` of groups that were not
+        examined yet.
+        """
         recent_counts = {_group_key(row): row.count for row in rows}
         began = dict.fromkeys(recent_counts, day)
         if day > self.yesterday:
@@ -136,7 +151,9 @@ class _GroupSearch:
     def _iter_group_tallies(
         self, keys: Iterable[_Key], where: Mapping[str, object]
     ) -> Iterator[TallyRow]:
-        """Iterate over the counts of these groups that match `where`."""
+        """Iterate over the stored counts of these failure groups that match `where`, leaving out
+        zeros.
+        """
         groups_by_pipeline = defaultdict[str, list[str]](list)
         for pipeline, group in keys:
             groups_by_pipeline[pipeline].append(group)
@@ -150,9 +167,9 @@ def _group_key(row: TallyRow) -> _Key:
 
 
 def _build_day_filter(day: date, query: FailureQuery) -> dict[str, object]:
-    """Return the filter for the failures of one day, by group.
+    """Return the filter for the stored failure counts of one day, by group.
 
-    One day per query: with several days, SQLite would scan all rows.
+    One query covers one day only: with several days, SQLite would scan all rows.
     """
     where: dict[str, object] = {"counted": FAILURES_BY_DAY, "second": format_day(day)}
     where |= {"pipeline": query.pipeline} if query.pipeline else {}
@@ -164,6 +181,6 @@ def _matches_query(row: TallyRow, query: FailureQuery) -> bool:
 
 
 def find_last_accepted(records: Records) -> EntryRow | None:
-    """Return the failure that was accepted as final most recently; None if there is none."""
+    """Return the entry whose failure was accepted as final most recently; None if there is none."""
     where = {"outcome": "dropped", "reason": str(Reason.ACCEPTED)}
     return next(iter(list_outcomes(records, where, count_max=1)), None)

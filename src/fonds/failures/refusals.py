@@ -1,4 +1,6 @@
-"""Refused records: whole files that Fonds does not keep, by reason and type."""
+"""Rejected (refused) entries: files that Fonds does not keep, such as unsupported types, counted by
+reason.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,14 @@ from fonds.model.rows import EntryRow
 from fonds.ports import Records
 
 TYPED_REASONS = frozenset({Reason.UNSUPPORTED_TYPE, Reason.IS_FEED, Reason.HTTP_STATUS})
-"""Reasons whose detail is a type or a status instead of a sentence about one record."""
+"""Reasons of rejection whose detail is a media type or an HTTP status, not a sentence about one
+file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedGroup:
-    """Refused records of one reason and type."""
+    """Number of rejected entries with one reason and one media type or HTTP status."""
 
     reason: Annotated[Reason, Meta(description="reason of the refusal; see docs/reasons.md")]
     type: Annotated[
@@ -32,9 +36,10 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRecords:
-    """Refused records by reason and type, largest count first.
+    """Numbers of rejected records.
 
-    `counted` has the number of records by reason that sources counted without a row for each.
+    `groups`: counts by reason and type, largest first; only records with an entry.
+    `counted`: by reason, the number of records that sources counted without creating entries.
     """
 
     groups: Sequence[RefusedGroup]
@@ -42,14 +47,17 @@ class RefusedRecords:
 
     @property
     def total(self) -> int:
-        """The number of refused records that have a row."""
+        """Number of rejected records that have an entry."""
         return sum(group.count for group in self.groups)
 
 
 def build_refused_filter(
     pipeline: str | None, step: str | None, reason: str | None
 ) -> dict[str, object]:
-    """Return the filter for refused entries. None does not narrow."""
+    """Return the filter for rejected entries, as columns of the table `entries`.
+
+    A parameter that is None does not restrict the result.
+    """
     reasons = [str(value) for value in Reason if value.weight is Weight.REFUSED]
     where: dict[str, object] = {
         "outcome": "dropped",
@@ -65,7 +73,11 @@ def count_refused(
     step: str | None = None,
     reason: str | None = None,
 ) -> RefusedRecords:
-    """Count the refused records by reason and type."""
+    """Count the rejected records by reason and type, and those without entries by reason only.
+
+    A parameter that is None does not restrict the result. With a `step`, records without entries
+    are not counted, because they have no step.
+    """
     counts: Counter[tuple[Reason, str]] = Counter()
     where = build_refused_filter(pipeline, step, reason)
     for (reason_name, detail), count in records.count(
@@ -98,7 +110,11 @@ def list_refused_entries(
     reason: str | None,
     count_max: int | None,
 ) -> list[EntryRow]:
-    """Return the refused records, newest first."""
+    """Return the rejected entries that match, newest first.
+
+    `pipeline`, `step` and `reason` of None do not restrict the result. At most `count_max` entries
+    are returned; None returns all.
+    """
     where = build_refused_filter(pipeline, step, reason)
     count = records.count(EntryRow, (), where)[()] if count_max is None else count_max
     return list_outcomes(records, where, count_max=count) if count else []

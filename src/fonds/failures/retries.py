@@ -1,4 +1,4 @@
-"""Failed messages that wait for their next automatic attempt."""
+"""Failed or deferred messages that wait for their next automatic attempt."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ ALL_TIME = TimeRange(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzin
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The next attempt for one message of an entry, and why the last one failed.
+    """One message that waits for its next attempt, and why its last attempt failed.
 
-    `attempt` counts the attempts so far, from 1.
+    `url`: URL of its entry; "" if the entry has none.
+    `attempt`: number of attempts so far, from 1.
+    `next_attempt_at`: time of the next attempt, aware UTC.
     """
 
     url: str
@@ -35,7 +37,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class RetryGroup:
-    """Retries of one pipeline, step and reason. `first` is the one that is due first."""
+    """Messages of one pipeline, step and reason that wait for their next attempt.
+
+    `count`: number of messages.
+    `first`: the message that is due first.
+    """
 
     pipeline: str
     step: str
@@ -51,9 +57,9 @@ def list_retry_groups(
     step: str | None = None,
     reason: str | None = None,
 ) -> list[RetryGroup]:
-    """Group the messages that wait for their next attempt by pipeline, step and reason.
+    """Group the failed messages that wait for their next attempt by pipeline, step and reason.
 
-    The largest group is first.
+    A parameter that is None does not restrict the result. The largest group is first.
     """
     columns = {"pipeline": pipeline, "step": step, "reason": reason}
     where = {name: value for name, value in columns.items() if value} | _build_retry_filter(
@@ -75,7 +81,11 @@ def list_retry_groups(
 
 
 def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[Retry]:
-    """Return the next due retries of a pipeline, including deferred messages."""
+    """Return at most `count_max` waiting messages of a pipeline, the one that is due first at the
+    front.
+
+    Deferred messages, which have not failed, are included.
+    """
     where = {"pipeline": pipeline} | _build_retry_filter([Verdict.RETRIED, Verdict.DEFERRED])
     order = ("next_attempt_at",)
     return _build_retries(
@@ -84,7 +94,9 @@ def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[R
 
 
 def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """Return the next attempts for these URLs, in the order of `urls`."""
+    """Return the messages of these URLs that wait for their next attempt, in the order
+    of `urls`.
+    """
     entries = list_pending_links(records, pipeline, urls)
     rows: list[DispositionRow] = []
     for start in range(0, len(entries), KEYS_A_QUERY):
@@ -98,7 +110,7 @@ def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> l
 
 
 def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> list[EntryRow]:
-    """Return the entries of these URLs that are pending in a pipeline."""
+    """Return the link entries of these URLs that are pending in a pipeline."""
     entries: list[EntryRow] = []
     for start in range(0, len(urls), KEYS_A_QUERY):
         where = {"url": list(dict.fromkeys(urls[start : start + KEYS_A_QUERY]))}
@@ -108,7 +120,9 @@ def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> 
 
 
 def _build_retry_filter(verdicts: Sequence[Verdict]) -> dict[str, object]:
-    """Return the filter for messages that have a time for their next attempt."""
+    """Return the filter for open messages with one of these verdicts that have a time for the next
+    attempt.
+    """
     return {"is_open": True, "verdict": list(map(str, verdicts)), "next_attempt_at": ALL_TIME}
 
 

@@ -1,4 +1,4 @@
-"""Temporary notes of a deep audit, for homes that are read-only."""
+"""Temporary storage for the notes of a deep audit, for libraries on read-only disks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fonds.wiring.stores import open_backend
 R = TypeVar("R", bound=Row)
 
 NOTES: tuple[type[Row], ...] = (DeepAuditRow, FaultRow)
-"""Row types that a deep audit writes."""
+"""Row types that a deep audit writes: its progress and the faults it found."""
 
 _CHUNK = 500
 
@@ -29,15 +29,21 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AuditNoteRecords:
-    """Implements the port Records. Row types in `NOTES` are stored in `note_records`, all others in
-    `records`.
+    """Records (SQL rows) that store the notes of a deep audit in a separate database.
+
+    Implements the port `Records`. Row types in `NOTES` are read and written in `note_records`, all
+    others in `records`.
     """
 
     records: UnfilteredRecords
     note_records: Records
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """See the port; writes two transactions if rows of both are mixed."""
+        """Insert rows, or replace rows with the same key. Without `replace`, existing rows stay
+        unchanged.
+
+        Audit notes and other rows go to different databases, each in one transaction.
+        """
         for target in (self.records, self.note_records):
             own_rows = [row for row in rows if self._choose_records(type(row)) is target]
             if own_rows:
@@ -50,15 +56,26 @@ class AuditNoteRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """See the port."""
+        """Set columns of the rows with these keys that match `where`. Return the number of changed
+        rows.
+
+        `kind` is the row type, which decides between the two databases.
+        """
         return self._choose_records(kind).change(kind, keys, values, where)
 
     def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
-        """See the port."""
+        """Apply each change to its row, if the row still has the values that the change expects.
+
+        Returns for each change whether it was applied. The row type `kind` decides between the two
+        databases.
+        """
         return self._choose_records(kind).change_each(kind, changes)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """See the port."""
+        """Return the rows of a type that have these keys. Missing rows are left out.
+
+        The row type `kind` decides between the two databases.
+        """
         return self._choose_records(kind).get(kind, keys)
 
     def find(
@@ -70,7 +87,15 @@ class AuditNoteRecords:
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """See the port."""
+        """Yield the rows of a type whose columns match `where`, in the given order.
+
+        `order`: column names, with `-` for descending; the default is the primary key.
+        `after`: values of these columns in the row after which to start; None starts at the first
+            row.
+        `count_max`: maximum number of rows; None for all.
+
+        The row type `kind` decides between the two databases.
+        """
         return self._choose_records(kind).find(
             kind, where, order=order, after=after, count_max=count_max
         )
@@ -78,7 +103,11 @@ class AuditNoteRecords:
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """See the port."""
+        """Return for each filter the first matching row in the given order, or None if no row
+        matches.
+
+        The row type `kind` decides between the two databases.
+        """
         return self._choose_records(kind).first_of_each(kind, filters, order)
 
     def count(
@@ -89,15 +118,25 @@ class AuditNoteRecords:
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """See the port."""
+        """Count the rows that match `where`, by the values of `columns`; `{(): n}` without columns.
+
+        Counting stops at `count_max` rows. The row type `kind` decides between the two databases.
+        """
         return self._choose_records(kind).count(kind, columns, where, count_max=count_max)
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """See the port."""
+        """Delete the rows of a type that have these keys. Missing rows are no error.
+
+        The row type `kind` decides between the two databases.
+        """
         self._choose_records(kind).delete(kind, keys)
 
     def for_readers(self) -> AuditNoteRecords:
-        """See the port."""
+        """Return these records without rows that are hidden from readers, such as files under
+        embargo.
+
+        Audit notes are not filtered.
+        """
         return AuditNoteRecords(self.records.for_readers(), self.note_records)
 
     def _choose_records(self, kind: type[Row]) -> Records:
@@ -108,9 +147,11 @@ class AuditNoteRecords:
 def store_audit_notes_separately(
     stores: Stores, home: Path, settings: Settings
 ) -> Iterator[Stores]:
-    """Yield the stores; if the records are read-only, with audit notes in a temporary database.
+    """Yield the stores. If the database of the records is read-only, audit notes go to a temporary
+    database.
 
-    Existing notes are copied there first, so that an audit continues where the last one stopped.
+    Existing notes are copied to it first, so that a deep audit continues where the last one
+    stopped. The temporary database is deleted at the end. `home` is the library folder.
     """
     scheme, _, name = settings.records.partition(":")
     if scheme != "sqlite" or not is_read_only(home / name):

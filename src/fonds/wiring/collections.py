@@ -1,4 +1,4 @@
-"""Collections over the stores of a home, and their recurring tasks."""
+"""Collections over the stores of a library (home), and the recurring tasks that maintain them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,18 @@ GROUP = "group"
 LIFT = "embargoes"
 LIFT_EVERY_S = 60
 KEYS_COMPARED_MAX = 1000
-"""Maximum keys of a namespace compared with an unknown key to find the nearest."""
+"""Maximum number of collection keys compared with an unknown key, to suggest the nearest one."""
 
 
 @dataclass(slots=True)
 class CollectionService:
-    """Collections over the stores of a home. Thread-safe."""
+    """Access to the collections of a library (home), with caches. Thread-safe.
+
+    `changes`: writer of the collections.
+    `runs`: worker thread that runs requested rebuilds of clusterings.
+    `times`: cache of document samples of clusterings, for timelines.
+    `similar_pairs`: cache of the pairs of similar clusters.
+    """
 
     changes: CollectionWriter
     runs: Runs
@@ -63,16 +69,16 @@ class CollectionService:
 
     @property
     def tables(self) -> Tables:
-        """Tables of collections. They do not exist in a home without collections."""
+        """Tables of the collections. They do not exist in a library without collections."""
         return self.changes.tables
 
     def has_tables(self) -> bool:
-        """Return whether the tables exist."""
+        """Return whether the tables of the collections exist."""
         self._declared = self._declared or self.tables.exist()
         return self._declared
 
     def open_writer(self) -> CollectionWriter:
-        """Return the writer of collections; create the tables if they do not exist."""
+        """Return the writer of the collections. Creates the tables if they do not exist."""
         with self._guard:
             if not self._complete and not self.tables.is_complete():
                 self.tables.declare()
@@ -80,7 +86,10 @@ class CollectionService:
         return self.changes
 
     def has_theme(self, name: CollectionName, conf: str, theme_id: str) -> bool:
-        """Return whether the served clustering of a collection has a theme with this id."""
+        """Return whether the current clustering of a collection by `conf` has a theme with this id.
+
+        A theme is a labelled cluster. `conf` is the name of a configuration.
+        """
         timestamp = find_served_timestamp(self.tables, name, conf)
         return timestamp is not None and theme_id in list_theme_ids(
             self.tables, name, conf, timestamp
@@ -89,11 +98,17 @@ class CollectionService:
     def iter_collections(
         self, namespace: str | None = None, after: CollectionName | None = None
     ) -> Iterator[CollectionView]:
-        """Return all collections, or those of a namespace, after the given one."""
+        """Return an iterator over all collections, or over those of one namespace.
+
+        `after`: name of a collection; only those after it in order are returned. None starts at the
+            first.
+        """
         return iter_collections(self.tables, namespace, after) if self.has_tables() else iter(())
 
     def collection(self, name: CollectionName) -> CollectionView:
-        """Return a collection. Raises UnknownNameError (field "key")."""
+        """Return the collection with this name. Raises UnknownNameError (field "key") if there is
+        none.
+        """
         collection_view = find_collection(self.tables, name) if self.has_tables() else None
         if collection_view is None:
             keys = [
@@ -105,7 +120,11 @@ class CollectionService:
         return collection_view
 
     def configuration(self, namespace: str, conf: str) -> Configuration:
-        """Return a configuration. Raises UnknownNameError (field "conf")."""
+        """Return a clustering configuration of a namespace by name.
+
+        Raises UnknownNameError (field "conf") if there is none. Without any collection, only the
+        default configuration exists.
+        """
         if self.has_tables():
             return configurations.get(self.tables, namespace, conf)
         if conf == DEFAULT:
@@ -116,13 +135,17 @@ class CollectionService:
 def create_service(
     stores: Stores, prefix: str = "", threads: int | None = None
 ) -> CollectionService:
-    """Return the service of this process over `stores`. `prefix` starts the names of its tables."""
+    """Create this process's service for the collections in `stores`.
+
+    `prefix`: beginning of the table names.
+    `threads`: number of threads for rebuilds; None for the default.
+    """
     changes = create_collection_writer(stores, Tables(stores.table, prefix))
     return CollectionService(changes, Runs(changes, threads))
 
 
 def open_tables(stores: Stores, settings: Settings) -> Tables:
-    """Return the tables of collections; create missing ones."""
+    """Return the tables of the collections, and create those that are missing."""
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.is_complete():
         tables.declare()
@@ -130,20 +153,21 @@ def open_tables(stores: Stores, settings: Settings) -> Tables:
 
 
 def find_tables(stores: Stores, settings: Settings) -> Tables | None:
-    """Return the tables of collections; None if there are none."""
+    """Return the tables of the collections; None if the library has no collections."""
     tables = Tables(stores.table, settings.collections.prefix)
     return tables if tables.exist() else None
 
 
 def find_collection_writer(stores: Stores, settings: Settings) -> CollectionWriter | None:
-    """Return the writer of collections; None if there are none."""
+    """Return a writer of the collections; None if the library has no collections."""
     tables = find_tables(stores, settings)
     return None if tables is None else create_collection_writer(stores, tables)
 
 
 def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
-    """Add newly ingested documents to collections by their rules; return None if there are no
-    rules.
+    """Add newly ingested documents to the collections whose rules (stored queries) match them.
+
+    Returns the numbers of changes; None if no collection has a rule.
     """
     tables = find_tables(stores, settings)
     if tables is None or next(iter_rules(tables), None) is None:
@@ -152,18 +176,22 @@ def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
 
 
 def open_collection_writer(stores: Stores, settings: Settings) -> CollectionWriter:
-    """Return this process's writer of collections; create missing tables."""
+    """Return a writer of the collections for this process. Creates missing tables."""
     return create_collection_writer(stores, open_tables(stores, settings))
 
 
 def create_collection_writer(stores: Stores, tables: Tables) -> CollectionWriter:
-    """Return this process's writer of the collections in these tables."""
+    """Return a writer of the collections in these tables, for this process."""
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return CollectionWriter(tables, leases, lambda: int(time.time()))
 
 
 def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
-    """Return the purge of removed content from our WARCs, for this process."""
+    """Create the service that removes taken-down content from WARCs written by Fonds.
+
+    `report`: called with a sentence about each WARC.
+    `tick`: called with the progress on the current WARC.
+    """
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return WarcPurge(stores.archive, leases, report, tick)
 
@@ -171,8 +199,10 @@ def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick)
 def create_collector(
     stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
 ) -> RuleCollector:
-    """Return the collector that fills collections by their rules; it stops when `stop_event` is
-    set.
+    """Create the collector that adds documents to the collections whose rules (stored queries)
+    match.
+
+    It stops when `stop_event` is set; None means it never stops early.
     """
     is_stopped = stop_event.is_set if stop_event is not None else lambda: False
     return RuleCollector(
@@ -181,10 +211,10 @@ def create_collector(
 
 
 def count_rebuild_threads(settings: Settings, *, is_shared_machine: bool = False) -> int:
-    """Return the number of threads a rebuild may use: the configured number, or one per available
-    core.
+    """Return the number of threads that a rebuild of clusters may use.
 
-    On a shared machine it is half the cores, because threads without a core wait busily.
+    It is the configured number, or else one per available core. On a shared machine it is half the
+    cores, because threads without a core wait busily.
     """
     cores = len(os.sched_getaffinity(0))
     return settings.collections.threads or max(1, cores // 2 if is_shared_machine else cores)
@@ -192,10 +222,12 @@ def count_rebuild_threads(settings: Settings, *, is_shared_machine: bool = False
 
 @contextmanager
 def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
-    """Collect, rebuild and lift embargoes while the context lasts, each in its own thread.
+    """Run the recurring tasks of collections until the `with` block ends, each in a thread of its
+    own.
 
-    They are separate because a rebuild takes long and documents arrive meanwhile. Of several
-    processes, one does each task.
+    The tasks add new documents by rules, rebuild clusters, and lift embargoes that have ended. They
+    have separate threads because a rebuild takes long and documents arrive in the meantime. If
+    several processes run the tasks, each task runs in only one of them at a time.
     """
     changes, stop_event = open_collection_writer(stores, settings), Event()
     collector = create_collector(stores, changes, stop_event)
@@ -264,10 +296,12 @@ def create_takedown(
     *,
     everywhere: bool = False,
 ) -> TakedownService:
-    """Return the takedown service for this process.
+    """Create the takedown service, which removes files from all stores.
 
-    `report` is called with a sentence about each of our WARCs, `tick` with the progress on the
-    current one.
+    `report`: called with a sentence about each WARC written by Fonds.
+    `tick`: called with the name of the current WARC and the bytes processed.
+    `everywhere`: whether to search the indexes of all WARCs of the library, to find copies that no
+        row names.
     """
     return TakedownService(
         stores,

@@ -1,5 +1,7 @@
-"""Poll followed sources: request them over the web, parse in isolated processes, enter through the
-intake.
+"""Polling of followed sources (feeds, sitemaps and pages).
+
+A source is requested over the web, parsed in an isolated process, and its new links are entered
+through the intake of the pipeline.
 """
 
 from __future__ import annotations
@@ -58,12 +60,12 @@ from fonds.wiring.pipelines import create_intake
 from fonds.wiring.stores import get_utc_now, open_backend
 
 ANSWER_MAX_S = 600.0
-"""Time limit for a response; redirect chains end long before."""
+"""Time limit for the response of a source, in seconds. Redirect chains end long before."""
 READ_S = 60.0
 PERMANENT_REDIRECTS = frozenset({301, 308})
 CHECK_EVERY_S = 10
 POLL_LEASE_S = 15.0
-"""Lease duration of the task that looks for due sources."""
+"""Duration in seconds of the lease of the task that looks for sources that are due."""
 DUE_MAX = 500
 ACCEPT = (
     "application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9,"
@@ -74,13 +76,18 @@ logger = logging.getLogger("fonds.ingest.sources")
 
 
 def build_bounds(settings: Settings) -> PollIntervals:
-    """Return the configured polling intervals: minimum, maximum, and that of APIs, in seconds."""
+    """Return the configured polling intervals in seconds: minimum, maximum, and the interval of
+    APIs.
+    """
     sources = settings.sources
     return PollIntervals(sources.poll_shortest_s, sources.poll_longest_s, sources.poll_api_s)
 
 
 def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
-    """Return a function that requests a source, under the same rate limits and rules as links."""
+    """Return a function that requests the listing of a source and returns the response.
+
+    The requests have the same rate limits and rules as those for links.
+    """
     logins = collect_credentials(settings.sources.logins.split())
 
     def get(url: str, headers: Mapping[str, str], tls: TlsCheck) -> PollResponse:
@@ -103,7 +110,11 @@ def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
 
 
 def _wait_for_response(fetcher: Fetcher, request: FetchRequest) -> FetchResponse:
-    """Return the response. Raises PostponedError, TransientError and PermanentError."""
+    """Send a request and return its response.
+
+    Raises PostponedError if the request must wait, TransientError if a later attempt may succeed,
+    and PermanentError otherwise.
+    """
     outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
     fetcher.submit(request, outcomes.put)
     try:
@@ -123,7 +134,11 @@ def _wait_for_response(fetcher: Fetcher, request: FetchRequest) -> FetchResponse
 
 
 def build_poll_response(end: FetchResponse) -> PollResponse:
-    """Return the final response, decoded. Raises LimitError and DamagedInputError."""
+    """Return the last response of a redirect chain, with its content encoding removed.
+
+    The body is empty unless the status is 200. Raises LimitError if the body is too large, and
+    DamagedInputError if it cannot be decoded.
+    """
     last, body = end.hops[-1], end.body
     headers = {name.lower(): value for name, value in reversed(last.headers)}
     if last.status != 200:
@@ -135,7 +150,9 @@ def build_poll_response(end: FetchResponse) -> PollResponse:
 
 
 def _find_permanent_target(hops: Sequence[Hop]) -> str:
-    """Return the target of the leading permanent redirects; "" if there are none."""
+    """Return the URL to which permanent redirects (301, 308) at the start of a chain lead; "" if
+    none.
+    """
     moved_to = ""
     for before, after in pairwise(hops):
         if before.status not in PERMANENT_REDIRECTS:
@@ -145,7 +162,7 @@ def _find_permanent_target(hops: Sequence[Hop]) -> str:
 
 
 def create_listing_reader(pool: ChildPool) -> Read:
-    """Return a function that parses a listing in a process with limits."""
+    """Return a function that parses the listing of a source in an isolated process with limits."""
     limited_pool = pool.with_limits(
         ChildLimits(wall_s=READ_S, memory_bytes=pool.limits.memory_bytes)
     )
@@ -163,7 +180,11 @@ def create_poller(
     fetcher: Fetcher,
     should_stop: Callable[[], bool],
 ) -> Poller:
-    """Return the poller for the configured pipeline's sources."""
+    """Create the poller of the sources of the configured pipeline.
+
+    `pool`: isolated processes that parse listings.
+    `should_stop`: returns whether entering links should stop.
+    """
     intake = create_intake(stores, settings, should_stop)
 
     def enter(source: Source) -> None:
@@ -186,9 +207,10 @@ def create_poller(
 
 @contextmanager
 def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[None]:
-    """Poll the sources of a pipeline as they become due, in threads, while the context lasts.
+    """Poll the sources of a pipeline when they are due, in threads, until the `with` block ends.
 
-    Of several processes, one looks for due sources. Each source also has a lease of its own.
+    If several processes do this, one of them looks for due sources. In addition, each source has a
+    lease, so that only one process polls it.
     """
     stopping = threading.Event()
     fetcher = get_fetcher(stores.records, settings).retain()
@@ -209,8 +231,10 @@ def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterato
 
 
 def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> str:
-    """Poll all due sources until none is left; sources of one host are polled in turn. Returns a
-    summary.
+    """Poll all sources that are due, until none is left. Return a summary sentence; "" without
+    polls.
+
+    Sources of one host are polled one after the other, other sources in `threads` threads.
     """
     polls = new_links = failed = 0
     with ThreadPoolExecutor(threads, thread_name_prefix="poll") as pool:
@@ -243,7 +267,10 @@ def _poll_rows(
 
 @contextmanager
 def open_temporary_records() -> Iterator[Records]:
-    """Provide temporary empty records, in which rate limits are kept where there is no home."""
+    """Provide an empty temporary database of records, deleted at the end.
+
+    It stores the rate limits of hosts if there is no library folder.
+    """
     with TemporaryDirectory() as folder:
         records: Any = open_backend("records", Settings().records, Path(folder))
         try:
@@ -255,8 +282,9 @@ def open_temporary_records() -> Iterator[Records]:
 def check_source(
     row: SourceRow, pool: ChildPool, settings: Settings, records: Records
 ) -> SourceCheck:
-    """Return what a source lists now, without entering it. Raises TransientError and
-    PermanentError.
+    """Request a source and return what it lists now, without entering any link.
+
+    Raises TransientError if the request may succeed later, and PermanentError if it cannot.
     """
     fetcher = get_fetcher(records, settings).retain()
     unconditional_row = replace(row, etag=None, last_modified=None, digest=None)

@@ -1,4 +1,6 @@
-"""Create the step that identifies captures, used by pipelines and the fetcher."""
+"""Creation of the step `identify`, which finds out what a capture contains. Pipelines and the
+fetcher use it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ ARCHIVE = "archive"
 
 
 def create_identify(archive: Archive, settings: Settings) -> Step[Any]:
-    """Return the step that identifies what a capture contains."""
+    """Create the step `identify`, which determines the type and hashes of the body of a capture."""
     from fonds.extract.mime import describe
     from fonds.ingest.steps.identify import ACCEPTED_STATUSES, SUCCESSES, IdentifyStep
 

@@ -1,4 +1,4 @@
-"""Bulk jobs and the engines that run them, by name and URL."""
+"""Creation of bulk jobs, and of the engines that run them: this machine or Spark."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ RANGES_PER_WORKER = 4
 class IndexInputs:
     """Index files (CDX, CDXJ) found below some paths.
 
-    `other_paths`: files found there that are not index files.
+    `paths`: the index files.
+    `fingerprint`: text that changes when one of the files changes.
+    `other_paths`: files found that are not index files.
     """
 
     paths: tuple[Path, ...]
@@ -72,10 +74,10 @@ class IndexInputs:
 
 
 def find_indexes(paths: Sequence[Path], home: Path) -> IndexInputs:
-    """Find CDX and CDXJ files, compressed or not, by their content.
+    """Find CDX and CDXJ files, compressed or not, below some paths. They are recognised by content.
 
-    The main index of a ZipNum cluster is skipped; its parts are indexes themselves. Raises
-    ConfigurationError for an unreadable file.
+    The main index of a ZipNum cluster is skipped; its parts are index files themselves. `home` is
+    the library folder. Raises ConfigurationError for an unreadable file.
     """
     index_paths, fingerprints, other_paths = [], [], []
     for row in PathSource(paths, home, "", "").iter_inputs():
@@ -98,11 +100,14 @@ def open_engine(
     stores: Sequence[str] = STORES,
     report: ReportProgress | None = None,
 ) -> Engine:
-    """Open the engine `local`, or Spark by the URL of its master.
+    """Open the engine that runs bulk jobs: `local`, or Spark by the URL of its master.
 
-    `stores` are the stores its jobs open. `report` receives the progress of jobs on this machine.
-    Raises ConfigurationError for an unknown engine, and for Spark if a store is a file of this
-    machine.
+    `workers`: number of local processes; 0 for one per core.
+    `stores`: names of the stores that the jobs open.
+    `report`: receives the progress of local jobs; None to report nothing.
+
+    Raises ConfigurationError for an unknown engine. Also raises it for Spark if a store is a file
+    on this machine.
     """
     if url == LOCAL:
         count = workers or os.cpu_count() or 1
@@ -125,15 +130,23 @@ def open_engine(
 def build_table_counting_job(
     table: str, schema: Schema, home: Path, settings: Settings, large: bool, fingerprint: str
 ) -> Job:
-    """Build the job that computes statistics of one table; `fingerprint` must be new each time, as
-    tables change.
+    """Build the bulk job that counts the rows and values of one table.
+
+    `large`: whether to also count the rows that lack a large column.
+    `fingerprint`: must be new for each run, because tables change and a job with a known name
+        resumes.
     """
     open_table = partial(open_backend, "table", settings.table, home)
     return build_counting_job(open_table, table, schema, large=large, fingerprint=fingerprint)
 
 
 def build_match_job(subject: str, home: Path, settings: Settings, now: datetime) -> Job:
-    """Build the job that matches all papers, or all references, with the catalogue."""
+    """Build the bulk job that matches papers with the catalogue of works.
+
+    `subject`: `papers` matches the papers themselves, `references` the entries of their reference
+        lists.
+    `now`: time recorded in the results, aware UTC.
+    """
     stores = (
         partial(open_backend, "table", settings.table, home),
         partial(open_backend, "records", settings.records, home),
@@ -151,7 +164,12 @@ def build_captures_job(
     workers: int,
     now: datetime,
 ) -> Job:
-    """Build the job that backfills some indexes into the stores."""
+    """Build the bulk job that stores the captures of CDX and CDXJ indexes.
+
+    `capture_filter`: conditions for the captures to store.
+    `workers`: number of worker processes; 0 for one per core.
+    `now`: the time recorded in the rows, aware UTC.
+    """
     stores = (
         partial(open_backend, "table", settings.table, home),
         partial(open_backend, "records", settings.records, home),
@@ -163,16 +181,17 @@ def build_captures_job(
     return build_backfill_job(parts, capture_filter, ranges, stores, now, where)
 
 
-# Bulk extraction with the settings of a home.
+# Bulk extraction with the settings of a library (home).
 
 
 @dataclass(frozen=True, slots=True)
 class WarcInputs:
-    """WARC and ARC files found under some names.
+    """WARC and ARC files found for names that a user gave.
 
-    `other_paths`: files found there that are neither WARC nor ARC.
+    `rows`: the WARC and ARC files.
+    `other_paths`: files found that are neither WARC nor ARC.
     `source`: the source that reads the WARC and ARC files.
-    `urls`: path of each downloaded WARC, mapped to its URL.
+    `urls`: URL of each downloaded WARC, by its local path.
     """
 
     rows: tuple[InputRow, ...]
@@ -184,10 +203,12 @@ class WarcInputs:
 def find_warcs(
     names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
 ) -> WarcInputs:
-    """Return WARC and ARC files, recognised by their content, each once.
+    """Find WARC and ARC files by paths and URLs. They are recognised by content, and each is
+    returned once.
 
-    Files at URLs and in S3 are fetched to the home's inbox; `keeps_files` as for
-    `create_named_source`. Raises ConfigurationError for a file that cannot be read.
+    Files at URLs and in S3 are downloaded to the inbox of the library folder. `keeps_files` is
+    whether downloaded files are kept after reading. Raises ConfigurationError for a file that
+    cannot be read.
     """
     source = create_named_source(names, home, settings, keeps_files=keeps_files)
     warc_rows: dict[str, InputRow] = {}
@@ -208,8 +229,9 @@ def find_warcs(
 
 
 def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Settings) -> Job:
-    """Build the job that extracts these WARCs into a folder. Raises ConfigurationError for too
-    many.
+    """Build the bulk job that extracts WARCs into Parquet files in a folder.
+
+    Raises ConfigurationError if there are too many WARCs.
     """
     limits = (settings.pdf.max_bytes, settings.page.max_bytes)
     try:
@@ -226,15 +248,18 @@ def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Set
 
 
 def _list_readers(settings: Settings) -> tuple[object, ...]:
-    """Return the names of extractors; a changed one makes the job read everything again."""
+    """Return the names and versions of the extractors, for the fingerprint of a bulk job.
+
+    If one of them changes, the job reads everything again.
+    """
     return name_extractors(settings), JATS_VERSION
 
 
 def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers: int) -> Job:
-    """Build the job that extracts these WARCs into the stores of a home with `workers` local
+    """Build the bulk job that extracts WARCs into the stores of a library, with `workers` local
     processes.
 
-    With the same WARCs, extractors and stores, it resumes where the last run stopped.
+    A job with the same WARCs, extractors and stores resumes where the last run stopped.
     """
     names = [getattr(settings, port) for port in PORTS]
     inputs = repr(([row.input_id for row in warcs.rows], _list_readers(settings), names))
@@ -250,8 +275,9 @@ def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers:
 
 
 def open_reading(home: Path, settings: Settings) -> ReadingSteps:
-    """Open the reading steps in the process that runs them. Bodies are in the home's `tmp`
-    meanwhile.
+    """Open the steps that read bodies, in the worker process that runs them.
+
+    Bodies are stored in `tmp` below the library folder while they are read.
     """
     readers = open_readers(home / "tmp", settings)
     steps = build_reading_steps(open_archive(home, settings), readers, settings)
@@ -267,8 +293,13 @@ GROUPING_STORES = ("table",)
 def build_rebuild_passes(
     name: CollectionName, conf: str, url: str, home: Path, settings: Settings, *, workers: int = 0
 ) -> RebuildPasses:
-    """Return the passes of a rebuild on the engine of this URL. Raises ConfigurationError as
-    `open_engine` does.
+    """Return the functions that read and write the documents of a cluster rebuild on an engine.
+
+    `conf`: name of the clustering configuration.
+    `url`: `local`, or the URL of a Spark master.
+    `workers`: number of local processes; 0 for one per core.
+
+    Raises ConfigurationError as `open_engine` does.
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     digest = _hash_name(name, conf)
@@ -306,11 +337,14 @@ def count_document_frequencies(
     *,
     workers: int = 0,
 ) -> tuple[int, Iterator[tuple[str, int]]]:
-    """Return the number of documents that a configuration groups, and the terms with their document
-    frequencies, in order.
+    """Count in how many documents of a collection each term occurs.
 
-    Nothing is encoded. Raises ConfigurationError as `open_engine` does, and ValueError for an
-    unknown configuration.
+    `conf`: name of the clustering configuration, which selects the documents.
+    `url`: `local`, or the URL of a Spark master.
+
+    Returns the number of documents, and the terms in order, each with its number of documents.
+    Nothing is encoded as vectors. Raises ConfigurationError as `open_engine` does, and ValueError
+    for an unknown configuration.
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     until = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
@@ -329,7 +363,7 @@ def count_document_frequencies(
 
 
 def open_tables_in_worker(home: Path, settings: Settings) -> Tables:
-    """Open the tables of collections in a worker process."""
+    """Open the tables of the collections in a worker process of a bulk job."""
     return Tables(open_backend("table", settings.table, home), settings.collections.prefix)
 
 

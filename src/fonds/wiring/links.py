@@ -1,4 +1,4 @@
-"""Create fetching for a home: connections, name resolution, rate limits, leases, and lists of
+"""Creation of what fetches links: HTTP client, name resolution, rate limits, leases, and lists of
 links.
 """
 
@@ -60,12 +60,16 @@ URLs.
 
 
 def takes_links(settings: Settings) -> bool:
-    """Return whether the configured pipeline begins with links."""
+    """Return whether the configured pipeline begins with links that it fetches, and not
+    with files.
+    """
     return get_configured_pipeline(settings).entry.payload is Link
 
 
 def build_link_rules(settings: Settings) -> LinkRules:
-    """Return the rules that refuse links before they are fetched."""
+    """Return the rules that reject links before they are fetched, such as links to sites without
+    news.
+    """
     return create_link_rules(
         settings.sources.non_news,
         settings.sources.news,
@@ -74,7 +78,7 @@ def build_link_rules(settings: Settings) -> LinkRules:
 
 
 def build_named_link_rules(settings: Settings) -> LinkRules:
-    """Return the rules for links that a user named: any site, even one without news."""
+    """Return the rules for links that a user named. They allow any site, even one without news."""
     return LinkRules(frozenset(), settings.elsewhere.private_addresses)
 
 
@@ -87,7 +91,12 @@ def open_link_lists(
     *,
     shuffle: bool = False,
 ) -> LimitedSource:
-    """Return the source of lists that a user named, for a pipeline that begins with links."""
+    """Open lists of links that a user named, as a source for a pipeline that begins with links.
+
+    `records`: rows in which known links are looked up; None to look up nothing.
+    `choice`: decides which links are taken.
+    `shuffle`: whether to read the links in random order.
+    """
     source = _open_lists(names, home, settings, records, build_link_rules(settings), choice=choice)
     return LimitedSource(
         ShuffledSource(source, SystemRandom().shuffle) if shuffle else source, choice
@@ -103,8 +112,11 @@ def open_named_lists(
     refetches: bool,
     tls: TlsCheck,
 ) -> LinkListSource:
-    """Return the source of lists that a user named to be fetched now, from any site, even one
-    without news.
+    """Open lists of links that a user wants to be fetched now, from any site, even one without
+    news.
+
+    `refetches`: whether to fetch links again that were fetched before.
+    `tls`: how strictly to check TLS connections.
     """
     rules = build_named_link_rules(settings)
     return _open_lists(names, home, settings, records, rules, allows_known=refetches, tls=tls)
@@ -137,11 +149,11 @@ def _open_lists(
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4
 _FETCHERS: dict[int, Fetcher] = {}
-"""Fetchers of this process, by the identity of their records."""
+"""Fetchers of this process, by the `id()` of the records in which they store rate limits."""
 
 
 def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
-    """Create the step `fetch` of a home."""
+    """Create the pipeline step `fetch`, which requests links over the web."""
     fetch_settings = settings.fetch
     rules = FetchRules(
         fetch_settings.max_bytes,
@@ -165,7 +177,10 @@ def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
 
 
 def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
-    """Create the keeper of hosts' files for crawlers. It uses the same steps as every capture."""
+    """Create the keeper that stores robots.txt and tdmrep.json files of hosts as captures.
+
+    It uses the same steps as other captures.
+    """
     return HostFileKeeper(
         spool,
         stores.records,
@@ -177,7 +192,7 @@ def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -
 
 
 def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
-    """Create the step `archive_body` of a home."""
+    """Create the pipeline step `archive_body`, which writes bodies to WARCs."""
     cells, name = LeaseTable(stores.records), create_worker_name()
     return ArchiveBodyStep(
         stores.archive,
@@ -192,7 +207,10 @@ def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
 
 
 def get_fetcher(records: Records, settings: Settings) -> Fetcher:
-    """Return this process's fetcher for these records; sharing one keeps rate limits."""
+    """Return the fetcher of this process for these records; create it on first use.
+
+    All callers share it, because it enforces the rate limits.
+    """
     key = id(records)
     if key not in _FETCHERS:
         make = partial(create_scheduler, records, settings)
@@ -201,7 +219,9 @@ def get_fetcher(records: Records, settings: Settings) -> Fetcher:
 
 
 def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
-    """Create the scheduler of requests with the configured rate limits, size limits and user agent."""
+    """Create the scheduler of requests, with the configured rate limits, time limits and user
+    agent.
+    """
     fetch_settings = settings.fetch
     is_allowed = addresses.choose_address_check(allows_private=settings.elsewhere.private_addresses)
     frontier = Frontier(build_frontier_rules(fetch_settings))
@@ -224,7 +244,7 @@ def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
 
 
 def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
-    """Return the configured rate limits."""
+    """Return the configured rate limits for requests to a host, a domain and an address."""
     gap_s = settings.host_gap_s
     return FrontierRules(
         host=PaceRules(gap_s, settings.gap_longest_s),
@@ -239,6 +259,6 @@ def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
 
 
 def create_steady_clock() -> Callable[[], float]:
-    """Return a clock of Unix seconds that is not affected by changes of the system time."""
+    """Return a clock that gives Unix seconds and does not jump when the system time is changed."""
     offset_s = time.time() - time.monotonic()
     return lambda: offset_s + time.monotonic()

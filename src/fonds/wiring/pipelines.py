@@ -1,5 +1,7 @@
-"""Run a pipeline: bind its stages, create threads, intake and sources, and send files to be read
-again.
+"""Assembly of a pipeline: binds its stages to the queue, and creates its worker threads, intake and
+sources.
+
+Also sends stored files to be read again.
 """
 
 from __future__ import annotations
@@ -80,9 +82,14 @@ def create_threads(
     patient: bool = False,
     observe: Observer = ignore_batch,
 ) -> WorkerThreads:
-    """Create the threads of the pipeline, or of some stages, without starting them.
+    """Create the worker threads of the configured pipeline, without starting them.
 
-    `threads` None uses each stage's own number. Raises ConfigurationError for an unknown stage.
+    `stages`: names of the stages to run; None for all.
+    `threads`: threads per stage; None for the number that each stage declares.
+    `patient`: whether to wait while a store is full, instead of ending the work.
+    `observe`: called with the dispositions and the duration of each batch.
+
+    Raises ConfigurationError for an unknown stage.
     """
     bound_stages, handover = _bind_stages(stores, readers, settings, stages)
     steps = [bound_stage.stage.name for bound_stage in bound_stages]
@@ -116,7 +123,11 @@ def create_threads(
 def _bind_stages(
     stores: Stores, readers: Readers, settings: Settings, stages: Collection[str] | None
 ) -> tuple[list[BoundStage], Handover]:
-    """Return the stages run here, and the in-process queue between them."""
+    """Bind the stages that run in this process to the queue.
+
+    `stages` are their names; None for all. Returns the bound stages, and the queue in memory that
+    carries messages between them. Raises ConfigurationError for an unknown stage.
+    """
     pipeline = get_configured_pipeline(settings)
     stage_names = [stage.name for stage in pipeline.stages]
     missing = sorted(set(stages or ()) - set(stage_names))
@@ -142,7 +153,10 @@ def _bind_stages(
 
 
 def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], bool]) -> Intake:
-    """Create the intake of the configured pipeline."""
+    """Create the intake of the configured pipeline, which enters what sources read.
+
+    `should_stop` returns whether to stop entering.
+    """
     marks = QueueMarks(settings.work.queue_high, settings.work.queue_low)
     pipeline = get_configured_pipeline(settings)
     topic = name_topic(pipeline, pipeline.entry, build_topic_prefix(settings))
@@ -156,7 +170,7 @@ def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], 
 
 
 def create_path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
-    """Create the source for paths."""
+    """Create the source that reads files at these paths. `home` is the library folder."""
     base = strip_credentials(settings.warc.base)
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
 
@@ -164,10 +178,12 @@ def create_path_source(paths: Sequence[Path], home: Path, settings: Settings) ->
 def create_named_source(
     names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
 ) -> PathSource | RemotePathSource:
-    """Return the source for what a user names on the command line: paths, URLs,
+    """Create the source for what a user names on the command line: paths, URLs and
     `s3://BUCKET/PREFIX*`.
 
-    Fetched WARCs are kept with `keeps_files`, and when the stores are only used by this machine.
+    `keeps_files`: whether downloaded WARCs are kept. They are also kept if only this machine can
+        use the stores.
+
     Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
     local = create_path_source(
@@ -182,11 +198,10 @@ def create_named_source(
 
 
 def fetch_paths(names: Sequence[str], home: Path, settings: Settings) -> list[Path]:
-    """Return the files that names refer to; those at URLs and in S3 are fetched to the home's
-    inbox.
+    """Return the paths of the files that a user names. Files at URLs and in S3 are downloaded.
 
-    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used, and for a file that
-    cannot be fetched.
+    They are downloaded to the inbox of the library folder. Raises ConfigurationError for an
+    `elsewhere.s3_url` that cannot be used, and for a file that cannot be fetched.
     """
     source = create_named_source([name for name in names if is_remote(name)], home, settings)
     paths = [Path(name) for name in names if not is_remote(name)]
@@ -194,9 +209,9 @@ def fetch_paths(names: Sequence[str], home: Path, settings: Settings) -> list[Pa
 
 
 def get_input_file(source: PathSource | RemotePathSource, row: InputRow) -> Path:
-    """Return the file of an input, fetching it if it is at a URL.
+    """Return the local path of an input file. A file at a URL is downloaded.
 
-    Raises ConfigurationError for one that cannot be fetched.
+    Raises ConfigurationError for a file that cannot be fetched.
     """
     if isinstance(source, PathSource) or not is_remote(row.path):
         return Path(row.path)
@@ -208,9 +223,10 @@ def get_input_file(source: PathSource | RemotePathSource, row: InputRow) -> Path
 
 @contextmanager
 def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
-    """Provide the single file at a URL on this disk while the context lasts.
+    """Provide the single file at a URL as a local file until the `with` block ends.
 
-    Raises ConfigurationError for a file that cannot be fetched, and for a prefix of several files.
+    Raises ConfigurationError if the URL names no file or several files, or if the file cannot be
+    fetched.
     """
     source = create_named_source([url], home, settings)
     path: Path | None = None
@@ -226,8 +242,10 @@ def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
 
 @contextmanager
 def open_input(source: PathSource | RemotePathSource, row: InputRow) -> Iterator[Path]:
-    """Provide the file of an input, as `get_input_file` returns it; a fetched one is removed at the
-    end.
+    """Provide the local path of an input file until the `with` block ends.
+
+    A file at a URL is downloaded and deleted at the end. Raises ConfigurationError if it cannot be
+    fetched.
     """
     path = get_input_file(source, row)
     try:
@@ -237,7 +255,7 @@ def open_input(source: PathSource | RemotePathSource, row: InputRow) -> Iterator
 
 
 def discard_file(source: PathSource | RemotePathSource, name: str, path: Path) -> None:
-    """Delete the file of an input called `name`, if it was fetched."""
+    """Delete the local file `path` of an input if it was downloaded from the URL `name`."""
     if isinstance(source, RemotePathSource) and is_remote(name):
         source.discard(path)
 
@@ -249,10 +267,13 @@ def send_catchup(
     tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     should_stop: Callable[[], bool] | None = None,
 ) -> CatchUpCount:
-    """Send selected files to the step that reads them; return the counts.
+    """Send stored files that match `selection` to the step that reads them. Return the counts.
 
-    With `should_stop`, waits for room on the step's queue until it returns true; without it, never
-    waits. Raises ConfigurationError if the pipeline has no such step.
+    `tick`: called with the counts so far and the entries sent.
+    `should_stop`: returns whether to stop. With it, sending waits for room on the queue of the
+        step. None never waits.
+
+    Raises ConfigurationError if the pipeline has no step that reads these files.
     """
     reader = _find_reader(list_readers(settings), settings.pipeline, selection)
     marks = QueueMarks(settings.work.queue_high, settings.work.queue_low)
@@ -294,18 +315,17 @@ def _find_reader(
 CHECK_EVERY_S = 0.2
 PATIENCE_S = 600.0
 """Seconds without any ended message after which a pipeline run stops waiting. Messages that are
-still
-open are left pending for another process.
+still open are left pending for another process.
 """
 REPEAT_REASON = "extracted again in bulk"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPipelineRun:
-    """Implements RunningPipeline: runs one input after the other, for jobs that extract into the
-    stores.
+    """Pipeline that runs in this process, for bulk jobs that extract into the stores.
 
-    It has its own stores, readers and threads, which are started at once.
+    Implements `RunningPipeline`. It processes one input after the other, and has its own stores,
+    readers and threads.
     """
 
     stores: Stores
@@ -316,12 +336,15 @@ class LocalPipelineRun:
 
     @property
     def records(self) -> Records:
-        """Records that contain the ledger."""
+        """Records (SQL rows) of the library. They contain the ledger."""
         return self.stores.records
 
     def run_input(self, source: Source, row: InputRow) -> None:
-        """Send the entries of a finished input again, or enter the rest of an unfinished one; wait
-        for the results.
+        """Process one input and wait until its entries have ended, or until nothing has ended for
+        `PATIENCE_S`.
+
+        A finished input is sent again from the beginning; an unfinished one is continued. Raises
+        the error that stopped a worker thread.
         """
         earlier_rows, counts = (
             self.records.get(InputRow, [(row.input_id, self.pipeline)]),
@@ -339,7 +362,10 @@ class LocalPipelineRun:
             raise failure
 
     def close(self) -> None:
-        """Stop. Messages that do not end within some seconds are redelivered later."""
+        """Stop the threads and close the stores.
+
+        Messages that do not end within some seconds are delivered again later.
+        """
         if self.threads.stop():
             self.readers.close()
             self.stores.archive.finish()
@@ -357,7 +383,7 @@ class LocalPipelineRun:
 
 
 def open_pipeline(home: Path, settings: Settings) -> LocalPipelineRun:
-    """Start the configured pipeline in this process."""
+    """Open the stores of a library and start the configured pipeline in this process."""
     stores = open_stores(home, settings)
     readers = open_readers(home / "tmp", settings)
     threads = create_threads(stores, readers, settings)
@@ -367,8 +393,9 @@ def open_pipeline(home: Path, settings: Settings) -> LocalPipelineRun:
 
 
 def check_names(records: Records, *, pipeline: str | None = None, step: str | None = None) -> None:
-    """Raise ValueError, with the nearest name, for an unknown pipeline or step. None and '' are
-    accepted.
+    """Raise ValueError for an unknown pipeline or step. The message suggests the nearest name.
+
+    None and "" are accepted.
     """
     if pipeline and pipeline not in (known_names := list_pipelines(records)):
         raise ValueError(format_unknown_name("pipeline", pipeline, known_names))
@@ -377,17 +404,21 @@ def check_names(records: Records, *, pipeline: str | None = None, step: str | No
 
 
 def has_flavour(name: str) -> bool:
-    """Return whether there is a flavour of this name."""
+    """Return whether a pipeline flavour with this name exists. A flavour is a built-in, named
+    pipeline.
+    """
     return name in PIPELINES
 
 
 def list_pipelines(records: Records) -> list[str]:
-    """List the flavours, and all pipelines that entries ever went into."""
+    """List the names of all pipeline flavours, and of all pipelines that ever had entries."""
     return list(dict.fromkeys([*PIPELINES, *list_used_pipelines(records)]))
 
 
 def list_steps(records: Records) -> list[str]:
-    """List the steps of all flavours, and all steps at which messages ever ended."""
+    """List the names of the steps of all pipeline flavours, and of all steps that ever had
+    messages.
+    """
     flavour_steps = (stage.name for build in PIPELINES.values() for stage in build(()).stages)
     return list(dict.fromkeys([*flavour_steps, *list_used_steps(records)]))
 
@@ -395,10 +426,10 @@ def list_steps(records: Records) -> list[str]:
 def list_used_readers(
     stores: Stores, settings: Settings, selected_pipeline: str | None = None
 ) -> dict[str, list[Subscription]]:
-    """Return the readers of the selected pipeline, or of all pipelines ever used and the configured
-    one.
+    """Return the subscriptions of the selected pipeline, by pipeline name.
 
-    Without a selection, their queue addresses are created.
+    Without a selection, returns those of the configured pipeline and of every pipeline that ever
+    had entries, and creates their queue addresses.
     """
     if selected_pipeline:
         return {selected_pipeline: list_readers(settings)}

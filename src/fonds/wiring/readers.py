@@ -1,4 +1,7 @@
-"""Native parsers in isolated processes, which start with the first body."""
+"""Creation of the native parsers (of PDFs, pages and XML), which run in isolated processes.
+
+The processes start with the first body.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,15 @@ MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Native parsers in isolated processes; `close` ends the processes.
+    """Native parsers that run in isolated processes.
 
-    `pdf_extractor` and `page_extractor` name the program, versions and limits of the parsers.
+    `pool`: the processes.
+    `extract`: reads text, metadata and thumbnails of a PDF.
+    `salvage`: reads only the metadata of a PDF, in at most 10 seconds.
+    `parse`: extracts a story from a page.
+    `read_tei`: reads the TEI XML that GROBID returns for a paper.
+    `read_jats`: reads a JATS XML article.
+    `pdf_extractor`, `page_extractor`: names of the PDF and page parsers, with versions and limits.
     """
 
     pool: ChildPool
@@ -55,12 +64,13 @@ class Readers:
     page_extractor: str
 
     def close(self) -> None:
-        """End the processes."""
+        """End the isolated processes of the parsers."""
         self.pool.close()
 
 
 def open_readers(spool: Path, settings: Settings) -> Readers:
-    """Create the readers. Bodies are passed to them in files below `spool`.
+    """Create the native parsers. Bodies are passed to their processes in files below the folder
+    `spool`.
 
     Raises ConfigurationError if full isolation is required but not possible.
     """
@@ -96,15 +106,17 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
 
 def open_page_views(spool: Path, settings: Settings) -> PageViews:
-    """Create the renderer of PDF pages for display, in separate isolated processes.
+    """Create the renderer of PDF pages for display in the browser, in isolated processes of its
+    own.
 
-    Bodies are passed in files below `spool`. Raises ConfigurationError as `open_readers` does.
+    Bodies are passed in files below the folder `spool`. Raises ConfigurationError if full isolation
+    is required but not possible.
     """
     from fonds.extract.pdf.page_view import draw_page_view, name_renderer
 
     with suppress(OSError):
         spool.mkdir(parents=True, exist_ok=True)
-    # Pages of a read-only home are rendered too.
+    # Pages of a read-only library (home) are rendered too.
     folder = spool if os.access(spool, os.W_OK) else Path(tempfile.gettempdir())
     wall_s = min(PAGE_VIEW_S, settings.pdf.timeout_s)
     limits = ChildLimits(wall_s=wall_s, memory_bytes=settings.work.child_memory_bytes)
@@ -132,20 +144,23 @@ def _refuse_less(pool: ChildPool) -> None:
 
 
 def _limit_pool(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:
-    """Limit memory by body size, so that a small file gets less than a large one may need."""
+    """Return the pool with a memory limit that depends on the size of the body.
+
+    A small file gets less memory than a large one may need.
+    """
     memory_bytes = min(limits.memory_bytes, MEMORY_MIN_BYTES + MEMORY_FACTOR * size_bytes)
     return pool.with_limits(replace(limits, memory_bytes=memory_bytes))
 
 
 def name_pdf_extractor(settings: Settings) -> str:
-    """Return program, versions and limits of the PDF parser with these settings."""
+    """Return the name of the PDF parser: program, versions and the configured limits."""
     from fonds.extract.pdf.extraction import name_extractor
 
     return name_extractor(build_pdf_limits(settings))
 
 
 def name_extractors(settings: Settings) -> ExtractorNames:
-    """Return the names of all extractors with these settings."""
+    """Return the names of all extractors, with their versions and the configured limits."""
     from fonds.extract.page import EXTRACTOR
     from fonds.model.paper import GROBID_EXTRACTOR
 
@@ -153,8 +168,9 @@ def name_extractors(settings: Settings) -> ExtractorNames:
 
 
 def build_pdf_limits(settings: Settings) -> PdfLimits:
-    """Return the limits for reading one PDF. Raises ConfigurationError for an invalid thumbnail
-    format.
+    """Return the configured limits for reading one PDF.
+
+    Raises ConfigurationError for an invalid thumbnail format.
     """
     from fonds.extract.pdf.extraction import PdfLimits
 
@@ -171,5 +187,5 @@ def build_pdf_limits(settings: Settings) -> PdfLimits:
 
 
 def count_cores() -> int:
-    """Return the number of cores this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0))

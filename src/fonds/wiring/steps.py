@@ -1,4 +1,6 @@
-"""Create steps: one function per step, which imports it when a pipeline uses it."""
+"""Creation of pipeline steps: one function per step. It imports the step when a
+pipeline uses it.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,10 @@ def extract_pdf(
     remember: Callable[[UnextractedPdf], Disposition | None],
     take_in: Callable[[Task | UnextractedPdf], Result],
 ) -> Step[Any]:
-    """Create the step that reads PDFs.
+    """Create the step `extract_pdf`, which reads PDFs.
 
-    `remember` returns the disposition of a PDF that needs no reading, `take_in` converts a task to
-    work.
+    `remember`: returns the disposition of a PDF that needs no reading, else None.
+    `take_in`: converts a task of another program to the work object of the step.
     """
     from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 
@@ -63,10 +65,11 @@ def create_intake_step(
     work: Callable[[Capture, FileMeta], Work],
     remember: Callable[[Any], Disposition | None],
 ) -> Callable[[Task | Work], Result]:
-    """Create the intake that records other programs' tasks like captures. `work` builds the
-    requested work.
+    """Return a function that records tasks of other programs like captures, and returns their work
+    objects.
 
-    `remember` returns the disposition of work that needs no reading.
+    `work`: builds the work object of a step from a capture and its file.
+    `remember`: returns the disposition of work that needs no reading, else None.
     """
     from fonds.ingest.sources.task_lists import TaskPlaces
     from fonds.ingest.steps.persist_file import PersistFileStep
@@ -112,9 +115,9 @@ def create_intake_step(
 
 
 def pass_known_work(item: Task | Work) -> Result:
-    """Return known work unchanged, if there are no stores to look it up in.
+    """Return a work object unchanged, for steps that run without stores.
 
-    Raises ConfigurationError for a task.
+    Raises ConfigurationError for a task of another program, which would have to be recorded.
     """
     if isinstance(item, Task):
         raise ConfigurationError(
@@ -124,12 +127,12 @@ def pass_known_work(item: Task | Work) -> Result:
 
 
 def should_copy_bodies(settings: Settings) -> bool:
-    """Return whether bodies from other people's WARCs are copied to ours."""
+    """Return whether bodies in WARCs of other people are copied to WARCs written by Fonds."""
     return settings.warc.copy_bodies or get_configured_pipeline(settings).copies
 
 
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
-    """Create the step that parses pages."""
+    """Create the step `parse_story`, which extracts stories from pages."""
     from fonds.ingest.steps.parse_story import ParseStoryStep
     from fonds.wiring.links import build_link_rules
 
@@ -145,7 +148,9 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 
 def build_reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
-    """Create the steps that read bodies and store nothing, as needed by `fonds extract`."""
+    """Create the steps that read bodies and store nothing, by name. The command `fonds extract`
+    uses them.
+    """
     from fonds.derivatives.pdf import find_no_ending
     from fonds.papers.jats_step import ArticleReader
 
@@ -328,7 +333,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], StepOrSink]] = {
 
 
 def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
-    """Create the step of this name. Raises ConfigurationError if there is none."""
+    """Create the pipeline step with this name. Raises ConfigurationError if there is none."""
     if name not in STEPS:
         raise ConfigurationError(f"No step {name!r}. Known: {', '.join(STEPS)}")
     return STEPS[name](stores, readers, settings)
@@ -339,25 +344,37 @@ def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) 
 
 @dataclass(frozen=True, slots=True)
 class S3Downloads:
-    """Implements DownloadStore; the S3 client is created when the first object is needed."""
+    """Reader of dated objects in S3. Implements `DownloadStore`.
+
+    `objects` returns the S3 client. It is called when an object is needed.
+    """
 
     objects: Callable[[], Any]
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """See DownloadStore."""
+        """Return the bytes of an S3 object and the time when it was written (aware UTC).
+
+        `url`: `s3://BUCKET/KEY`.
+        `max_bytes`: maximum size of the object.
+        `version`: id of a version of the object; None for the newest.
+        """
         dated_object: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
         return dated_object
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
-        """See DownloadStore."""
+        """Return the version ids of an S3 object, each with the time when it was written (aware
+        UTC).
+        """
         versions: list[tuple[str, datetime]] = self.objects().list_versions(url)
         return versions
 
 
 def create_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:
-    """Create the step `fetch_download`."""
+    """Create the step `fetch_download`, which copies downloads of an older system from S3 to the
+    spool.
+    """
     downloads = S3Downloads(create_s3_opener(Path(), settings))
     return FetchDownloadStep(
         downloads, Spool(stores.blobs, stores.records, stores.archive), settings.page.max_bytes

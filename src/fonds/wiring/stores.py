@@ -1,4 +1,4 @@
-"""Map URL schemes to backends, and open and close the stores of a home."""
+"""Maps URL schemes to storage backends, and opens and closes the stores of a library (home)."""
 
 from __future__ import annotations
 
@@ -52,15 +52,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BackendSpec:
-    """Backend of a URL scheme.
+    """Backend of one URL scheme.
 
     - `opener`: module and name of the callable that opens the backend.
     - `is_below_home`: whether the URL is a path below the library folder (home). The callable then
       receives that path instead of the URL.
     - `is_shared`: whether several processes on any machine may use the backend at the same time.
     - `is_exclusive`: whether only one process may use the backend, because other processes cannot
-    see
-      the data of that process.
+      see the data of that process.
     - `extra`: the optional dependency group (extra) that installs the library of the backend.
     """
 
@@ -118,9 +117,13 @@ BACKENDS: dict[str, dict[str, BackendSpec]] = {
 
 
 def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
-    """Open the backend of a URL; `options` are passed after the URL.
+    """Open the backend of a store by its URL.
 
-    Raises ConfigurationError for an unknown scheme, and when the library is not installed.
+    `port`: name of the store, such as `queue` or `records`.
+    `options`: further arguments, passed after the URL.
+
+    Raises ConfigurationError for an unknown URL scheme, and if the library of the backend is not
+    installed.
     """
     backend = _find_backend(port, url)
     module, _, name = backend.opener.partition(":")
@@ -146,18 +149,24 @@ def _find_backend(port: str, url: str) -> BackendSpec:
 
 
 def are_stores_shared(settings: Settings) -> bool:
-    """Return whether several processes may use all configured stores at the same time."""
+    """Return whether several processes on any machine may use all configured stores at the same
+    time.
+    """
     return are_ports_shared(settings, PORTS)
 
 
 def are_ports_shared(settings: Settings, ports: Iterable[str]) -> bool:
-    """Return whether several processes may use the stores of these ports at the same time."""
+    """Return whether several processes on any machine may use these stores at the same time.
+
+    `ports` are names of stores, such as `queue` or `records`.
+    """
     return all(_find_backend(port, getattr(settings, port)).is_shared for port in ports)
 
 
 def list_concurrent_stages(settings: Settings) -> list[str]:
-    """List the stages that several processes of this machine may run at once; none if a store is
-    exclusive.
+    """List the pipeline stages that several processes of this machine may run at the same time.
+
+    The list is empty if only one process may use a configured store.
     """
     if any(_find_backend(port, getattr(settings, port)).is_exclusive for port in PORTS):
         return []
@@ -169,18 +178,20 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
 
 
 def build_topic_prefix(settings: Settings) -> str:
-    """Return the prefix of all topics: `{topic_group}-{env}`."""
+    """Return the prefix of all topic names: `{topic_group}-{env}`."""
     return f"{settings.topic_group or settings.group}-{settings.env}"
 
 
 def get_configured_pipeline(settings: Settings) -> Pipeline:
-    """Return the configured pipeline. Raises ConfigurationError for an unknown one."""
+    """Return the configured pipeline. Raises ConfigurationError if its name is unknown."""
     return get_pipeline(settings.pipeline, settings)
 
 
 def get_pipeline(name: str, settings: Settings) -> Pipeline:
-    """Return the flavour of this name with these settings. Raises ConfigurationError for an unknown
-    one.
+    """Return the pipeline flavour with this name, adapted to the settings for papers and
+    thumbnails.
+
+    Raises ConfigurationError if the name is unknown.
     """
     if name not in PIPELINES:
         raise ConfigurationError(format_unknown_name("pipeline", name, PIPELINES))
@@ -191,18 +202,24 @@ def get_pipeline(name: str, settings: Settings) -> Pipeline:
 
 
 def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
-    """Return the configured thumbnail formats besides the default."""
+    """Return the configured thumbnail formats, without the default one."""
     return tuple(word.strip() for word in settings.pdf.more_thumbnails.split(",") if word.strip())
 
 
 def list_readers(settings: Settings, pipeline: str = "") -> list[Subscription]:
-    """Return the subscriptions of a pipeline, by default the configured one, in stage order."""
+    """Return the subscriptions of a pipeline in stage order. The default is the configured
+    pipeline.
+    """
     pipeline_flavour = get_pipeline(pipeline or settings.pipeline, settings)
     return build_subscriptions(pipeline_flavour, build_topic_prefix(settings))
 
 
 def open_queue(home: Path, settings: Settings) -> LargeBodies:
-    """Open only the queue; create the topics and addresses of the pipeline."""
+    """Open the queue without the other stores. Creates the topics and addresses of the configured
+    pipeline.
+
+    Message bodies that are too large for the queue are stored as blobs.
+    """
     create_home(home)
     queue = open_backend("queue", settings.queue, home)
     blobs = _open_blobs(home, settings)
@@ -224,7 +241,10 @@ def _open_blobs(home: Path, settings: Settings) -> Blobs:
 
 
 def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
-    """Return the large field of each public topic that has one, by topic name."""
+    """Return the field of each public topic that may be stored as a blob, by topic name.
+
+    Topics without such a field are left out.
+    """
     topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
     contracts = {name_topic(pipeline, topic, prefix): CONTRACTS[topic.payload] for topic in topics}
     return {
@@ -233,8 +253,10 @@ def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
-    """Open only the index, for searching. Themes are looked up in `table`, or in one opened for
-    each lookup.
+    """Open the full-text index without the other stores, for searching.
+
+    `table` is the table store in which themes of collections are looked up. With None, it is opened
+    for each lookup.
     """
     from fonds.search.index.wrappers import ThemedIndex
 
@@ -255,7 +277,7 @@ def open_index(home: Path, settings: Settings, table: Table | None = None) -> In
 
 
 def open_stores(home: Path, settings: Settings) -> Stores:
-    """Open all stores of a home; create missing ones and migrate older ones.
+    """Open all stores of a library. Creates missing ones and migrates older ones.
 
     Raises ConfigurationError for a store that cannot be opened.
     """
@@ -283,19 +305,20 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 
 def create_warc_names(stores: Stores) -> WarcNames:
-    """Return the naming of WARCs, which also remembers their locations."""
+    """Create the service that maps WARC paths to names, and remembers the paths of each name."""
     return WarcNames(stores.records, stores.archive, get_utc_now)
 
 
 def close_stores(stores: Stores) -> None:
-    """Close all stores: leased messages are released, files and connections closed."""
+    """Close all stores. Leased messages are released, and files and connections are closed."""
     close(stores.queue, stores.table, stores.records, stores.blobs, stores.index, stores.archive)
 
 
 def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:
-    """Move the index aside; return the stores with an empty index, and the new path of the old one.
+    """Rename the folder of a damaged full-text index, and open an empty index at the old path.
 
-    Raises ConfigurationError when the index is not a folder of this machine, or cannot be moved.
+    Returns the stores with the empty index, and the new path of the damaged one. Raises
+    ConfigurationError if the index is not a folder on this machine, or cannot be renamed.
     """
     if not _find_backend("index", settings.index).is_below_home:
         raise ConfigurationError(
@@ -322,14 +345,19 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
 
 
 def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
-    """Return the index without hidden files, with search in earlier versions."""
+    """Wrap a full-text index so that it leaves out files under embargo and also searches earlier
+    versions.
+    """
     hidden = partial(find_active_embargoes, records)
     return EmbargoFilterIndex(VersionedIndex(index, blobs, hidden), hidden)
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
-    """Open the archive of a home without its spool; nothing is written before the first body."""
-    # Opened only to find other people's WARCs by name; most readers never do.
+    """Open the archive of WARCs of a library, without the spool of fetched pages.
+
+    Nothing is written before the first body.
+    """
+    # The records are opened only to find WARCs of other people by name, which is rare.
     archive = _open_bare_archive(
         home, settings, cache(lambda: open_backend("records", settings.records, home))
     )
@@ -376,7 +404,10 @@ def _open_bare_archive(
 
 
 def _find_archived_place(records: Records, capture_id: str) -> Place | None:
-    """Return the location of a capture in one of our WARCs; None if there is none."""
+    """Return the location of a capture in a WARC, from `cdx`; None if it has no row.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     row = next(records.find(CdxRow, {"capture_id": capture_id}, count_max=1), None)
     if row is None:
         return None
@@ -384,7 +415,7 @@ def _find_archived_place(records: Records, capture_id: str) -> Place | None:
 
 
 def create_service_client(settings: Settings) -> ServiceClient:
-    """Return the HTTP client for inputs behind URLs, with the credentials of `sources.logins`."""
+    """Create the HTTP client for inputs at URLs, with the credentials in `sources.logins`."""
     from fonds.fetching.addresses import choose_address_check
     from fonds.fetching.service_client import ServiceClient  # loads urllib3
 
@@ -394,10 +425,10 @@ def create_service_client(settings: Settings) -> ServiceClient:
 
 
 def create_s3_opener(home: Path, settings: Settings) -> Callable[[], Any]:
-    """Return a function that opens S3 objects once, on first use.
+    """Return a function that opens the S3 client on first use and then returns it.
 
-    With `elsewhere.s3_url` set, it is opened at once. The function can be sent to other processes.
-    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
+    If `elsewhere.s3_url` is set, the client is opened at once. The function can be sent to other
+    processes. Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
     opener = partial(_open_s3_objects, settings.elsewhere.s3_url or "s3:", home)
     if settings.elsewhere.s3_url:
@@ -411,7 +442,14 @@ def _open_s3_objects(url: str, home: Path) -> Any:
 
 
 def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
-    """Return a function that finds a query's matches in a text. See `fonds.search.index.passages`."""
+    """Return a function that finds the matches of a query in a text, as (start, end) character
+    offsets.
+
+    `language`: language of the text, for inflected forms of words; None if unknown.
+
+    Raises QueryError if the query cannot be parsed. The function is that of
+    `fonds.search.index.passages`.
+    """
     from fonds.search.index.passages import build_marker
 
     return build_marker(query, language)
@@ -430,9 +468,11 @@ def create_completer(
     names: Callable[[str, str], str],
     max_chars: int,
 ) -> QueryCompleter:
-    """Return the completer of searches of at most `max_chars` characters.
+    """Create the completer, which suggests how to continue a search that a user is typing.
 
-    `names` returns the display name of a field's value, which is the value itself if it has none.
+    `themes`: returns the themes of collections to suggest.
+    `names`: returns the display name for a field and its value; the value itself if it has none.
+    `max_chars`: maximum length of a search.
     """
     from fonds.search.index.field_values import ValueLibrary
     from fonds.search.index.wrappers import IndexQueryCompleter
@@ -441,15 +481,20 @@ def create_completer(
 
 
 def get_utc_now() -> datetime:
-    """Return the current time as aware UTC; the clock passed to everything."""
+    """Return the current time as aware UTC. Steps and services receive this function as their
+    clock.
+    """
     return datetime.now(UTC)
 
 
-# The table store alone.
+# Opening the table store without the other stores.
 
 
 def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:
-    """Open only the table store. The journal is declared, unless `name` is another table."""
+    """Open the table store without the other stores.
+
+    Creates the journal table if it does not exist, unless `name` is another table.
+    """
     create_home(home)
     table: Table = open_backend("table", settings.table, home)
     if name in (None, name_journal(settings)):
@@ -459,5 +504,5 @@ def open_table(home: Path, settings: Settings, name: str | None = None) -> Table
 
 
 def name_journal(settings: Settings) -> str:
-    """Return the name of the journal table."""
+    """Return the configured name of the journal table, which has one wide row per file."""
     return name_journal_table(settings.group, settings.table_version, settings.env)

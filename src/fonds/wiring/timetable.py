@@ -1,4 +1,4 @@
-"""Recurring maintenance of a home: cleanup and the deep audit."""
+"""Recurring maintenance of a library: cleanup, and a daily share of the deep audit."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SWEEP = RecurringTask("sweep", daily_at="03:00", jitter_s=3600)
 AUDIT = RecurringTask("deep-audit", daily_at="04:00", jitter_s=3600)
 LEFTOVER_AGE = timedelta(days=1)
 POLL_RETENTION = timedelta(days=90)
-"""Retention of polls that entered and refused nothing."""
+"""Retention of polls that entered and rejected no link."""
 
 
 logger = logging.getLogger("fonds.pipelines.runtime")
 
 
 def create_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
-    """Create the runner of a home's tasks, not yet started; `spool` is its folder of temporary
-    files.
+    """Create the runner of the daily maintenance tasks of a library, without starting it.
 
-    The deep audit reads and hashes everything once in `audit_days` days.
+    `spool`: folder of temporary files, in which old files are deleted.
+    `audit_days`: number of days in which the deep audit reads and hashes every file once.
     """
 
     def sweep() -> str:

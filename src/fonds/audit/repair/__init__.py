@@ -1,1 +1,1 @@
-"""Repair of faults found by the audit. `repair.py` runs the actions in order."""
+"""Repair of faults that the audit found. `repair.py` runs the repair actions in order."""

@@ -1,4 +1,4 @@
-"""Restoration of missing bodies: copied from any other place into a WARC of Fonds."""
+"""Repair of missing bodies: copies the bytes from another location into a new WARC record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ BATCH_SIZE = 20
 
 
 def restore_bodies(context: RepairContext) -> None:
-    """Write each missing record again if its bytes can be found."""
+    """Write each missing or damaged WARC record of the repair plan again, if its bytes can be
+    found.
+    """
     for items in context.plan.iter_items(RepairAct.BODY):
         for item in items:
             for row in _iter_broken_rows(context, item.subject):
@@ -41,7 +43,12 @@ def restore_bodies(context: RepairContext) -> None:
 
 
 def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
-    """Iterate over the rows of a file or of a WARC whose record cannot be read."""
+    """Iterate over the `cdx` rows of a file or WARC whose WARC record cannot be read.
+
+    `subject` is the SHA-1 of a file in hex, or the path of a WARC. For a WARC, only rows beyond its
+    end are yielded, or all rows if it is missing. The SQL table `cdx` has one row per capture in a
+    WARC.
+    """
     records = context.stores.records
     if len(subject) == 40 and "/" not in subject and "." not in subject:
         for row in list(records.find(CdxRow, {"sha1hex": subject})):
@@ -58,7 +65,10 @@ def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
 
 
 def _is_truncated(state: WarcFileState | None, row: CdxRow) -> bool:
-    """Whether the file is missing, or too short to contain the record."""
+    """Whether a WARC is missing, or too short to contain the record of a `cdx` row.
+
+    `state` is None if the WARC is missing. The SQL table `cdx` has one row per capture in a WARC.
+    """
     if state is None:
         return True
     return state.size_bytes is not None and find_end_offset(row) > state.size_bytes
@@ -94,9 +104,11 @@ def _restore_body(context: RepairContext, row: CdxRow) -> None:
 
 
 def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: Payload) -> Place:
-    """Write a record like the missing one.
+    """Write a new WARC record for the capture of a `cdx` row whose record is missing.
 
-    Its place is stored everywhere before the old one is deleted.
+    `file` describes the file, and `payload` has its bytes. The new location is stored in the table
+    and in `cdx` before the old row is deleted. Returns the new location. The SQL table `cdx` has
+    one row per capture in a WARC.
     """
     records = context.stores.records
     primary = _find_owner(context, file) if row.mimetype == REVISIT_MIME else None
@@ -138,7 +150,9 @@ def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: 
 
 
 def _find_original(context: RepairContext, owner: CdxRow) -> OriginalCapture:
-    """Describe the primary capture, with its record's id if that can be read."""
+    """Describe the primary capture of a file for a WARC revisit record. The record id is None if
+    unreadable.
+    """
     return OriginalCapture(
         owner.url, parse_datetime14(owner.datetime), context.find_record_id(owner)
     )

@@ -1,4 +1,8 @@
-"""Merging of duplicate rows of a capture, in `cdx`, in the table, and in the count of `f:c`."""
+"""Repair of captures that have several `cdx` rows: merges them into one row, in `cdx` and the wide
+table.
+
+The capture count in the cell `f:c` is corrected too.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,11 @@ from fonds.stores.journal_table.keys import build_alternate_key
 
 
 def merge_captures(context: RepairContext) -> None:
-    """Leave one row of each capture that has several."""
+    """Merge the `cdx` rows of each capture in the repair plan that has several, so that one is
+    left.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     for items in context.plan.iter_items(RepairAct.MERGE):
         for sha1hex in sorted({item.subject for item in items}):
             _merge(context, sha1hex)
@@ -40,10 +48,14 @@ def _merge(context: RepairContext, sha1hex: str) -> None:
 
 
 def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> None:
-    """Keep the primary capture, else the one read here first, with the best name of the WARC.
+    """Merge several `cdx` rows of one capture into one.
 
-    The table is written first, then the kept row, and the others are deleted last. If the process
-    is killed in between, the same merge is done again.
+    Keeps the row of the primary capture, with the id `owner`, or else the row that was read first.
+    The kept row gets the best name of the WARC. The table is written first, then the kept row, and
+    the other rows are deleted last. If the process is killed in between, the next repair does the
+    same merge again.
+
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     stores = context.stores
     first = min(rows, key=lambda row: (row.capture_id != owner, *_age_key(row)))
@@ -77,7 +89,9 @@ def _age_key(row: CdxRow) -> tuple[bool, str, str]:
 
 
 def _choose_name(context: RepairContext, rows: Sequence[CdxRow]) -> str:
-    """Choose the WARC name to keep: that of a WARC of Fonds, else the best of the others."""
+    """Choose the WARC name to keep: the name of a WARC of Fonds, or else the best of the other
+    names.
+    """
     own_names = [
         row.warc_path
         for row in rows

@@ -1,7 +1,7 @@
 """Cleanup of expired rows and leftover files, and recovery after a killed process.
 
-Before work resumes in a home, `recover` repairs what a killed process left, and `raise_if_emptied`
-stops if the records were emptied.
+Run `recover` before work resumes in a library. It repairs what a killed process left.
+`raise_if_emptied` prevents further work if the records (SQL rows) were lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ SETTLED_VERDICTS = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
 
 
 def sweep_stopped(records: Records, now: datetime) -> int:
-    """Remove expired rows about PDFs that crashed a reader. Returns the number of rows."""
+    """Delete the expired rows about PDFs that crashed the PDF reader. Return the number of rows
+    deleted.
+
+    `now` is the current time, aware UTC. A PDF without such a row can be read again.
+    """
     expired = (row for row in records.find(CrashedPdfRow) if row.expires <= now)
     removed = 0
     while page := list(islice(expired, CHUNK)):
@@ -38,9 +42,10 @@ def sweep_stopped(records: Records, now: datetime) -> int:
 
 
 def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int:
-    """Remove captures from the spool that were fetched before a time and are done or dropped.
+    """Delete the bytes of captures from the spool that were fetched before a time and are done or
+    dropped.
 
-    Pending and quarantined ones stay. Returns the number removed.
+    Pending and quarantined captures are kept. Returns the number of captures removed.
     """
     old_rows = (
         row
@@ -61,9 +66,10 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
 
 
 def sweep_polls(records: Records, older_than: datetime) -> int:
-    """Remove polls last updated before a time that have no entries and no rejections.
+    """Delete the rows of source polls that are older than a time and had no entries and no
+    rejections.
 
-    Returns the number removed.
+    The age is that of the last update. Returns the number of rows deleted.
     """
     idle_filter = {"kind": POLL, "entries": 0, "tally_count": 0, "finished": True}
     removed = 0
@@ -77,9 +83,10 @@ def sweep_polls(records: Records, older_than: datetime) -> int:
 
 
 def sweep_files(folder: Path, older_than: datetime) -> int:
-    """Remove files of a folder last written before a time. Returns their number.
+    """Delete the files directly in a folder that were last written before a time. Return their
+    number.
 
-    Locked files, folders, links, and files that cannot be removed stay.
+    Locked files, folders, links, and files that cannot be deleted are kept.
     """
     removed = 0
     oldest_s = older_than.timestamp()
@@ -94,7 +101,10 @@ def sweep_files(folder: Path, older_than: datetime) -> int:
 
 @contextmanager
 def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
-    """Lock a file while the context lasts. Raises OSError if it is locked already or is a link."""
+    """Lock a file until the `with` block ends, and yield its status (size, times and mode).
+
+    Raises OSError if another process has locked it, or if it is a link.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:
@@ -105,11 +115,11 @@ def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
 
 
 def raise_if_emptied(stores: Stores) -> None:
-    """Raise ConfigurationError if the records are empty although other stores are not.
+    """Raise ConfigurationError if the records (SQL rows) contain no files although other stores do.
 
-    Otherwise, further work would truncate WARCs of Fonds to what the records know, and ingest
-    existing files again. An index that does not respond counts as empty, because entries can wait
-    for it.
+    Without this check, further work would truncate WARCs of Fonds to what the records know. It
+    would also ingest existing files again. An index that does not respond counts as empty, because
+    entries can wait for it.
     """
 
     def count_indexed() -> int:
@@ -126,9 +136,11 @@ def raise_if_emptied(stores: Stores) -> None:
 
 
 def recover(stores: Stores) -> None:
-    """Recover from a killed process: cut bodies that no row refers to from WARCs of Fonds.
+    """Recover from a killed process: cut off bodies at the end of WARCs of Fonds that no `cdx` row
+    refers to.
 
-    Raises ConfigurationError as `raise_if_emptied` does.
+    Raises ConfigurationError if the records (SQL rows) were lost, as `raise_if_emptied` does. The
+    SQL table `cdx` has one row per capture in a WARC.
     """
     raise_if_emptied(stores)
 

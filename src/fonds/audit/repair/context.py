@@ -1,4 +1,6 @@
-"""Shared context of all repair actions: stores, readable sources, and the log of actions."""
+"""Context that all repair actions share: the stores, ways to read bodies, and the log
+of actions.
+"""
 
 from __future__ import annotations
 
@@ -36,20 +38,21 @@ from fonds.stores.journal_table.cells import read_location
 from fonds.stores.journal_table.keys import build_row_key, split_key
 
 PLACES_MAX = 1_000
-"""Maximum places of one file that are tried for its bytes."""
+"""Maximum number of locations of one file that are tried for its bytes."""
 
 
 @dataclass(slots=True)
 class RepairContext:
-    """What all repair actions share: the stores, readers of inputs, and the log of actions.
+    """What all repair actions share: the stores, ways to read bodies, and the log of actions.
 
-    `open_source`: opens an input path with a collection, as ingestion does.
-    `describe`: returns type and hashes of bytes, given the declared media type.
+    `plan`: the faults to repair.
+    `open_source`: opens an input path for a collection, as ingestion does.
+    `describe`: returns the type and hashes of bytes, given the declared media type or None.
     `clock`: returns the current time, aware UTC.
-    `report`: receives a sentence about each action.
-    `changes`: access to the collections; None if there are none.
-    `done`: number of actions taken.
-    `lost`: the reason for each subject that cannot be restored.
+    `report`: called with a sentence about each action.
+    `changes`: writer of the collections; None if the library has no collections.
+    `done`: number of actions taken so far.
+    `lost`: for each subject that cannot be restored, the reason.
     """
 
     stores: Stores
@@ -63,7 +66,14 @@ class RepairContext:
     lost: dict[str, str] = field(default_factory=dict)
 
     def record_act(self, act: RepairAct, entry_id: str, about: str | None, message: str) -> None:
-        """Report a repair action, and record it as a message of the entry that it repaired."""
+        """Report a repair action, and record it in the ledger as a done message of the repaired
+        entry.
+
+        `entry_id`: id of the repaired entry. If there is no such entry, the action is only
+            reported.
+        `about`: SHA-1 of the repaired file; None if no file was repaired.
+        `message`: sentence that describes the action.
+        """
         self.done += 1
         self.report(message)
         entries = self.stores.records.find(EntryRow, {"entry_id": entry_id}, count_max=1)
@@ -90,25 +100,27 @@ class RepairContext:
         self.stores.ledger.write([row])
 
     def record_file_act(self, act: RepairAct, sha1hex: str, message: str) -> None:
-        """Report a repair action on a file, and record it as a message of the file's primary
-        capture.
+        """Report a repair action on a file, and record it in the ledger.
+
+        It is recorded as a message of the file's primary capture.
         """
         file = next(iter(self.stores.records.get(FileMetaRow, [sha1hex])), None)
         self.record_act(act, file.capture_id if file else "", sha1hex, message)
 
     def give_up(self, subject: str, reason: str) -> None:
-        """Report and remember that a subject cannot be restored."""
+        """Report that a subject cannot be restored, and store the reason in `lost`."""
         if subject not in self.lost:
             self.report(f"lost: {reason}")
-            # The final audit reports it in any case.
+            # The list is bounded; the audit after the repair reports every fault anyway.
             if len(self.lost) < PLACES_MAX:
                 self.lost[subject] = reason
 
     def read_if_intact(self, place: Place, sha1hex: str | None) -> Payload | None:
-        """Return the body at a place, or None if it cannot be read or does not have the SHA-1
-        `sha1hex`. If `sha1hex` is None, any body is accepted.
+        """Return the body at a location, or None if it cannot be read or its SHA-1 is not
+        `sha1hex`.
 
-        Raises StoreUnavailableError if a store does not answer.
+        If `sha1hex` is None, any body is accepted. Raises StoreUnavailableError if a store does not
+        respond.
         """
         try:
             return self.stores.archive.read(place, sha1hex)
@@ -118,16 +130,22 @@ class RepairContext:
             return None
 
     def find_record_id(self, row: CdxRow) -> str | None:
-        """Return the WARC record id of a capture's record; None if the record cannot be read or has
-        no valid id.
+        """Return the id of the WARC record of a `cdx` row; None if it cannot be read or has no
+        valid id.
+
+        The SQL table `cdx` has one row per capture in a WARC.
         """
         sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
         payload = self.read_if_intact(build_place(row), sha1hex)
         return parse_record_id(payload.warc_headers.get("WARC-Record-ID", "")) if payload else None
 
     def find_body(self, sha1hex: str, excluded: CdxRow | None = None) -> Payload | None:
-        """Return the body of a file from any place that still has it: a WARC record other than
-        `excluded`, a place in the table, or the original input. Return None if no place has it.
+        """Return the body of a file from the first location that still has it; None if no location
+        has it.
+
+        Tries the WARC records in `cdx` (except that of the row `excluded`), the locations in the
+        wide-column table, and the original inputs. The SQL table `cdx` has one row per capture in a
+        WARC.
         """
         rows = self.stores.records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
         for row in rows:
@@ -141,7 +159,7 @@ class RepairContext:
         return self._read_original(sha1hex)
 
     def iter_table_places(self, sha1hex: str) -> Iterator[Place]:
-        """Iterate over the places that the table has for the file."""
+        """Iterate over the WARC locations that the wide-column table has for a file."""
         stores = self.stores
         prefix = build_row_key(sha1hex)
         for _, cells in stores.table.scan(stores.journal, prefix, count_max=PLACES_MAX):
@@ -153,7 +171,9 @@ class RepairContext:
                 yield Place(PlaceKind.WARC, location.warc, location.offset, location.size_bytes)
 
     def _read_original(self, sha1hex: str) -> Payload | None:
-        """Read the bytes from their original input, if it still exists."""
+        """Return the body of a file from the input it was ingested from; None if no input has it
+        any more.
+        """
         ids = self.list_entry_ids(sha1hex)
         for entry in self.reread_entries(ids):
             if isinstance(entry.item, Capture):
@@ -163,7 +183,7 @@ class RepairContext:
         return None
 
     def list_entry_ids(self, sha1hex: str) -> list[str]:
-        """List the ids of entries that captured a file or had a message about it."""
+        """List the ids of entries that captured a file, or whose messages were about it."""
         records = self.stores.records
         rows = records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX)
         primary_ids = [row.capture_id for row in records.get(FileMetaRow, [sha1hex])]
@@ -173,8 +193,9 @@ class RepairContext:
         )
 
     def reread_entries(self, entry_ids: Collection[str]) -> Iterator[Entry]:
-        """Read entries from their inputs again, by entry id. Entries whose input is missing are
-        left out.
+        """Read the entries with these ids from their inputs again.
+
+        Entries whose input is missing are left out. The order is that of the input ids.
         """
         ids_by_input: dict[str, set[str]] = {}
         for key in entry_ids:
@@ -188,7 +209,9 @@ class RepairContext:
     def _read_entries(
         self, path: str, collection: str, input_id: str, keys: set[str]
     ) -> Iterator[Entry]:
-        """Yield the entries in `keys` and remove them from it."""
+        """Yield the entries of an input whose ids are in `keys`, and remove these ids
+        from `keys`.
+        """
         source = self.open_source(Path(path), collection)
         for row in source.iter_inputs():
             if row.input_id != input_id:
@@ -201,7 +224,15 @@ class RepairContext:
                     return
 
     def _iter_paths(self, input_id: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Iterate over paths where an input may lie, with the collection of its entries."""
+        """Iterate over paths at which an input may be found, each with the collection of its
+        entries.
+
+        `input_id`: id of the input.
+        `keys`: ids of entries of the input.
+
+        The paths come from the row of the input, from the captures of the entries, and from the
+        location of an entry.
+        """
         records = self.stores.records
         entries = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
         collection = entries[0].collection if entries else "default"
@@ -219,18 +250,24 @@ class RepairContext:
 
 
 def strip_member(place: str) -> str:
-    """Return the file of a place, without the member of a ZIP or the offset in a WARC."""
+    """Return the path of the file in a location, without the ZIP member or WARC offset after it."""
     if record_location := parse_record_place(place):
         return record_location[0]
     return place.partition("#")[0]
 
 
 def build_place(row: CdxRow) -> Place:
-    """Return the place of a `cdx` row's record."""
+    """Return the location of the WARC record that a `cdx` row describes.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
 def parse_table_key(key: bytes, owners: dict[str, str]) -> tuple[str, str]:
-    """Split a table key into the file and the capture its cells are about."""
+    """Split the key of a table row into the SHA-1 and the capture id that its cells describe.
+
+    `owners` maps SHA-1s to primary captures, which a key does not contain. An unknown one is "".
+    """
     sha1hex, capture_id = split_key(key)
     return sha1hex, capture_id or owners.get(sha1hex, "")

@@ -1,4 +1,6 @@
-"""Rebuilding of derivatives: texts from the index if they are intact there, else by reading again."""
+"""Repair of derivatives (texts, thumbnails, metadata): restores texts from the full-text index, or
+reads the file again.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,15 @@ from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import DispositionRow, FileMetaRow, FixityRow
 
 Reread = Callable[[DerivativeKind, frozenset[str]], None]
-"""Function that sends files to be read again for a kind, whatever is known of them."""
+"""Function that sends files to be read again for a derivative kind, even if results of
+them exist.
+"""
 
 
 def rewrite_endings(context: RepairContext) -> None:
-    """Correct dispositions that contradict the stores."""
+    """Correct dispositions in the ledger that contradict the stores, as the repair plan
+    lists them.
+    """
     for items in context.plan.iter_items(RepairAct.END):
         for item in items:
             if item.step == ARCHIVE_BODY:
@@ -48,7 +54,11 @@ def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
 
 
 def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
-    """Mark a sink done if its result exists. A file whose row says failed is read again."""
+    """Mark a storing step (sink) as done for a file if the stores have its result.
+
+    If the derivative row shows a failure, or there is no message, the file is planned to be read
+    again.
+    """
     records, sha1hex = context.stores.records, item.subject
     rows = list(records.find(DispositionRow, {"about": sha1hex, "step": item.step}))
     reread_kinds = [
@@ -94,7 +104,12 @@ def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
 def rebuild_derivatives(
     context: RepairContext, kinds: Sequence[DerivativeKind], reread: Reread
 ) -> None:
-    """Rebuild the derivatives, with their rows, of all kinds that can be read now."""
+    """Send the files in the repair plan to be read again, for those kinds that the pipeline can
+    read.
+
+    Texts that are intact in the full-text index are restored from it first. Files whose bytes are
+    missing are reported. `reread` sends files to be read again.
+    """
     for items in context.plan.iter_items(RepairAct.READ):
         remaining = {item.subject for item in items} - set(
             _restore_texts_from_index(context, items)
@@ -124,7 +139,11 @@ def _can_be_read(context: RepairContext, sha1hex: str, files: dict[str, FileMeta
 
 
 def _remove_row(context: RepairContext, kind: DerivativeKind, sha1hex: str) -> None:
-    """Delete a row that differs from its fixity. It may conflict with a new result."""
+    """Delete the derivative row of a file if it differs from its fixity (recorded size and
+    SHA-256).
+
+    A changed row could conflict with the new result.
+    """
     records = context.stores.records
     fixity = load_fixity(records, [sha1hex])[sha1hex]
     for row in records.get(kind.row, [sha1hex]):
@@ -134,9 +153,10 @@ def _remove_row(context: RepairContext, kind: DerivativeKind, sha1hex: str) -> N
 
 
 def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem]) -> Iterator[str]:
-    """Restore texts from the index for files with no other fault. Yields the restored files.
+    """Restore missing text blobs from the full-text index. Yield the SHA-1s of the restored files.
 
-    The text in the index must match its fixity.
+    Only files without any other fault are restored. The text in the index must match its fixity
+    (recorded size and SHA-256).
     """
     blobs, index = context.stores.blobs, context.stores.index
     for item in items:
@@ -167,7 +187,10 @@ def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem
 
 
 def reindex_documents(context: RepairContext) -> bool:
-    """Index missing or different documents again. Returns whether the whole index must be rebuilt."""
+    """Index the missing or wrong documents of the repair plan again.
+
+    Returns whether the whole index must be rebuilt.
+    """
     needs_rebuild = False
     for items in context.plan.iter_items(RepairAct.INDEX):
         keys = {item.subject for item in items}
@@ -178,7 +201,10 @@ def reindex_documents(context: RepairContext) -> bool:
 
 
 def _index_keys(context: RepairContext, kind: DerivativeKind, keys: Sequence[str]) -> None:
-    """Index the given documents or files. `keys` are ids of documents, or SHA-1s of files."""
+    """Index documents of one derivative kind again, and delete unexpected ones from the index.
+
+    `keys` are ids of documents or SHA-1s of files.
+    """
     indexed_kind, stores = kind.indexed, context.stores
     if indexed_kind is None or not keys:
         return

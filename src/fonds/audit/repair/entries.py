@@ -1,4 +1,6 @@
-"""Repair of the ledger: entries and inputs that are missing, and entries to be processed again."""
+"""Repair of the ledger: restores missing entries and inputs, and sends entries through the pipeline
+again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ FAILED_OUTCOMES = ("quarantined", "pending")
 
 
 def reenter_entries(context: RepairContext) -> None:
-    """Record entries that are missing, and correct those whose place differs from their input."""
+    """Restore missing entries of the repair plan in the ledger, and correct their wrong
+    locations.
+    """
     for items in context.plan.iter_items(RepairAct.ENTRY):
         source_entries = {
             item.id: item for item in context.reread_entries({item.subject for item in items})
@@ -61,7 +65,9 @@ def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry
 
 
 def _list_pipelines(context: RepairContext, key: str) -> list[str]:
-    """List the pipelines that have messages of the entry, else those its input was read into."""
+    """List the pipelines in which an entry had messages, or else those into which its input was
+    read.
+    """
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)
     inputs = records.find(InputRow, {"input_id": key.partition("-")[0]}, count_max=100)
@@ -69,7 +75,11 @@ def _list_pipelines(context: RepairContext, key: str) -> list[str]:
 
 
 def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
-    """Build the entry of a capture from `cdx`, if its input is gone."""
+    """Build the entry of a capture from its `cdx` row, for a capture whose input is gone.
+
+    Returns None if the capture has no `cdx` row. The SQL table `cdx` has one row per capture in a
+    WARC.
+    """
     records = context.stores.records
     entry_row = next(records.find(EntryRow, {"entry_id": key}, count_max=1), None)
     for row in records.find(CdxRow, {"capture_id": key}):
@@ -85,7 +95,7 @@ def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
 
 
 def count_inputs(context: RepairContext) -> None:
-    """Correct inputs that are missing, or whose recorded entries differ from their count."""
+    """Restore missing inputs of the repair plan in the ledger, and correct their entry counts."""
     for items in context.plan.iter_items(RepairAct.INPUT):
         for item in items:
             _count_input(context, item)
@@ -132,9 +142,10 @@ def _count_input(context: RepairContext, item: RepairItem) -> None:
 def _read_input(
     context: RepairContext, path: str, collection: str, item: RepairItem
 ) -> InputRow | None:
-    """Read an input to its end and return its row.
+    """Read an input file to its end and return its corrected row; None if the path has no such
+    input.
 
-    Entries that are not recorded are planned for sending.
+    Entries that the ledger lacks are added to the repair plan, to be sent again.
     """
     source, records = context.open_source(Path(path), collection), context.stores.records
     for row in source.iter_inputs():
@@ -184,7 +195,11 @@ def _plan_missing_entries(
 def resend_entries(
     context: RepairContext, intake: Intake, readers: Mapping[str, Subscription]
 ) -> None:
-    """Send entries through the intake's pipeline again. `readers` are its subscriptions by step."""
+    """Send the entries in the repair plan through one pipeline again.
+
+    `intake`: intake of the pipeline.
+    `readers`: subscriptions of the pipeline, by step.
+    """
     pipeline = intake.gate.pipeline
     for items in context.plan.iter_items(RepairAct.SEND):
         own_items = [item for item in items if item.pipeline in ("", pipeline)]
@@ -198,7 +213,9 @@ def resend_entries(
 def _send_step(
     context: RepairContext, intake: Intake, reader: Subscription, item: RepairItem
 ) -> None:
-    """Send the messages again that are missing from a step's queue or its quarantine."""
+    """Send the entries again whose messages are missing from the queue or the
+    quarantine of a step.
+    """
     records = context.stores.records
     step_filter = {"pipeline": item.pipeline, "step": item.step}
     quarantined_ids, deliveries = set[str](), []
@@ -251,7 +268,10 @@ def _send(context: RepairContext, intake: Intake, ids: Sequence[str]) -> None:
 
 
 def _is_in_other_pipeline(context: RepairContext, key: str) -> bool:
-    """Whether another pipeline has the entry in the ledger, so that it was never in this one."""
+    """Whether the ledger has the entry in any pipeline.
+
+    The caller knows that it is not in its own pipeline, so it is in another one.
+    """
     return (
         next(context.stores.records.find(EntryRow, {"entry_id": key}, count_max=1), None)
         is not None
@@ -261,7 +281,12 @@ def _is_in_other_pipeline(context: RepairContext, key: str) -> bool:
 def _choose_entry(
     context: RepairContext, key: str, entry: Entry | None, row: EntryRow | None
 ) -> Entry | None:
-    """Choose the entry of the input if its bytes are there, else the entry of its archived capture."""
+    """Choose what to send again: the entry read from the input, or the entry of its archived
+    capture.
+
+    The first one whose bytes can be read is returned. If neither can be read, `entry` is returned
+    for entries that may fail, else None.
+    """
     if entry is not None and _has_bytes(context, entry):
         return entry
     archived_entry = _find_place_entry(context, key)
@@ -272,9 +297,9 @@ def _choose_entry(
 
 
 def _has_output(context: RepairContext, key: str) -> bool:
-    """Whether anything was stored of an entry.
+    """Whether an entry has a result in the stores.
 
-    Without its bytes, sending it again would mark it failed.
+    If its bytes are missing, sending such an entry again would only mark it as failed.
     """
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)

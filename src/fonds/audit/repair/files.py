@@ -1,6 +1,6 @@
-"""Repair of file descriptions: rows in the records and cells in the table.
+"""Repair of file descriptions: the row in `file_meta` and the `file:` cells in the wide table.
 
-They are rebuilt from the file's bytes, or else from each other.
+They are rebuilt from the bytes of the file, or else from each other.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
 
 def describe_files(context: RepairContext) -> None:
-    """Restore each file's row and cells from its bytes, or else from whichever of the two is left."""
+    """Restore the `file_meta` row and the table cells of each file in the repair plan.
+
+    They are rebuilt from the bytes of the file, or else from the row or the cells, if only one is
+    left. The SQL table `file_meta` has one row per file.
+    """
     for items in context.plan.iter_items(RepairAct.FILE):
         for item in items:
             _describe(context, item.subject)
@@ -104,7 +108,12 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
 
 
 def _restore_rights(context: RepairContext, sha1hex: str) -> None:
-    """Store the rights stated by the responses of a file's captures, if their records can be read."""
+    """Store the rights that the HTTP responses of a file's captures state. Unreadable records are
+    skipped.
+
+    Also updates the rights that robots.txt and tdmrep.json state, and indexes the file again if any
+    rights changed.
+    """
     records, is_changed = context.stores.records, False
     for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):
         try:
@@ -134,9 +143,11 @@ def _parse_meta_cell(cells: dict[str, bytes], sha1hex: str) -> FileMeta | None:
 
 
 def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
-    """Find the primary capture of a file whose row is missing.
+    """Return the id of the primary capture of a file whose `file_meta` row is missing; None if
+    unknown.
 
-    It is the capture in its cells, else one that is not a duplicate.
+    It is the capture in the table cells of the file, or else an entry that was not a duplicate. The
+    SQL table `file_meta` has one row per file.
     """
     stores = context.stores
     cells = stores.table.get(stores.journal, [build_row_key(sha1hex)]).get(
@@ -158,7 +169,9 @@ def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
 
 
 def write_cells(context: RepairContext) -> None:
-    """Write each file's cells again: its description and the places of its captures."""
+    """Write the table cells of each file in the repair plan again: its description and the
+    locations of its captures.
+    """
     for items in context.plan.iter_items(RepairAct.TABLE):
         for sha1hex in {item.subject for item in items}:
             _write_cells(context, sha1hex)
@@ -195,7 +208,10 @@ def _write_cells(context: RepairContext, sha1hex: str) -> None:
 
 
 def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:
-    """Build a file's description, with libmagic's results if its bytes can be read."""
+    """Build the description of a file from its row, plus the type that libmagic detects.
+
+    The libmagic fields have default values if the bytes of the file cannot be read.
+    """
     payload = context.find_body(file.sha1hex)
     if payload is not None:
         declared = payload.http.get("content-type") if payload.http else None

@@ -1,4 +1,7 @@
-"""Repair of places: `cdx` rows rebuilt from the table and the CDXJ, and verified by reading."""
+"""Repair of capture locations: rebuilds `cdx` rows from the wide table and the CDXJ indexes.
+
+A row is stored only if its WARC record can be read.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ from fonds.stores.journal_table.keys import build_row_key
 
 
 def repair_places(context: RepairContext) -> None:
-    """Repair the files with missing or wrong places."""
+    """Restore missing or wrong locations (`cdx` rows) of the files in the repair plan.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     for items in context.plan.iter_items(RepairAct.PLACE):
         for item in items:
             if len(item.subject) == 40:
@@ -75,7 +81,11 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
 
 
 def _is_place_valid(context: RepairContext, row: CdxRow) -> bool:
-    """Whether the record that a row describes is really there."""
+    """Whether a WARC contains the record that a `cdx` row describes.
+
+    The bytes must have the SHA-1 of the row. For a revisit record in a WARC of Fonds, the CDXJ must
+    list its offset. The SQL table `cdx` has one row per capture in a WARC.
+    """
     if row.mimetype != REVISIT_MIME:
         return context.read_if_intact(build_place(row), row.sha1hex) is not None
     state = context.stores.archive.inspect(row.warc_path)
@@ -84,7 +94,11 @@ def _is_place_valid(context: RepairContext, row: CdxRow) -> bool:
 
 
 def _read_status(context: RepairContext, row: CdxRow) -> int | None:
-    """Return the HTTP status in the record."""
+    """Return the HTTP status in the WARC record of a `cdx` row; None if it cannot be read or has
+    none.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
     payload = context.read_if_intact(build_place(row), sha1hex)
     return get_status(payload.http) if payload else None
@@ -112,7 +126,11 @@ def _iter_table_rows(context: RepairContext, sha1hex: str) -> Iterator[CdxRow]:
 
 
 def _apply_index_line(context: RepairContext, row: CdxRow) -> CdxRow:
-    """Mark a row as a revisit if the index of its WARC says so. Applies to WARCs of Fonds only."""
+    """Mark a `cdx` row as a revisit if the CDXJ of its WARC says so. Only WARCs of Fonds have a
+    CDXJ.
+
+    The SQL table `cdx` has one row per capture in a WARC.
+    """
     if not is_own_warc(row.warc_path):
         return row
     state = context.stores.archive.inspect(row.warc_path)
@@ -122,7 +140,12 @@ def _apply_index_line(context: RepairContext, row: CdxRow) -> CdxRow:
 
 
 def _iter_index_rows(context: RepairContext, sha1hex: str, rows: list[CdxRow]) -> Iterator[CdxRow]:
-    """Build rows from the indexes of those WARCs of Fonds that should have the file."""
+    """Build `cdx` rows of a file from the CDXJ indexes of the WARCs of Fonds that should contain
+    it.
+
+    `rows` are the existing rows of the file; they and the wide-column table name these WARCs. The
+    SQL table `cdx` has one row per capture in a WARC.
+    """
     records = context.stores.records
     file = next(iter(records.get(FileMetaRow, [sha1hex])), None)
     if file is None:
@@ -144,7 +167,10 @@ def _iter_index_rows(context: RepairContext, sha1hex: str, rows: list[CdxRow]) -
 
 
 def _find_capture_id(context: RepairContext, sha1hex: str, url: str, datetime14: str) -> str | None:
-    """Return the capture with this URL and time that was about the file, or None."""
+    """Return the id of the capture of a file with this URL and time; None if there is none.
+
+    `datetime14` is the capture time in UTC as YYYYMMDDhhmmss.
+    """
     entries = context.stores.records.find(
         EntryRow, {"url": url, "seen": datetime14}, count_max=PLACES_MAX
     )
@@ -167,9 +193,11 @@ def _build_row(
 
 
 def build_file_meta(file: FileMetaRow, extra_fields: Mapping[str, str] | None = None) -> FileMeta:
-    """Build a file's description from its row.
+    """Build the description of a file (size, type and hashes) from its `file_meta` row.
 
-    `extra_fields` gives libmagic's results, else they are empty.
+    `extra_fields` has the results of libmagic, `magic` and `magic_mime`. Without them, `magic` is
+    empty and `magic_mime` is the media type of the row. The SQL table `file_meta` has one row per
+    file.
     """
     magic_fields = extra_fields or {}
     return FileMeta(

@@ -1,5 +1,6 @@
-"""Repair plan: faults grouped by repair action. The plan is kept in temporary files, because there
-can be any number of faults.
+"""Repair plan: the faults to repair, grouped by repair action.
+
+The plan is stored in temporary files, because there can be any number of faults.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _PREFIX = "repair-"
 
 
 class RepairItem(msgspec.Struct, frozen=True):
-    """One subject to repair.
+    """One subject that a repair action must repair.
 
-    `subject`: what is wrong, as in `AuditFault`.
+    `subject`: the faulty object, such as the SHA-1 of a file or the id of an entry.
     `pipeline`, `step`: pipeline and step of the subject; "" if it belongs to none.
     `message`: a sentence that describes the fault.
     """
@@ -36,13 +37,14 @@ class RepairItem(msgspec.Struct, frozen=True):
 
 
 class RepairPlan:
-    """Faults to repair, grouped by repair action. A context manager; its files are deleted on exit.
+    """The faults to repair, grouped by repair action. A context manager that deletes its files on
+    exit.
 
-    `folder`: the folder for temporary files in the library folder (home).
-    `is_exclusive`: no other process uses the library folder, so plans left by killed processes are
-        deleted.
-    `counts`: number of faults by action.
-    `samples`: messages of the first three faults by action.
+    `folder`: folder for temporary files in the library folder (home).
+    `is_exclusive`: whether no other process uses the library. Plans left by killed processes are
+        then deleted.
+    `counts`: number of faults by repair action.
+    `samples`: messages of the first three faults, by repair action.
     """
 
     def __init__(self, folder: Path, *, is_exclusive: bool = False) -> None:
@@ -65,7 +67,9 @@ class RepairPlan:
         self._folder.cleanup()
 
     def add(self, fault: AuditFault) -> None:
-        """Add a fault found by the audit. A fault without a repair action is only counted."""
+        """Add a fault found by the audit to the plan. A fault that Fonds cannot repair is only
+        counted.
+        """
         act = fault.check.act
         self.counts[act] += 1
         samples = self.samples.setdefault(act, [])
@@ -77,15 +81,18 @@ class RepairPlan:
     def add_item(
         self, act: RepairAct, subject: str, pipeline: str = "", step: str = "", message: str = ""
     ) -> None:
-        """Add a subject that a later action has to repair. An action uses this for what it cannot
-        repair itself.
+        """Add a subject for a repair action that runs later.
+
+        A repair action calls this for a subject that it cannot repair itself.
         """
         line = msgspec.json.encode(RepairItem(subject, pipeline, step, message))
         with self._build_path(act).open("ab") as stream:
             stream.write(line + b"\n")
 
     def iter_items(self, act: RepairAct) -> Iterator[list[RepairItem]]:
-        """Yield the subjects of a repair action in batches. No subject occurs twice in a batch."""
+        """Yield the subjects of a repair action in batches. No subject occurs twice in
+        one batch.
+        """
         path = self._build_path(act)
         if not path.exists():
             return
@@ -101,4 +108,4 @@ class RepairPlan:
 
 
 ReportProgress = Callable[[str], None]
-"""Function that receives a sentence about what was or could not be done."""
+"""Function that receives a sentence about a repair that was done, or could not be done."""

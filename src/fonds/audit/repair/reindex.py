@@ -1,4 +1,6 @@
-"""Rebuilding of the full-text index in place from the records and texts. Readers can keep using it."""
+"""Rebuild of the full-text index in place, from the records and text blobs. Searches
+keep working.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,21 @@ from fonds.ports import Blobs, Index, Records
 from fonds.ports.scan import CHUNK, iter_chunks
 
 TOGETHER_MAX_CHARS = 16_000_000
-"""Maximum text of the documents written at once. A longer document is written alone."""
+"""Maximum characters of text of the documents written to the index at once. A longer document is
+written alone.
+"""
 
 
 @dataclass(slots=True)
 class ReindexResult:
-    """Result of reindexing.
+    """Result of a rebuild of the full-text index.
 
-    - `remade` is the number of derived rows that were rebuilt.
-    - `strays` is the number of documents left that no other store knows.
-    - `textless` lists files whose text is missing in the blobs. They are indexed without it.
-    - `fault` is the index's error, or None.
+    - `indexed`: number of documents written.
+    - `remade`: number of derived rows that were rebuilt.
+    - `removed`: number of unexpected documents that were deleted.
+    - `strays`: number of documents left in the index that no other store knows.
+    - `textless`: files whose text blob is missing; they are indexed without text.
+    - `fault`: error of the index that stopped the rebuild; None if it was complete.
     """
 
     indexed: int = 0
@@ -39,7 +45,11 @@ class ReindexResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """Documents to put into the index, and ids to delete from it if present."""
+    """One batch of changes to the full-text index.
+
+    `documents`: documents to write.
+    `unwanted`: ids of documents to delete if the index has them.
+    """
 
     documents: Sequence[IndexDocument] = ()
     unwanted: Sequence[str] = ()
@@ -48,11 +58,12 @@ class IndexBatch:
 def reindex(
     records: Records, blobs: Blobs, index: Index, tick: Callable[[int], None]
 ) -> ReindexResult:
-    """Put every expected document and delete the others.
+    """Write every expected document to the full-text index and delete unexpected ones. Return the
+    counts.
 
-    `tick` receives the number of documents put so far. Idempotent: after an interruption the index
-    is usable and can be reindexed again. Errors of other stores and StorageFullError are raised.
-    Another fault of the index is returned.
+    `tick` receives the number of documents written so far. Idempotent: after an interruption the
+    index is usable and can be rebuilt again. A ConfigurationError of the index is returned in
+    `fault`. StorageFullError and the errors of other stores are raised.
     """
     result = ReindexResult()
     for batch in iter_batches(records, blobs, result.textless):
@@ -68,7 +79,10 @@ def reindex(
 def rebuild_derived_rows(
     records: Records, blobs: Blobs, kinds: Sequence[DerivativeKind] = KINDS
 ) -> int:
-    """Rebuild missing or different derived rows of these kinds. Returns the number of rows written."""
+    """Rebuild missing or wrong rows that these derivative kinds compute from others.
+
+    Returns the number of rows written.
+    """
     row_count = 0
     for kind in kinds:
         if kind.rebuild is None:
@@ -79,7 +93,10 @@ def rebuild_derived_rows(
 
 
 def _try_index(act: Callable[[], None]) -> ConfigurationError | None:
-    """Call `act`, which uses only the index. Returns its ConfigurationError, or None."""
+    """Call `act`, which uses only the full-text index. Return its ConfigurationError, or None.
+
+    StorageFullError is raised.
+    """
     try:
         act()
     except StorageFullError:
@@ -104,9 +121,10 @@ def _count_strays(index: Index, result: ReindexResult) -> None:
 
 
 def iter_batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexBatch]:
-    """Stream all changes: documents kind by kind, then unwanted ids.
+    """Yield all changes for a rebuild of the full-text index: documents to write, then ids to
+    delete.
 
-    Adds to `textless` the files whose text is missing.
+    Adds to `textless` the SHA-1s of files whose text blob is missing.
     """
     for documents in _batch_documents(_iter_documents(records, blobs, textless)):
         yield IndexBatch(documents=documents)
@@ -123,7 +141,11 @@ def iter_batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterato
 
 
 def _iter_documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:
-    """Iterate over every document as the steps would put it. One text is in memory at a time."""
+    """Iterate over all documents that the full-text index should contain, as the pipeline steps
+    write them.
+
+    Only one text is in memory at a time. Adds to `textless` the files whose text blob is missing.
+    """
     for kind, indexed_kind in indexed_kinds():
         for page in iter_chunks(records.find(kind.row, indexed_kind.row_filter)):
             current = indexed_kind.load_current(records, [indexed_kind.get_id(row) for row in page])

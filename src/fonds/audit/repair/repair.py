@@ -1,4 +1,4 @@
-"""One round of repair: runs the actions in the order of their dependencies."""
+"""One round of repair: runs the repair actions in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ from fonds.model.rows import CdxRow
 from fonds.ports.scan import iter_chunks
 
 ROUNDS_MAX = 4
-"""Maximum rounds. Repairing one fault may reveal another."""
+"""Maximum number of repair rounds. Repairing one fault may reveal another."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRound:
-    """One round of repair. Between `prepare` and `finish`, the steps process what is sent again."""
+    """One round of repair. Call `prepare`, let the pipeline process what was sent again, then call
+    `finish`.
+    """
 
     context: RepairContext
 
     def prepare(self) -> None:
-        """Repair what the steps rely on: captures, places, bodies, files, entries, inputs, endings."""
+        """Repair what the pipeline steps rely on: captures, locations, bodies, files, entries,
+        inputs and dispositions.
+        """
         self._repair_counts()
         merge_captures(self.context)
         repair_places(self.context)
@@ -41,7 +45,7 @@ class RepairRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether the steps have anything to process."""
+        """Whether the repair plan has entries or files for the pipeline to process again."""
         return any(
             True
             for act in (RepairAct.SEND, RepairAct.READ)
@@ -49,7 +53,10 @@ class RepairRound:
         )
 
     def finish(self) -> bool:
-        """Repair index, table, CDXJ and counts. Returns whether the whole index must be rebuilt."""
+        """Repair the full-text index, the wide-column table, CDXJ indexes, counts and collections.
+
+        Returns whether the whole full-text index must be rebuilt.
+        """
         needs_reindex = reindex_documents(self.context)
         write_cells(self.context)
         self._rebuild_warc_indexes()
@@ -102,7 +109,9 @@ class RepairRound:
                     self.context.give_up(subject, f"collection {subject}: {error}")
 
     def _recheck_faults(self) -> None:
-        """Check the faults of the deep audit again, so that the audit reports their current state."""
+        """Check the files with stored faults of the deep audit again, so that the next audit is up
+        to date.
+        """
         deep = DeepAudit(self.context.stores, self.context.clock, lambda: False)
         faults = (fault.subject for fault in iter_remembered_faults(self.context.stores.records))
         for batch in iter_chunks(faults):

@@ -1,1 +1,3 @@
-"""Counts of entries, failures, steps and table rows, for reports, commands and pages."""
+"""Counts of entries, failures, messages of steps, and table rows, for reports, commands
+and pages.
+"""

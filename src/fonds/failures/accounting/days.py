@@ -1,6 +1,7 @@
-"""Count and list entries by the day they entered. Uses stored counts (tallies) where possible.
+"""Counts and lists of entries by the day on which they entered. Uses stored counts (tallies) where
+possible.
 
-Some inputs count records without creating an entry for each; this module counts such records too.
+Some inputs count records without creating an entry for each. Such records are counted here too.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from fonds.model.tallies import ENTRIES_BY_DAY, INPUTS_BY_DAY
 from fonds.ports import Records
 
 LATEST_FIRST = ("-entered_at", "-entry_id", "-pipeline")
-"""Sort order of listed entries: the latest time of entering first."""
+"""Sort order of listed entries: the entry that entered last comes first."""
 DAYS_MAX = 400
-"""Maximum days that a query names one by one. For a longer range, the counts of all days are read
-and filtered.
+"""Maximum number of days that a query names one by one. For a longer range, the stored counts of
+all days are read and filtered.
 """
 _COUNTERS = (ENTRIES_BY_DAY, INPUTS_BY_DAY)
 _TALLIED_COLUMNS = {"outcome": "second", "reason": "third", "pipeline": "pipeline"}
@@ -29,24 +30,29 @@ _TALLIED_COLUMNS = {"outcome": "second", "reason": "third", "pipeline": "pipelin
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """Range of days from `first` to `last`, both included, in UTC. None means no limit."""
+    """Range of days in UTC from `first` to `last`, both included. None means no limit
+    on that side.
+    """
 
     first: date | None = None
     last: date | None = None
 
     def __contains__(self, day: str) -> bool:
-        """Return whether a day, YYYY-MM-DD, is in the range."""
+        """Return whether a day, as text YYYY-MM-DD, is in the range."""
         begins = self.first is None or day >= self.first.isoformat()
         return begins and (self.last is None or day <= self.last.isoformat())
 
     def build_time_range(self) -> TimeRange:
-        """Return the range of times from the start of the first day to the end of the last."""
+        """Return the range of times (aware UTC) from the start of the first day to the end of the
+        last.
+        """
         first = datetime.combine(self.first or date.min, time.min, UTC)
         return TimeRange(first, datetime.combine(self.last or date.max, time.max, UTC))
 
     def list_days(self) -> list[str] | None:
-        """Return each day of the range as YYYY-MM-DD. Return None if the range has no limit or is
-        longer than 400 days.
+        """Return each day of the range as text YYYY-MM-DD.
+
+        Returns None if the range has no limit on a side, or is longer than 400 days.
         """
         if self.first is None or self.last is None or (self.last - self.first).days >= DAYS_MAX:
             return None
@@ -61,8 +67,10 @@ def iter_daily_tallies(
     pipelines: Sequence[str],
     **where: object,
 ) -> Iterator[TallyRow]:
-    """Yield the stored counts for a range of days and some pipelines. `counters` are names of
-    counters, such as `ENTRIES_BY_DAY` and `INPUTS_BY_DAY`.
+    """Yield the stored counts (tallies) of some pipelines for a range of days.
+
+    `counters`: names of the counts, such as `ENTRIES_BY_DAY` and `INPUTS_BY_DAY`.
+    `where`: further conditions on columns of the tally rows.
     """
     day_names = days.list_days()
     where_tally = {"counted": list(counters), "pipeline": list(pipelines), **where}
@@ -74,7 +82,7 @@ def iter_daily_tallies(
 
 
 def list_pipelines(records: Records) -> list[str]:
-    """Return the names of the pipelines that have entries or counts."""
+    """Return the sorted names of the pipelines that have stored counts of entries or inputs."""
     where = {"counted": [EntryRow.TABLE, InputRow.TABLE]}
     return sorted(name for (name,) in records.count(TallyRow, ("pipeline",), where))
 
@@ -82,11 +90,10 @@ def list_pipelines(records: Records) -> list[str]:
 def build_daily_tallies(
     records: Records, days: DayRange, pipelines: Sequence[str]
 ) -> dict[date, OutcomeTally]:
-    """Return the counts by outcome for each day on which entries or records entered these
-    pipelines.
+    """Return the counts by outcome for each day on which anything entered these pipelines.
 
-    An entry counts for the day it entered. Records that an input counted without creating entries
-    count as `dropped`, on the day the input was last read.
+    An entry counts on the day on which it entered. Records that an input counted without creating
+    entries count as `dropped`, on the day on which the input was last read.
     """
     ended: dict[str, Counter[tuple[str, str]]] = {}
     without_entries: dict[str, Counter[str]] = {}
@@ -105,8 +112,9 @@ def build_daily_tallies(
 
 
 def count_after(records: Records, last: date, pipelines: Sequence[str]) -> int:
-    """Return the number of entries and records without entries dated after `last`. The number is
-    above 0 only if a clock was wrong.
+    """Return the number of entries, and of records without entries, dated after the day `last`.
+
+    If `last` is today, the number is above 0 only if a clock was wrong.
     """
     filters = [
         {"counted": counter, "pipeline": pipeline}
@@ -121,10 +129,10 @@ def count_after(records: Records, last: date, pipelines: Sequence[str]) -> int:
 
 
 def count_entered(records: Records, days: DayRange, where: Mapping[str, object]) -> int:
-    """Count the entries of these days that match `where`.
+    """Count the entries that entered on these days and match the filter `where`.
 
-    Filters on `outcome`, `reason` and `pipeline` use the ledger's counts, where pending entries
-    have no reason yet. Filters on other columns count row by row.
+    Filters on `outcome`, `reason` and `pipeline` use the stored counts, in which pending entries
+    have no reason yet. With a filter on any other column, the rows are counted.
     """
     if not where.keys() <= _TALLIED_COLUMNS.keys():
         return records.count(EntryRow, (), {**where, "entered_at": days.build_time_range()})[()]
@@ -152,15 +160,15 @@ def list_entered(
 ) -> list[EntryRow]:
     """Return one page of the entries that entered on these days and match `where`, latest first.
 
-    `after` has the sort and key columns of the last row of the previous page; None for the first
-    page.
+    `after`: sort and key columns of the last row of the previous page; None for the first page.
+    `count_max`: maximum number of entries on the page.
     """
     if "failure_group" in where or "step" in where:
         groups: Sequence[Mapping[str, object]] = [where]
     else:
         groups = _list_groups(records, days, where)
     time_filter = {"entered_at": days.build_time_range()}
-    # Within one group the index returns the rows in this order.
+    # Within one filter, an index of the database returns the rows in this order.
     pages = [
         records.find(
             EntryRow, {**group, **time_filter}, order=LATEST_FIRST, after=after, count_max=count_max
@@ -173,7 +181,9 @@ def list_entered(
 def _list_groups(
     records: Records, days: DayRange, where: Mapping[str, object]
 ) -> list[dict[str, object]]:
-    """Return the pipelines and outcomes that have entries; an index covers the order of each."""
+    """Return a filter for each pipeline and outcome with matching entries. An index sorts each of
+    them by time.
+    """
     pairs = {(row.pipeline, row.second) for row in _iter_counts(records, days, where) if row.count}
     return [
         {**where, "pipeline": pipeline, "outcome": outcome} for pipeline, outcome in sorted(pairs)
@@ -184,7 +194,7 @@ def _latest_key(row: EntryRow) -> tuple[datetime, str, str]:
     return row.entered_at, row.entry_id, row.pipeline
 
 
-# Records that sources tallied without an entry for each
+# Records that sources counted without creating an entry for each
 
 
 INPUTS_SEARCHED_MAX = 1_000
@@ -197,7 +207,7 @@ class UncapturedCounts:
     `total`: number of such records in all inputs.
     `inputs_count`: number of examined inputs that have any.
     `inputs`: up to 50 inputs with the most such records, each with its count.
-    `complete`: False if further inputs may have some; only the 1,000 inputs with the largest counts
+    `complete`: False if further inputs may have some. Only the 1,000 inputs with the largest counts
         are examined.
     """
 

@@ -1,4 +1,4 @@
-"""Counts of a wide table: files, captures, media types, statuses and missing columns."""
+"""Counts over the wide table: files, captures, media types, GROBID statuses and missing columns."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ VALUES_MAX = 1000
 OTHER_LABEL = "(others)"
 UNREADABLE = "(unreadable)"
 CAPTURE_STEPS = (1, 2, 5, 10, 100, 1000)
-"""Upper bounds of the buckets for captures per file. One more bucket is for files with more than
-the last bound.
+"""Upper bounds of the histogram buckets for captures per file. One more bucket is for files with
+more captures than the last bound.
 """
 
 ROWS, FILES, CAPTURES = "rows", "files", "captures"
@@ -34,7 +34,7 @@ MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captur
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
-    """Reads one part of a wide-row table and counts its rows. A part is a first byte of the row
+    """Counts the rows of one part of the wide-column table. A part is the first byte of the row
     keys, 0 to 255.
 
     `open_table`: opens the table store.
@@ -47,8 +47,9 @@ class RowCounter:
     columns: tuple[str, ...]
 
     def __call__(self, part: int) -> Iterator[bytes]:
-        """Yield the counts of one part: for each counted value, JSON `[counter, value]`, a blank
-        and the count.
+        """Yield the counts of one part of the table, one record per counted value.
+
+        A record is the JSON array `[counter, value]`, a blank and the count.
         """
         table = self.open_table()
         counts: Counter[tuple[str, str]] = Counter()
@@ -74,10 +75,11 @@ class RowCounter:
 def build_counting_job(
     open_table: Callable[[], Table], table: str, schema: Schema, *, large: bool, fingerprint: str
 ) -> Job:
-    """Return the job that counts a table.
+    """Return the bulk job that counts the rows of a table.
 
-    With `large`, it also counts the rows that lack a large column, which requires reading those
-    cells.
+    `large`: whether to also count the rows that lack a large column, which requires reading large
+        cells.
+    `fingerprint`: makes the name of the job unique, so that it does not resume an older job.
     """
     columns = tuple(name for name, column in schema.columns.items() if large or not column.is_large)
     return Job(
@@ -90,7 +92,11 @@ def build_counting_job(
 
 
 def sum_counts(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """Sum the counts and yield one result for each counted value: `[what, value, count]`."""
+    """Sum the counts of all parts of the table.
+
+    `number` is the number of the output range, which is not used. Yields one JSON array `[counter,
+    value, count]` for each counted value.
+    """
     for key, group in groupby(records, key=lambda record: record.rpartition(b" ")[0]):
         total = sum(int(record.rpartition(b" ")[2]) for record in group)
         counter_name, value = msgspec.json.decode(key)
@@ -102,7 +108,9 @@ def _count(
     rows: Sequence[tuple[str | None, dict[str, bytes]]],
     columns: Sequence[str],
 ) -> None:
-    """Count the rows of one file: its own row, and those of its other captures."""
+    """Add the table rows of one file to the counts: the row of the file, and one row for each later
+    capture.
+    """
     file_cells = next((cells for capture_id, cells in rows if capture_id is None), None)
     counts[ROWS, ""] += len(rows)
     counts[CAPTURES, ""] += len(rows)
@@ -120,7 +128,10 @@ def _count(
 
 
 def _count_value(counts: Counter[tuple[str, str]], counter_name: str, value: str) -> None:
-    """Count a value. At most `VALUES_MAX` values are kept; further ones count as `OTHER_LABEL`."""
+    """Add 1 to the count of a value, such as a media type.
+
+    At most `VALUES_MAX` values are kept; further ones count as `OTHER_LABEL`.
+    """
     is_listed = (counter_name, value) in counts or len(counts) < VALUES_MAX
     counts[counter_name, value if is_listed else OTHER_LABEL] += 1
 

@@ -1,5 +1,5 @@
-"""Count entries by outcome, reason and step. Uses stored counts (tallies) instead of counting
-rows.
+"""Counts and lists of entries by outcome, reason and step. Uses stored counts (tallies) instead of
+counting rows.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipe
 
 
 class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
-    """Counts of entries by outcome. `received` is always the sum of done, dropped, quarantined and
-    pending.
+    """Counts of entries by outcome.
 
-    `dropped`, `quarantined`, `without_text`: counts by reason.
+    `received` is always the sum of done, dropped, quarantined and pending. The fields `dropped`,
+    `quarantined` and `without_text` have counts by reason.
     """
 
     received: Annotated[int, Meta(description="entries received: the sum of the next four")] = 0
@@ -57,18 +57,19 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
     @property
     def searchable_count(self) -> int:
-        """Number of entries that were kept with text."""
+        """Number of entries that were kept and have searchable text."""
         return self.done - sum(self.without_text.values())
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every received entry has exactly one outcome."""
+        """Whether each received entry has exactly one outcome."""
         ended = self.done + sum(self.dropped.values()) + sum(self.quarantined.values())
         return self.received == ended + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
-        """Return the counts of the reasons of one weight (skipped, rejected or failed), largest
-        count first.
+        """Return the counts by reason, for the reasons of one weight (skipped, rejected or failed).
+
+        The largest count is first.
         """
         counts = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
         return {name: n for name, n in counts.most_common() if Reason(name).weight is weight}
@@ -76,7 +77,7 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
 @dataclass(frozen=True, slots=True)
 class StepFailures:
-    """Quarantined entries of one pipeline, step and reason.
+    """Quarantined entries with one pipeline, step and reason.
 
     `count`: number of entries.
     `sample`: the entry that ended last; None if none was found.
@@ -92,8 +93,10 @@ class StepFailures:
 def count_entries(
     records: Records, input_ids: Sequence[str] | None = None, pipeline: str | None = None
 ) -> OutcomeTally:
-    """Return the counts by outcome of all entries, or of the entries of `input_ids`, in one
-    pipeline (None for all pipelines).
+    """Count entries by outcome.
+
+    `input_ids`: inputs whose entries are counted; None for all inputs.
+    `pipeline`: pipeline of the entries; None for all pipelines.
 
     Records that inputs counted without creating entries count as `dropped`.
     """
@@ -108,7 +111,7 @@ def count_entries(
 
 
 def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> OutcomeTally:
-    """Return the counts by outcome of the entries with these keys (entry id and pipeline)."""
+    """Count the entries with these keys (entry id and pipeline) by outcome."""
     ended: Counter[tuple[str, str]] = Counter()
     for start in range(0, len(keys), INPUTS_A_QUERY):
         for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
@@ -117,7 +120,7 @@ def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> Ou
 
 
 def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
-    """Add the counts of two sets of entries that have no entry in common."""
+    """Return the sum of two counts by outcome. They must have no entry in common."""
     return OutcomeTally(
         tally.received + other.received,
         tally.done + other.done,
@@ -129,8 +132,10 @@ def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
 
 
 def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) -> OutcomeTally:
-    """Build the counts by outcome from two inputs: `outcome_counts`, entries by outcome and reason,
-    and `counts`, records without entries by reason.
+    """Build the counts by outcome.
+
+    `outcome_counts`: number of entries by outcome and reason.
+    `counts`: number of records without entries, by reason; they count as `dropped`.
     """
     dropped = counts + Counter(
         {
@@ -196,15 +201,15 @@ def _count_inputs(
 
 
 def count_files_by_type(records: Records) -> list[tuple[str, int]]:
-    """Return the number of distinct files of each type, most frequent first."""
+    """Return the number of distinct files of each media type, most frequent type first."""
     counts = [(row.first, row.count) for row in _iter_tallies(records, FileMetaRow) if row.count]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
 
 def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
-    """Return for each derivative kind the number of files by status.
+    """Return for each derivative kind, such as PDF text, the number of files by status.
 
-    Of kinds that share a table, only the first is returned.
+    If several kinds share a table, only the first of them is returned.
     """
     counted = [kind.row.TABLE for kind in iter_kinds_with_rows()]
     by_table: dict[str, list[TallyRow]] = {}
@@ -219,7 +224,10 @@ def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, 
 
 
 def count_step_failures(records: Records, pipeline: str | None = None) -> list[StepFailures]:
-    """Return the quarantined entries by pipeline, step and reason, largest count first."""
+    """Return the quarantined entries by pipeline, step and reason, largest count first.
+
+    `pipeline` None means all pipelines.
+    """
     rows = [
         row
         for row in _iter_tallies(
@@ -244,18 +252,18 @@ def _build_pipeline_filter(pipeline: str | None) -> dict[str, object]:
 
 
 _TALLIED_COLUMNS = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
-"""Columns by which entries are counted, each mapped to the column of the tally row that holds its
-value.
+"""Columns of entries that the stored counts distinguish, each mapped to the column of the tally row
+with its value.
 """
 _GROUPED_COLUMNS = frozenset({"failure_group", "step", "reason", "pipeline"})
 
 
 def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
-    """Count the entries that match `where`.
+    """Count the entries that match the filter `where`.
 
-    Filters on `outcome`, `reason`, `step` and `pipeline` use the tallies. Pending entries have no
-    reason and no step yet. Entries with a `failure_group` are in quarantine. Filters on other
-    columns count row by row.
+    Filters on `outcome`, `reason`, `step` and `pipeline` use the stored counts. Pending entries
+    have no reason and no step yet. Entries with a `failure_group` are in quarantine. With a filter
+    on any other column, the rows are counted.
     """
     if "failure_group" in where and where.keys() <= _GROUPED_COLUMNS:
         return count_failures(records, where)
@@ -277,10 +285,11 @@ def list_outcomes(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """Return one page of the entries that match `where`, the entry that ended last first.
+    """Return one page of the entries that match the filter `where`, the entry that ended last
+    first.
 
-    `after` has the sort and key columns of the last row of the previous page; None for the first
-    page.
+    `after`: sort and key columns of the last row of the previous page; None for the first page.
+    `count_max`: maximum number of entries on the page.
     """
     groups = _list_groups(records, where) if where.keys() <= _TALLIED_COLUMNS.keys() else [where]
     return list_outcomes_of_any(records, groups, after=after, count_max=count_max)
@@ -294,13 +303,14 @@ def list_outcomes_of_any(
     count_max: int = 50,
 ) -> list[EntryRow]:
     """Return one page of the entries that match any of `filters`, the entry that ended last first.
+
     No entry may match two filters.
 
-    `after` has the sort and key columns of the last row of the previous page; None for the first
-    page.
+    `after`: sort and key columns of the last row of the previous page; None for the first page.
+    `count_max`: maximum number of entries on the page.
     """
-    # Within one group the index returns the rows in order; across several, everything would be
-    # sorted.
+    # Within one filter, an index of the database returns the rows in order. One query for all
+    # filters would sort all matching rows.
     pages = [
         records.find(EntryRow, group, order=NEWEST_FIRST, after=after, count_max=count_max)
         for group in filters
@@ -309,7 +319,12 @@ def list_outcomes_of_any(
 
 
 def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Split the matching entries into groups by columns that an index covers."""
+    """Split the filter `where` into filters that each fix pipeline and outcome, so that an index
+    sorts the rows.
+
+    Only combinations with matching entries are returned. Reason and step are fixed too if `where`
+    has one of them.
+    """
     by_reason = not where.keys().isdisjoint({"reason", "step"})
     groups: dict[tuple[str, ...], Mapping[str, object]] = {}
     for row in _iter_counts(records, where):
@@ -322,11 +337,13 @@ def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[
 
 
 NEWEST_FIRST = ("-settled_at", "entry_id")
-"""Sort order of listed entries: the entry that ended last first."""
+"""Sort order of listed entries: the entry that ended last comes first."""
 
 
 def _newest_key(row: EntryRow) -> tuple[float, str, str]:
-    """Sort key for the order of `NEWEST_FIRST`; entries that were never settled come last."""
+    """Return the sort key of an entry for the order of `NEWEST_FIRST`. Entries that have not ended
+    come last.
+    """
     settled_at = row.settled_at
     return (-settled_at.timestamp() if settled_at else math.inf, row.entry_id, row.pipeline)
 
@@ -334,21 +351,25 @@ def _newest_key(row: EntryRow) -> tuple[float, str, str]:
 def list_broken_inputs(
     records: Records, count_max: int = INPUTS_MAX, pipeline: str | None = None
 ) -> list[InputRow]:
-    """Return at most `count_max` inputs that could not be read to the end, in order of id."""
+    """Return at most `count_max` inputs that could not be read to the end, in order of id.
+
+    `pipeline` None means all pipelines.
+    """
     where = {"error": Prefix(""), **_build_pipeline_filter(pipeline)}
     return list(records.find(InputRow, where, count_max=count_max))
 
 
 def count_broken_inputs(records: Records, pipeline: str | None = None) -> int:
-    """Return the number of inputs that could not be read to the end."""
+    """Return the number of inputs that could not be read to the end. `pipeline` None means all."""
     return records.count(InputRow, (), {"error": Prefix(""), **_build_pipeline_filter(pipeline)})[
         ()
     ]
 
 
 def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
-    """Return the number of messages of a pipeline by step, then by verdict. Open messages are
-    included.
+    """Return the number of messages of a pipeline by step, then by verdict.
+
+    Open messages, which have no outcome yet, are included.
     """
     table: dict[str, dict[str, int]] = {}
     for row in _iter_tallies(records, DispositionRow, pipeline=pipeline):
@@ -358,37 +379,32 @@ def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
 
 
 def list_used_steps(records: Records) -> list[str]:
-    """Return the sorted names of the steps that have messages, open or ended."""
+    """Return the sorted names of the steps that have received messages."""
     return sorted({row.first for row in _iter_tallies(records, DispositionRow) if row.first})
 
 
 def list_used_pipelines(records: Records) -> list[str]:
-    """Return the names of the pipelines that have or had entries."""
+    """Return the sorted names of the pipelines that have or had entries."""
     return sorted({row.pipeline for row in _iter_tallies(records, EntryRow)})
 
 
 def find_oldest_input(records: Records) -> datetime | None:
-    """Return the time at which the least recently read input was read; None if no input was ever
-    read.
-    """
+    """Return when the least recently read input was read (aware UTC); None if no input was read."""
     row = next(records.find(InputRow, order=("updated",), count_max=1), None)
     return row.updated if row else None
 
 
 def find_newest_input(records: Records) -> datetime | None:
-    """Return the time at which the most recently read input was read; None if no input was ever
-    read.
-    """
+    """Return when the most recently read input was read (aware UTC); None if no input was read."""
     row = next(records.find(InputRow, order=("-updated",), count_max=1), None)
     return row.updated if row else None
 
 
 def count_failures(records: Records, where: Mapping[str, object]) -> int:
-    """Count the quarantined entries that match `where`, which may have `failure_group`, `step`,
-    `reason` and `pipeline`.
+    """Count the quarantined entries that match the filter `where`.
 
-    Without a `failure_group`, the counts of entries are used, whose number does not grow with the
-    number of failure groups.
+    Its keys may be `failure_group`, `step`, `reason` and `pipeline`. Without a `failure_group`, the
+    stored counts of entries are used; their number does not grow with the number of failure groups.
     """
     if "failure_group" not in where:
         entry_filter = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
@@ -400,7 +416,8 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
 
 
 def build_tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
-    """Return the conditions that select the stored counts of the failure groups matching
-    `where`.
+    """Return the conditions on tally rows that select the stored counts of matching failure groups.
+
+    The keys of `where` may be `failure_group`, `step`, `reason` and `pipeline`.
     """
     return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

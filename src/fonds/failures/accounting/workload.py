@@ -27,7 +27,7 @@ class StepBacklog:
     """Backlog of one step of a pipeline.
 
     `topic`: name of the topic from which the step reads.
-    `depth`: number of messages that the queue holds for the step.
+    `depth`: numbers of messages that the queue has for the step.
     `open_count`: number of messages sent to the step that have no outcome yet.
     `oldest_at`: time at which the oldest of the open messages was sent; None without open messages.
     `ended`: number of ended messages by verdict.
@@ -58,8 +58,9 @@ class EndedCount:
 def list_backlogs(
     records: Records, queue: Queue, pipeline: str, readers: Sequence[Subscription]
 ) -> list[StepBacklog]:
-    """Return the backlog of each step in pipeline order, from the queue and the stored message
-    counts.
+    """Return the backlog of each step of a pipeline, from the queue and the stored message counts.
+
+    `readers` are the subscriptions of the pipeline; the result has their order.
     """
     counts = count_by_step(records, pipeline)
     open_counts = {
@@ -89,8 +90,9 @@ def list_backlogs(
 
 
 def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[str, datetime]:
-    """Return the time at which the oldest open message of each step was sent. An index is sorted by
-    that time.
+    """Return for each step the time at which its oldest open message was sent.
+
+    Steps without open messages are left out. An index is sorted by that time.
     """
     filters = [{"pipeline": pipeline, "step": step, "is_open": True} for step in steps]
     rows = records.first_of_each(DispositionRow, filters, ("promised_at",))
@@ -98,7 +100,8 @@ def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[
 
 
 def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> EndedCount:
-    """Count the entries that ended within the hour before `now`, up to `ENDED_COUNTED_MAX`.
+    """Count the entries of a pipeline that ended within the hour before `now`, up to
+    `ENDED_COUNTED_MAX`.
 
     An index covers the query.
     """
@@ -114,7 +117,7 @@ def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> End
     return EndedCount(count, count == ENDED_COUNTED_MAX, max(newest, default=None))
 
 
-# Throughput by hour, from the ledger's counts
+# Throughput by hour, from the stored counts of the ledger
 
 
 HOURS = 24
@@ -122,9 +125,11 @@ HOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class StepPace:
-    """Messages that arrived and ended at a step in the last 24 clock hours, oldest hour first.
+    """Throughput of one step: messages that arrived and ended in each of the last 24 clock hours.
 
-    `minutes` is how much of the current hour has passed.
+    `arrived`: number of messages sent to the step, oldest hour first.
+    `ended`: number of messages that ended at the step, oldest hour first.
+    `minutes`: minutes of the current hour that have passed.
     """
 
     arrived: tuple[int, ...] = (0,) * HOURS
@@ -133,22 +138,25 @@ class StepPace:
 
     @property
     def is_growing(self) -> bool:
-        """Whether more messages arrived than ended, in this hour and the previous one."""
+        """Whether more messages arrived at the step than ended, in the current and the previous
+        clock hour.
+        """
         return sum(self.arrived[-2:]) > sum(self.ended[-2:])
 
     def estimate_minutes_left(self, waiting_count: int) -> float | None:
-        """Estimate the minutes until `waiting_count` messages have ended.
+        """Estimate how many minutes the step needs until `waiting_count` messages have ended.
 
-        The rate is that of this hour and the previous one. None if no message ended.
+        Uses the rate of the current and the previous clock hour. Returns None if no message ended
+        in them.
         """
         ended = sum(self.ended[-2:])
         return waiting_count * (60 + self.minutes) / ended if ended else None
 
 
 def compute_paces(records: Records, pipeline: str, now: datetime) -> Mapping[str, StepPace]:
-    """Return the throughput by step, with one query.
+    """Return the throughput of each step of a pipeline, with one query.
 
-    Steps without messages in these hours are missing.
+    Steps without messages in the last 24 clock hours are left out.
     """
     hours = [format_hour(now - timedelta(hours=ago)) for ago in reversed(range(HOURS))]
     counts: dict[str, dict[str, list[int]]] = {}
@@ -167,20 +175,21 @@ def compute_paces(records: Records, pipeline: str, now: datetime) -> Mapping[str
 
 
 MISSED_MAX = 4
-"""Missed heartbeats in a row after which a process is overdue."""
+"""Number of missed heartbeats in a row after which a worker process is overdue."""
 ROWS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class StepWorkers:
-    """Processes that work on one step.
+    """Worker processes of one step.
 
     `at_work`: number of processes with a recent heartbeat.
-    `overdue`: number of processes without one that were not told to stop.
-    `seen`: newest heartbeat of all.
-    `ended`: messages that the processes at work have settled there since they started.
+    `overdue`: number of processes whose last heartbeat is too old, and that did not stop normally.
+    `seen`: newest heartbeat of all processes; None without processes.
+    `ended`: number of messages that the processes at work have finished at the step since they
+        started.
     `last_ended`: when the last message ended; None if none has.
-    `trouble`: what one of them is waiting for; None if nothing.
+    `trouble`: why one of the processes at work has to wait; None if no process waits.
     """
 
     at_work: int = 0
@@ -195,9 +204,10 @@ NO_WORKERS = StepWorkers()
 
 
 def summarize_workers(records: Records, pipeline: str, now: datetime) -> dict[str, StepWorkers]:
-    """Return the worker processes of each step of a pipeline. Steps without any are left out.
+    """Return a summary of the worker processes of each step of a pipeline.
 
-    Processes on this machine that are certainly gone are left out too.
+    Steps without worker processes are left out, as are processes of this machine that are certainly
+    gone.
     """
     by_step: dict[str, list[WorkerRow]] = {}
     for row in iter_workers(records, pipeline):
@@ -206,8 +216,10 @@ def summarize_workers(records: Records, pipeline: str, now: datetime) -> dict[st
 
 
 def iter_workers(records: Records, pipeline: str | None = None) -> Iterator[WorkerRow]:
-    """Iterate over processes that are not certainly gone, newest heartbeat first, `ROWS_MAX` at
-    most.
+    """Iterate over the rows of worker processes, newest heartbeat first, at most `ROWS_MAX`.
+
+    Processes of this machine that are certainly gone are left out. `pipeline` None means all
+    pipelines.
     """
     where = {} if pipeline is None else {"pipeline": pipeline}
     rows = records.find(WorkerRow, where, order=("-seen",), count_max=ROWS_MAX)
@@ -215,7 +227,7 @@ def iter_workers(records: Records, pipeline: str | None = None) -> Iterator[Work
 
 
 def is_overdue(row: WorkerRow, now: datetime) -> bool:
-    """Return whether a process has missed more than `MISSED_MAX` heartbeats."""
+    """Return whether a worker process has missed more than `MISSED_MAX` heartbeats."""
     return now - row.seen > timedelta(seconds=MISSED_MAX * row.every_s)
 
 
