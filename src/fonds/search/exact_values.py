@@ -1,4 +1,4 @@
-"""Convert values of exact search fields to the form that the index stores.
+"""Convert values of exact search fields, such as `language`, to the form that the index stores.
 
 The value `none` becomes '', which selects documents without a value.
 """
@@ -21,15 +21,19 @@ def format_sentence(message: str) -> str:
 
 
 def normalize_kind(value: str) -> str:
-    """Return the name of a file kind in lower case. Raises ValueError if the kind is unknown."""
+    """Return the name of a file kind, such as `pdf`, in lower case.
+
+    Raises ValueError if the kind is unknown.
+    """
     if value.lower() not in list(Kind):
         raise ValueError(format_sentence(format_unknown_name("kind", value, SEARCHED_KINDS)))
     return value.lower()
 
 
 def normalize_language(value: str) -> str:
-    """Return the two-letter code of a language; '' for `none`. Raises ValueError for an unknown
-    language.
+    """Return the two-letter code of a language, given by its code; '' for `none`.
+
+    Raises ValueError for an unknown language.
     """
     code = value.lower()
     if code in ("", NONE):
@@ -45,7 +49,7 @@ def normalize_language(value: str) -> str:
 
 
 def normalize_case(value: str) -> str:
-    """Return a value in lower case; '' for `none`."""
+    """Return a field value in lower case; '' for `none`."""
     return "" if value.lower() == NONE else value.lower()
 
 

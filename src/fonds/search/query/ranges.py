@@ -24,10 +24,10 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 
 def parse_range(name: str, field: str, value: str) -> NumberRange:
-    """Parse the value of a date or number field as typed.
+    """Return the tree node for the value of a date or number field as typed, such as `2020..2024`.
 
-    `name` is the field name in queries, `field` the field of documents. Raises ValueError with a
-    message for users if the value is invalid.
+    `name` is the field name in queries, `field` the attribute of documents. Raises ValueError with
+    a message for users if the value is invalid.
     """
     value = value.strip().lower()
     if value == NONE:
@@ -66,16 +66,18 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
 
 
 def _get_minimum(name: str) -> int:
-    """Return the first number of a range without a start: 1 for dates (0 means undated), otherwise
-    0.
+    """Return the first number of a range without a start.
+
+    It is 1 for dates, because 0 means undated, and 0 for other numbers.
     """
     return 1 if name in DAY_FIELDS else 0
 
 
 def _parse_limits(name: str, value: str) -> tuple[int, int]:
-    """Return the first and last number that a value covers.
+    """Return the first and last number that a typed date or number covers.
 
-    A day or number covers itself. A month or year covers all its days.
+    Dates are day numbers, as in `date.toordinal`. A day or number covers itself. A month or year
+    covers all its days. Raises ValueError with a message for users if the value is invalid.
     """
     if name in DAY_FIELDS:
         return _parse_days(name, value)
