@@ -42,7 +42,7 @@ configuration.params += build_global_options()
 
 
 class ConfigurationName(msgspec.Struct, frozen=True):
-    """The name of a configuration."""
+    """Name of a grouping configuration, as the first field of a JSON answer."""
 
     name: Annotated[str, Meta(description="name of the configuration")]
 
@@ -54,7 +54,7 @@ ConfigurationAnswer = define_answer(
 
 
 class RemovedConfigurationAnswer(msgspec.Struct, frozen=True):
-    """A configuration that was deleted."""
+    """JSON answer: a grouping configuration that was deleted."""
 
     removed: Annotated[str, Meta(description="name of the configuration")]
 

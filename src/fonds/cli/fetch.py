@@ -134,7 +134,10 @@ def _fetch(
 
 
 def _collect_urls(urls: tuple[str, ...], lists: tuple[str, ...]) -> list[str]:
-    """Return the URLs on the command line, and those of standard input if `-` is given."""
+    """Return the URLs on the command line, and those of standard input if `-` is given.
+
+    Raises click.UsageError if standard input has more than `URLS_MAX` URLs.
+    """
     addresses = [url for url in urls if url != "-"]
     return addresses + (_read_standard_input() if "-" in urls or "-" in lists else [])
 

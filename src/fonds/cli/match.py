@@ -1,4 +1,4 @@
-"""`fonds match`: match papers and references with the catalogue, in bulk or one by one."""
+"""`fonds match`: match papers and references with the catalogue of works, in bulk or one by one."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ match.params += build_global_options()
 
 
 class MatchSubject(msgspec.Struct, frozen=True):
-    """What was matched with the catalogue."""
+    """What was matched with the catalogue of works, as a part of a JSON answer."""
 
     what: Annotated[str, Meta(description="papers or references")]
 
 
 class PrintedReference(msgspec.Struct, frozen=True):
-    """A printed reference."""
+    """Printed reference to be matched, as a part of a JSON answer."""
 
     reference: Annotated[str, Meta(description="the line")]
 
