@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fonds.ports import WarcArchive
 
 
-# The WARC files a command means: the archive opened alone, and what was named of it.
+# Find the WARC files that a command names.
 
 
 ENDINGS = (

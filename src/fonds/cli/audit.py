@@ -42,7 +42,7 @@ AuditAnswer = define_answer(
         Meta(description="with --deep, the progress of the deep audit"),
     ],
 )
-"""Report of an audit."""
+"""JSON answer: the report of an audit."""
 
 
 @command("audit", answers={"one": AuditAnswer})
@@ -129,11 +129,11 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
 def run_deep_audit(
     app: App, stores: Stores, share: int | None, stop_event: threading.Event
 ) -> DeepAuditRow:
-    """Run a share of the deep audit, which reads and hashes stored files. Return its progress.
+    """Continue the deep audit, which reads and hashes stored files. Return its progress.
 
-    `share` is the number of parts into which the audit is divided; one of them is run. None runs
-    all. Setting `stop_event` stops the audit after the current files. Progress is printed every ten
-    seconds, on a terminal or not.
+    `share` is the maximum number of files to read; None continues to the end of the round. Setting
+    `stop_event` stops the audit after the current files. Progress is printed every ten seconds, on
+    a terminal or not.
     """
     from fonds.wiring.stores import get_utc_now
 

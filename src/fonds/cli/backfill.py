@@ -72,7 +72,7 @@ ImportedIndexAnswer = define_answer(
     TallyReport,
     seconds=Annotated[float, Meta(description="duration in seconds")],
 )
-"""Result of importing indexes."""
+"""JSON answer: the result of importing CDX indexes."""
 
 
 @command("extract", answers={"one": ExtractionAnswer})

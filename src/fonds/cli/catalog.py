@@ -94,7 +94,7 @@ LoadAnswer = define_answer(
     CatalogAnswer,
     seconds=Annotated[float, Meta(description="duration in seconds")],
 )
-"""Result of loading records."""
+"""JSON answer: the result of loading records into the catalogue."""
 
 
 class WorkAnswer(msgspec.Struct, frozen=True):

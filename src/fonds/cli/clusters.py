@@ -453,7 +453,7 @@ def _format_sides(change: ClusterChange) -> tuple[str, str]:
 
 
 def _format_identity(cluster: ClusterView) -> str:
-    """Return a cluster's id, its generated label if a person renamed it, and whether it is
+    """Return a cluster's id, with its generated label if a person renamed it and `pinned` if it is
     pinned.
     """
     labelled = f" labelled {escape(cluster.label)}" if cluster.name else ""

@@ -79,7 +79,7 @@ CollectionDetailAnswer = define_answer(
     clusterings=Annotated[Sequence[ClusteringView], Meta(description="stored clusterings")],
     rebuilding=Annotated[Sequence[RebuildProgress], Meta(description="rebuilds in progress")],
 )
-"""A collection with its clusterings and rebuilds."""
+"""JSON answer: a collection with its clusterings and rebuilds."""
 
 
 class CreatedCollectionAnswer(msgspec.Struct, frozen=True):

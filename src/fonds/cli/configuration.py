@@ -50,7 +50,7 @@ class ConfigurationName(msgspec.Struct, frozen=True):
 ConfigurationAnswer = define_answer(
     "ConfigurationAnswer", ConfigurationName, configurations.Configuration
 )
-"""A configuration with its name."""
+"""JSON answer: a grouping configuration with its name."""
 
 
 class RemovedConfigurationAnswer(msgspec.Struct, frozen=True):

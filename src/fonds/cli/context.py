@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fonds.ports import Index, Queue, Stores, Table
 
 SPOOL = "tmp"
-"""Folder of temporary files in a home."""
+"""Name of the folder of temporary files in the folder of a library."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,7 +317,8 @@ def _explain_empty(
 
 
 def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:
-    """Yield the notes that `fonds search` prints for a query that finds nothing.
+    """Yield the notes that explain why an exported search found nothing, as `fonds search` prints
+    them.
 
     `command` is the command line that exports another query, up to the query.
     """

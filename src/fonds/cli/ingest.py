@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fonds.ports import Records
 
 
-# For pipelines that begin with links.
+# Ingest lists of links, for pipelines that begin with links.
 
 
 URLS_MAX = 5

@@ -30,7 +30,7 @@ JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,),
     "list": (Sequence,),
 }
-"""Python types of a field, by its type name in docs/json.md. The first match counts."""
+"""Python types of a field in a JSON answer, by the type name in docs/json.md. The first match counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def find_object_type(hint: Any) -> type | None:
         return plain if is_object else None
     arguments = [item for item in get_args(plain) if item not in (NoneType, msgspec.UnsetType, ...)]
     is_union = get_origin(plain) in (Union, UnionType)
-    # Of a mapping, the values count.
+    # For a mapping, use the type of its values.
     return (
         find_object_type(arguments[-1])
         if arguments and (not is_union or len(arguments) == 1)

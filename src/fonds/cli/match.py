@@ -77,10 +77,10 @@ class PrintedReference(msgspec.Struct, frozen=True):
 
 
 BulkMatchAnswer = define_answer("BulkMatchAnswer", MatchSubject, TallyReport)
-"""Result of matching all papers or references."""
+"""JSON answer: the result of matching all papers or references."""
 
 MatchedReference = define_answer("MatchedReference", PrintedReference, Match)
-"""A line with its match."""
+"""JSON answer: a printed reference with the work that it was matched with."""
 
 
 @command("papers", answers={"one": BulkMatchAnswer})

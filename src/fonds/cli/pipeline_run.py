@@ -62,14 +62,14 @@ RunAnswer = define_answer(
         Sequence[Retry], Meta(description="the first messages that wait for their next attempt")
     ],
 )
-"""Summary of a run."""
+"""JSON answer: the summary of a pipeline run."""
 
 RetriedAnswer = define_answer(
     "RetriedAnswer",
     RunAnswer,
     retried=Annotated[int, Meta(description="messages and inputs that were retried")],
 )
-"""Summary of a run that retries failures."""
+"""JSON answer: the summary of a pipeline run that retries failures."""
 
 
 class EnteredAnswer(msgspec.Struct, frozen=True):

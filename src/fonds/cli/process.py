@@ -18,7 +18,10 @@ from fonds.model.errors import ConfigurationError
 FILES_MIN, OPEN_FILES_TARGET = 64, 4_096
 NEW_CONTAINERS = 50_000
 ADDRESSES_MIN_BYTES, ADDRESSES_A_CORE_BYTES = 2**30, 2**28
-"""Minimum address space. Native code aborts the process if an allocation fails."""
+"""Minimum address space of the process in bytes: a base, and an amount for each core.
+
+Native code aborts the process if an allocation fails.
+"""
 
 
 def allow_files() -> None:
@@ -71,7 +74,7 @@ def check_limits() -> None:
 
 
 _END = b"\0"
-"""End marker; no signal has this number."""
+"""Byte that ends the reading of signal numbers from the pipe; no signal has this number."""
 
 
 @contextmanager

@@ -67,7 +67,7 @@ RepairAnswer = define_answer(
     acts=Annotated[int, Meta(description="number of repairs made")],
     lost=Annotated[Sequence[str], Meta(description="what could not be restored")],
 )
-"""Report after a repair."""
+"""JSON answer: the report of the audit after a repair."""
 
 RepairPlanAnswer = define_answer(
     "RepairPlanAnswer",
@@ -77,7 +77,7 @@ RepairPlanAnswer = define_answer(
         Meta(description="number of repairs to make, by kind; `none` for what is beyond repair"),
     ],
 )
-"""Report before a repair."""
+"""JSON answer: the report of an audit, with the repairs that would be made."""
 
 
 @command(

@@ -78,7 +78,7 @@ SearchAnswer = define_answer(
         Meta(description="generation of the index, the same for all results; null if unknown"),
     ],
 )
-"""A result of a search."""
+"""JSON answer: one document that a search found."""
 
 
 class EarlierAnswer(msgspec.Struct, frozen=True):

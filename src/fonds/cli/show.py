@@ -76,7 +76,7 @@ ShownFile = define_answer(
         Meta(description="collections that contain the document, with its clusters"),
     ],
 )
-"""Everything that Fonds knows about one file."""
+"""JSON answer: everything that Fonds knows about one file."""
 
 
 def list_cluster_placements(

@@ -35,7 +35,7 @@ NUMBERS = ("Links", "Kept")
 
 
 RequestedBackfill = define_answer("RequestedBackfill", BackfillStatus, asked_by=str)
-"""A backfill with the user who requested it."""
+"""Progress of a source's backfill (reading of older entries), with the user who requested it."""
 
 
 class SourceSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ SourceAnswer = define_answer(
         RequestedBackfill | None, Meta(description="the last backfill that was requested")
     ],
 )
-"""Everything about a source."""
+"""JSON answer: everything known about a source."""
 
 
 class BackfillPollReport(msgspec.Struct, frozen=True):

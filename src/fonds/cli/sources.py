@@ -98,7 +98,7 @@ SourceDetailAnswer = define_answer(
     SourceAnswer,
     last_polls=Annotated[Sequence[PollAnswer], Meta(description="last polls, newest first")],
 )
-"""A source with its last polls."""
+"""JSON answer: a source with its last polls."""
 
 PollDetailAnswer = define_answer(
     "PollDetailAnswer",
@@ -108,7 +108,7 @@ PollDetailAnswer = define_answer(
         Meta(description=f"links that entered, with their outcomes, at most {ENTRIES_MAX + 1}"),
     ],
 )
-"""A poll with the links that it entered."""
+"""JSON answer: a poll of a source with the links that it entered."""
 
 
 class ChangedStateAnswer(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ StatusAnswer = define_answer(
         Mapping[str, Depth], Meta(description="number of messages, by subscription and state")
     ],
 )
-"""What the library holds and what is waiting."""
+"""JSON answer: what the library contains and how many messages are waiting."""
 
 
 @command("status", answers={"one": StatusAnswer})

@@ -59,7 +59,7 @@ from fonds.stores.journal_table.schema import (
     parse_table_options,
 )
 
-# `fonds table stats`: what a table holds, counted by the engine.
+# `fonds table stats`: count the rows and files of a table.
 
 
 class RowAnswer(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ def _group_by_subject(results: Iterator[bytes]) -> Mapping[str, Mapping[str, int
     return found
 
 
-# `fonds table export` and `import`: a whole table into a file and out of one.
+# `fonds table export` and `import`: write a table to a file, and read it back.
 
 
 SCAN_ROWS = 100

@@ -25,7 +25,7 @@ REPORT_EVERY_S = 10.0
 
 
 TakedownAnswer = define_answer("TakedownAnswer", TakedownRow, omit=("rest",))
-"""A file that was taken down."""
+"""JSON answer: a file that was taken down."""
 
 
 @command(

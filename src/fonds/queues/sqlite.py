@@ -143,7 +143,7 @@ class SqliteQueue:
             if left_s <= 0:
                 return []
             with self._arrived:
-                # Puts by this process wake us; puts by other processes are polled for, at growing
+                # A put by this process ends the wait. Puts by other processes are polled for, at growing
                 # intervals.
                 self._wait(address, arrivals, min(pause_s, left_s))
             pause_s = min(pause_s * 2, POLL_MAX_S)
@@ -237,7 +237,7 @@ class SqliteQueue:
         ]
         if not (ready or overdue or dead_owners):
             return []
-        # After a power cut nobody holds anything, so that a lease need not be on the disk.
+        # After a power cut no process has a lease, so a lease need not be on the disk.
         with self._file.write_transaction(durable=False) as connection:
             for number in dead_owners:
                 rows.remove_owner(connection, number)

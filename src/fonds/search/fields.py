@@ -32,17 +32,17 @@ class FieldType(StrEnum):
     """How the values of a search field are indexed and searched."""
 
     WORDS = "words"  # folded words with their positions
-    FORMS = "forms"  # the same, plus stems, and both in earlier versions of a story too
+    FORMS = "forms"  # folded words and stems, also those of earlier versions of a story
     EXACT = "exact"  # whole values
     DAY = "day"
     NUMBER = "number"
-    QUERY = "query"  # only known to the query language, not indexed
+    QUERY = "query"  # part of the query language, but not indexed
 
 
 class ValueSource(StrEnum):
     """Source of the values that completion suggests for a search field."""
 
-    NONE = "none"  # free values: only the form is shown
+    NONE = "none"  # free values, of which completion shows only the form
     FACET = "facet"
     DOMAINS = "domains"
     SITES = "sites"

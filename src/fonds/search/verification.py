@@ -106,7 +106,10 @@ OUTCOME_WORDS = {
     "not_compared": "not compared",
     "added": "came since",
 }
-"""Descriptions of what became of a document, by field of `ResultComparison`, in display order."""
+"""Descriptions of what became of an exported document, by field of `ResultComparison`.
+
+The order is that of display.
+"""
 FOUND_SORTS = ("unchanged", "read_again", "other_version", "added")
 """Fields of `ResultComparison` that count documents which the search finds now."""
 

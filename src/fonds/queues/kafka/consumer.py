@@ -138,8 +138,9 @@ class Poller:
 
     The thread reads records of `topics` into `state` and commits the offsets of settled messages.
 
-    - `is_assigned`: whether Kafka has assigned partitions to this member since it started.
-    - `is_behind`: whether an assigned partition, not paused, has records that are not read yet.
+    - `is_assigned`: whether Kafka has assigned partitions (perhaps none) to this member.
+    - `is_behind`: whether Kafka may have records that this member should read now. Paused
+      partitions do not count.
     - `fault`: error because of which Kafka counts as unavailable; None if Kafka answers.
     """
 

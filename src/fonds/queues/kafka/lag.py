@@ -21,8 +21,9 @@ from fonds.queues.kafka.records import matches_pipeline
 RESPONSE_TIMEOUT_S = 20.0
 SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
-"""For each partition, the first offset that is not settled, and the offset after the last
-record.
+"""Offsets that a consumer group has not committed: (first, end) for each partition.
+
+The end is the offset after the last record.
 """
 SCANNER_SETTINGS: Mapping[str, Any] = {
     "group.id": "fonds-looks",

@@ -19,8 +19,9 @@ from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, get_pa
 from fonds.queues.kafka.records import decode_message, matches_pipeline
 
 ENDS_MAX, RUNS_MAX_CHARS = 50, 2_800
-"""Maximum number of unclean ends, and of characters of settled ranges, that fit the 4,096 bytes of
-a commit's metadata.
+"""Maximum number of unclean ends of readers, and of characters of settled ranges.
+
+Both together fit the 4,096 bytes of metadata that Kafka stores with an offset commit.
 
 Settled records beyond that are delivered again if their reader is killed.
 """

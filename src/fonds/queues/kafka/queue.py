@@ -1,4 +1,4 @@
-"""Message queue on Kafka. A Fonds topic is a Kafka topic; a subscription is two consumer groups."""
+"""Message queue on Kafka. A Fonds topic is a Kafka topic; consumer groups read a subscription."""
 
 from __future__ import annotations
 

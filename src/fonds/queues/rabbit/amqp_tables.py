@@ -47,8 +47,8 @@ class Properties:
     content_type: str | None = None
 
     def decode(self, encoded: bytes, offset: int = 0) -> Properties:
-        """Read the properties from `encoded`, an AMQP content header without its first fields.
-        Return self.
+        """Read the message properties from `encoded`, the bytes of an AMQP content header. Return
+        self.
 
         The properties begin at `offset`, after the body size. The broker has validated their
         format.

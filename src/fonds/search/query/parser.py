@@ -179,7 +179,7 @@ class _Parser:
         self._themes = themes
         self._position = 0
         self.versions: set[str] = set()
-        """Values of `version:` in the query."""
+        """Values of the field `version` in the query: `all` or `current`."""
 
     def parse(self) -> Node | None:
         nodes = []

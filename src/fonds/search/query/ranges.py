@@ -1,9 +1,9 @@
-"""Parse values of date and number fields: a single one, or a range.
+"""Parse values of date and number fields in a query: a single value, or a range.
 
-year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
-year:2020..2024   date:2024-01..2024-06   words:500..       from and to, inclusive; one may be
-omitted words:>500   pages:<=10   date:>=2024-05                    more than, at most, since
-date:none   pages:none                                      without a value
+    year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
+    year:2020..2024   date:2024-01..2024-06   words:500..       inclusive; one end may be omitted
+    words:>500   pages:<=10   date:>=2024-05                    more than, at most, since
+    date:none   pages:none                                      without a value
 
 `captured:` and `added:` accept the same values as `date:`.
 """
