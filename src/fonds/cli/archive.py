@@ -314,7 +314,7 @@ def _format_offset(offset: int | None) -> str:
 class _ProgressReporter:
     """Prints the progress of reading WARC files every ten seconds, on a terminal or not.
 
-    It prints nothing with `--quiet` or `--json`. `count` is the number of files to read.
+    It prints nothing if the App has `--quiet` or `--json`. `count` is the number of files to read.
     """
 
     def __init__(self, app: App, count: int) -> None:

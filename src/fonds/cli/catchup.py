@@ -134,7 +134,9 @@ def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
 
 
 def _build_derive_command(kind: DerivativeKind) -> click.Command:
-    """Return the subcommand of `fonds catchup` for a kind that is derived from stored texts."""
+    """Return the subcommand of `fonds catchup` for a derivative kind that is derived from stored
+    texts.
+    """
 
     def run(app: App) -> int:
         stores = app.open_stores(app.load_settings())
@@ -298,7 +300,7 @@ def _return_false() -> bool:
 
 
 def _ignore_progress(counts: CatchUpCount, captures: Sequence[EntryRow]) -> None:
-    """Show no progress. Callback for work that is only sent to the workers."""
+    """Do nothing. Progress callback for files that are only sent to the workers."""
 
 
 for _kind in KINDS:

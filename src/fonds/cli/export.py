@@ -75,7 +75,9 @@ class ExportCounts:
 
     @property
     def count(self) -> int:
-        """Number of exported rows or documents."""
+        """Number of exported documents of a search, or of exported rows if no search is
+        exported.
+        """
         return self.contents.count if self.search else self.rows
 
 
@@ -294,7 +296,10 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
 def _format_command(
     app: App, options: Mapping[str, object], request: SearchRequest | None, *, no_text: bool
 ) -> str:
-    """Return the command line of an export with these options and filters, up to the query."""
+    """Return the command line of an export with these options and filters, up to the search words.
+
+    `options` maps option names to values; None omits the option. `no_text` adds `--no-text`.
+    """
     named_options = [f"--{name}={value}" for name, value in options.items() if value is not None]
     filters = format_options(request) if request else []
     flags = ["--no-text"] if no_text else []
@@ -306,7 +311,8 @@ def _explain_empty(
 ) -> Iterator[str]:
     """Yield sentences that explain why an export is empty.
 
-    `command` is the command line that exports another query, up to the query.
+    `table` is the exported table, `found` the result of the exported search. If both are None, the
+    library is exported. `command` is the command line of the export, up to the search words.
     """
     if table is not None:
         yield f"0 rows: {TABLES[table].empty}"
@@ -320,7 +326,7 @@ def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator
     """Yield the notes that explain why an exported search found nothing, as `fonds search` prints
     them.
 
-    `command` is the command line that exports another query, up to the query.
+    `command` is the command line of the export, up to the search words.
     """
     results = stores.index.search(replace(query, count_max=1, facet_values_max=0))
     yield "0 documents: nothing found."

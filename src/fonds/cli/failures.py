@@ -62,7 +62,7 @@ class ReasonCountAnswer(msgspec.Struct, frozen=True):
 
 
 class RetryGroupAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: messages that wait for their next attempt."""
+    """JSON answer: messages that failed and wait for their next attempt."""
 
     retries: Annotated[
         RetryGroup, Meta(description="the messages; `first` is the one that is due first")
@@ -76,13 +76,15 @@ class SettledNoteAnswer(msgspec.Struct, frozen=True):
 
 
 class NotedAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: result of `fonds failures note`."""
+    """JSON answer: the user's note that `fonds failures note` wrote on a failure group, or
+    cleared.
+    """
 
     noted: Annotated[FailureNoteRow | None, Meta(description="the note; null if it was cleared")]
 
 
 class AcceptedAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: result of `fonds failures accept`."""
+    """JSON answer: number of failed messages that `fonds failures accept` accepted as final."""
 
     accepted: Annotated[int, Meta(description="number of messages accepted as final")]
 
@@ -521,8 +523,9 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
 
 
 def _build_command(action: str, query: FailureQuery) -> str:
-    """Return the command line for the action log. Several message keys are given as their
-    number.
+    """Return the command line of `fonds failures` for the action log.
+
+    It contains the number of message keys if there are several.
     """
     flags = {"failure_group": "group"}
     options = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]

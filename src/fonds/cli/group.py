@@ -101,7 +101,7 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
 def _build_passes(
     app: App, settings: Settings, name: CollectionName, conf: str, engine: str | None, workers: int
 ) -> RebuildPasses | None:
-    """Return the functions with which a rebuild reads all documents on an engine.
+    """Return the functions with which a rebuild of clusters reads all documents on an engine.
 
     Returns None if no engine was chosen; the rebuild then runs in this process.
     """

@@ -67,7 +67,7 @@ class CreatedKeyAnswer(msgspec.Struct, frozen=True):
 
 
 class ActAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: an entry of the action log."""
+    """JSON answer: an entry of the action log: who changed what, and when."""
 
     at: Annotated[datetime, Meta(description="when it started")]
     who: Annotated[

@@ -56,7 +56,10 @@ def add_source_options(function: Any) -> Any:
 def build_source_options(
     app: App, flags: dict[str, Any], kind: str = "feed", title: str = "", folder: str = ""
 ) -> SourceOptions:
-    """Return the options of new sources from the command's options and the settings."""
+    """Return the options of new sources, such as collection and pipeline, from a command's options.
+
+    The collection may come from the settings.
+    """
     settings = app.load_settings(collection=flags["collection"])
     return SourceOptions(kind, title, folder, settings.collection, flags["pipeline"], flags["tls"])
 
@@ -69,7 +72,9 @@ class AddedSource(msgspec.Struct, frozen=True):
 
 
 class AddedSourcesAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: the sources that were added."""
+    """JSON answer: the sources (feeds, sitemaps, pages) that were added, and those that were
+    not.
+    """
 
     added: Annotated[Sequence[AddedSource], Meta(description="the new sources")]
     known: Annotated[int, Meta(description="number of sources that were followed before")]

@@ -51,7 +51,7 @@ class BacklogAnswer(msgspec.Struct, frozen=True):
 
 
 class MessageAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a waiting message."""
+    """JSON answer: a message that waits in the queue."""
 
     id: Annotated[str, Meta(description="message id")]
     key: Annotated[str, Meta(description="ordering key")]

@@ -263,8 +263,9 @@ class _RepairRun:
         return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
 
     def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:
-        """Process the messages of one pipeline until none is left. Return False if that was
-        interrupted.
+        """Enter and process what one pipeline must do again, until no message is left.
+
+        Return False if that was interrupted. The process ends if a thread is still reading a file.
         """
         from fonds.wiring.stores import list_readers
 

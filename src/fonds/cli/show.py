@@ -472,7 +472,7 @@ def _format_citation(reference: CitedReference) -> str:
 
 
 def _build_relatives(description: FileDescription) -> list[tuple[str, list[tuple[str, object]]]]:
-    """Return the sections with the other versions of a story and with near-duplicates."""
+    """Return display sections with the other versions of a story and with its near-duplicates."""
     relatives = description.relatives
     return [
         (

@@ -288,7 +288,7 @@ def format_backfill(status: BackfillStatus) -> str:
 
 
 def mute_line(mute: Mute) -> str:
-    """Return the end and the note of a muted alert in one line."""
+    """Return how long and why the alerts of a source are muted, in one line."""
     until = format_value(mute.until) if mute.until else "it works again"
     return f"until {until}" + (f": {mute.note}" if mute.note else "")
 
@@ -351,5 +351,5 @@ def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], coun
 
 
 def format_value(value: object) -> str:
-    """Return a value as text; times without microseconds and time zone."""
+    """Return a value as text for display. Times have no microseconds and no time zone."""
     return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)

@@ -112,7 +112,7 @@ PollDetailAnswer = define_answer(
 
 
 class ChangedStateAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: sources that were paused or resumed."""
+    """JSON answer: sources (feeds, sitemaps, pages) whose polling was paused or resumed."""
 
     state: Annotated[str, Meta(description="new state: paused or active")]
     sources: Annotated[Sequence[str], Meta(description="URLs of the sources")]
@@ -125,7 +125,7 @@ class NextPollsAnswer(msgspec.Struct, frozen=True):
 
 
 class RemovedSourcesAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: sources that are no longer followed."""
+    """JSON answer: sources (feeds, sitemaps, pages) that Fonds no longer follows."""
 
     removed: Annotated[Sequence[str], Meta(description="URLs of the sources")]
 

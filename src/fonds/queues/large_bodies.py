@@ -99,6 +99,9 @@ class LargeBodies:
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """Put messages to an address. Large bodies are stored as blobs before their messages are
         put.
+
+        Messages with a delay, of `delay_s` seconds, are only accepted at the incoming address of a
+        subscription.
         """
         if address in self._public:
             self._publish(address, messages)

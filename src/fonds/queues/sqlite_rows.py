@@ -350,12 +350,18 @@ def add_owner(connection: sqlite3.Connection, process: str) -> int:
 
 
 def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Return the number and the process identity of each registered owner."""
+    """Return the number and the identity of each process that is registered as an owner of
+    leases.
+    """
     return connection.execute("SELECT owner, process FROM owners").fetchall()
 
 
 def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
-    """Make the messages that an owner has leased ready again, and remove the owner."""
+    """Make the messages that a process has leased ready again, and remove the process from the
+    owners.
+
+    `owner` is the number of the process as an owner of leases.
+    """
     connection.execute(f"{_RELEASE} owner = ?", (owner,))
     connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 

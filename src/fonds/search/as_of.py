@@ -44,8 +44,8 @@ from fonds.search.verification import OUTCOME_WORDS, ChangedDocument
 class DocumentState:
     """State of a document at an earlier time, compared with now.
 
-    - `row_as_of`: derivative row of the version that the index had then; None if no file of the
-      document was stored yet.
+    - `row_as_of`: database row of the text that was extracted from the version which the index had
+      then; None if no file of the document was stored yet.
     - `current_sha1hex`: SHA-1 of the file that the document has now.
     - `is_read_since`: whether `row_as_of` was written after that time. If so, the text that was
       indexed then is unknown.
@@ -68,9 +68,9 @@ def load_states(
     ids: Sequence[str],
     moment: datetime,
 ) -> dict[str, DocumentState]:
-    """Return what the index had of each document in `ids` at the time `moment`, by document id.
+    """Return the state of each document at the time `moment`: which version the index had then.
 
-    Documents without a file are omitted.
+    The keys of the result are document ids. Documents without a file are omitted.
     """
     versions = indexed_kind.versions(records, ids)
     arrival_times = _load_arrival_times(

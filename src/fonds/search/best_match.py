@@ -14,11 +14,11 @@ def search_with_fallback(
     query: SearchQuery,
     is_named: Callable[[], bool] = lambda: False,
 ) -> CollapsedResults:
-    """Return the results of a search for all words, or for any of the words if there are none.
+    """Return the results of a search for all words; if there are none, for any of the words.
 
-    The second search is omitted if the query has no text, requests the best match itself, or names
-    a file (`is_named` returns True). The notes about unknown words and earlier versions always come
-    from the first search. Raises ValueError if the query is invalid.
+    `search` runs a query. The second search is omitted if the query has no text, requests the best
+    match itself, or names a file (`is_named` returns True). The notes about unknown words and
+    earlier versions always come from the first search. Raises ValueError if the query is invalid.
     """
     exact = search(query)
     exact_results = exact.results

@@ -31,9 +31,10 @@ def normalize_kind(value: str) -> str:
 
 
 def normalize_language(value: str) -> str:
-    """Return the two-letter code of a language, given by its code; '' for `none`.
+    """Return the two-letter code of a language, given by its code.
 
-    Raises ValueError for an unknown language.
+    Returns '' for `none`, which selects documents without a language. Raises ValueError with a
+    message for users for an unknown language.
     """
     code = value.lower()
     if code in ("", NONE):
@@ -49,21 +50,28 @@ def normalize_language(value: str) -> str:
 
 
 def normalize_case(value: str) -> str:
-    """Return a field value in lower case; '' for `none`."""
+    """Return a field value in lower case.
+
+    Returns '' for `none`, which selects documents without a value.
+    """
     return "" if value.lower() == NONE else value.lower()
 
 
 def normalize_site(value: str) -> str:
-    """Return the host of a URL or host name, in lower case; '' for `none`."""
+    """Return the host of a URL or host name, in lower case.
+
+    Returns '' for `none`, which selects documents without a host.
+    """
     url = value if "//" in value else f"//{value}"
     host = split_address(url).host.lower().strip(".")
     return "" if host == NONE else host
 
 
 def normalize_doi(value: str) -> str:
-    """Return a DOI in lower case without its resolver address; '' for `none`.
+    """Return a DOI in lower case without its resolver address (`https://doi.org/`).
 
-    Raises ValueError if the value is not a DOI.
+    Returns '' for `none`, which selects documents without a DOI. Raises ValueError with a message
+    for users if the value is not a DOI.
     """
     plain = strip_resolver(value.lower())
     if plain == NONE:
@@ -76,8 +84,9 @@ def normalize_doi(value: str) -> str:
 
 
 def normalize_license(value: str) -> str:
-    """Return the identifier of a licence given as identifier, URL or name (`CC BY 4.0`); '' for
-    `none`.
+    """Return the identifier of a licence, given as identifier, URL or name (`CC BY 4.0`).
+
+    Returns '' for `none`, which selects documents without a licence.
     """
     is_written_out = "://" in value or " " in value
     return normalize_license_name(value) if is_written_out else normalize_case(value)

@@ -99,7 +99,7 @@ class MissingDocuments:
     first: list[MissingDocument] = field(default_factory=list)
 
     def add(self, document: IndexDocument, reason: str) -> None:
-        """Add a document that could not be exported, with the reason."""
+        """Count a document that could not be exported. `reason` is the reason, for people."""
         self.count += 1
         if len(self.first) < MISSING_MAX:
             self.first.append(MissingDocument(document.id, document.sha1hex, reason))

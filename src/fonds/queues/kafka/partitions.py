@@ -146,7 +146,10 @@ class OffsetLedger:
 
     @property
     def uncommitted_count(self) -> int:
-        """Number of offsets between the last committed offset and the offset to commit next."""
+        """Number of offsets between the last committed offset and the offset to commit next.
+
+        Returns 0 if the last committed offset is unknown.
+        """
         return max(0, self.start - self.last_committed) if self.last_committed != UNKNOWN else 0
 
     @property

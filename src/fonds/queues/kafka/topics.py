@@ -78,8 +78,8 @@ class SubscriptionTopics:
         return (fitting or self.delay_topics[-1:])[0]
 
     def build_topics(self, partitions: int | None) -> dict[str, TopicTraits]:
-        """Return the partition count, compression and compaction of the subscription's topics, by
-        name.
+        """Return the number of partitions, compression and compaction of the subscription's topics,
+        by name.
 
         `partitions` overrides the number of partitions unless None. Delay and quarantine topics
         always have one partition.

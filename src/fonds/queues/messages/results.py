@@ -55,8 +55,8 @@ def decode_result(message: Message, kind: type[T], work: str) -> T:
 
 
 def refuse_reference(reference: FieldReference | UnsetType) -> None:
-    """Raise DamagedInputError (`bad-message`) if the large field of a result is a reference to a
-    blob.
+    """Raise DamagedInputError (`bad-message`) if a result message refers to a blob for its large
+    field.
 
     Such messages are for other programs. The steps of Fonds receive the whole result at another
     address.

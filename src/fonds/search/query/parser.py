@@ -380,7 +380,7 @@ def _build_near(token: Token, field: str | None) -> Node:
 
 
 def list_pairs(near: NearWords) -> list[tuple[str, str]]:
-    """Return all pairs of the words that must be near each other."""
+    """Return all pairs of the words in a nearness search, such as `"flood river"~5`."""
     return list(combinations(near.words, 2))
 
 
