@@ -71,7 +71,7 @@ class MatchSubject(msgspec.Struct, frozen=True):
 
 
 class PrintedReference(msgspec.Struct, frozen=True):
-    """Printed reference to be matched, as a part of a JSON answer."""
+    """Printed reference that is matched with the catalogue, as a part of a JSON answer."""
 
     reference: Annotated[str, Meta(description="the line")]
 

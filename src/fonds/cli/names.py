@@ -46,7 +46,9 @@ class SuggestingChoice(click.Choice[str]):
         self.noun = what
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
-        """Return the form of a choice to compare: for an enum member its value, not its name."""
+        """Return the text with which a choice is compared. For an enum member it is the value, not
+        the name.
+        """
         return super().normalize_choice(str(choice), ctx)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:

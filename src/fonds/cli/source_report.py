@@ -294,8 +294,9 @@ def mute_line(mute: Mute) -> str:
 
 
 def format_funnel(funnel: Funnel) -> str:
-    """Return how many links of a source reached each stage, in one line; "" if none were
-    announced.
+    """Return how many links of a source were announced, entered, fetched and kept, in one line.
+
+    Returns "" if no links were announced.
     """
     if funnel.coverage is None:
         return ""

@@ -100,8 +100,8 @@ class LargeBodies:
         """Put messages to an address. Large bodies are stored as blobs before their messages are
         put.
 
-        Messages with a delay, of `delay_s` seconds, are only accepted at the incoming address of a
-        subscription.
+        The delay `delay_s` (seconds) does not apply to messages on a public topic. Raises the
+        errors of the wrapped queue and of the blob store.
         """
         if address in self._public:
             self._publish(address, messages)

@@ -34,9 +34,10 @@ class SubscriptionTopics:
 
     @property
     def name(self) -> str:
-        """Name of the consumer group that reads the topic shared with other subscriptions.
+        """Name of the consumer group that reads the subscription's topic, which other subscriptions
+        may share.
 
-        The names of the subscription's own topics begin with it.
+        The names of the Kafka topics that only this subscription reads begin with it.
         """
         return self.subscription.qualified_name
 
