@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 URLS_MAX = 1_000_000
 WAIT_S = 15.0
-"""Seconds to wait for delayed links when no others are left; longer if a host needs longer delays."""
+"""Seconds to wait for delayed links when no others are left; longer for longer host delays."""
 
 NOTHING_TO_FETCH = (
     "Nothing to fetch: all these URLs were fetched before. Use --again to fetch a list again."

@@ -30,7 +30,7 @@ JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,),
     "list": (Sequence,),
 }
-"""Python types of a field in a JSON answer, by the type name in docs/json.md. The first match counts."""
+"""Python types of a field in a JSON answer, by type name in docs/json.md; first match wins."""
 
 
 @dataclass(frozen=True, slots=True)

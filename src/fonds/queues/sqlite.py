@@ -143,8 +143,8 @@ class SqliteQueue:
             if left_s <= 0:
                 return []
             with self._arrived:
-                # A put by this process ends the wait. Puts by other processes are polled for, at growing
-                # intervals.
+                # A put by this process ends the wait. Puts by other processes are polled for, at
+                # growing intervals.
                 self._wait(address, arrivals, min(pause_s, left_s))
             pause_s = min(pause_s * 2, POLL_MAX_S)
 
