@@ -1,1 +1,1 @@
-"""Command-line interface: one file per command group."""
+"""Command-line interface of Fonds: one file per command group."""

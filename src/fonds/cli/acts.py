@@ -1,6 +1,6 @@
 """Record the actions of commands in the same log as the actions of the web pages.
 
-Also validate the SHA-1s and notes that these commands accept.
+Also validate the SHA-1s and notes that commands which change the library accept.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from fonds.wiring.stores import get_utc_now
 
 @contextmanager
 def record_act(records: Records, description: str) -> Iterator[None]:
-    """Record an action before it starts and its outcome when it ends.
+    """Context manager that records an action in the action log: its start, and its outcome at the
+    end.
 
-    An interrupted action has no outcome.
+    `description` is the command line; passwords in it are hidden. The outcome says that the action
+    was refused if a ValueError, FondsError or click error ends it. An action that ends with any
+    other error or is killed has no outcome.
     """
     acts = ActionLog(records, get_utc_now)
     act = acts.begin(find_local_user(), redact_secrets(description))
@@ -37,7 +40,7 @@ def record_act(records: Records, description: str) -> Iterator[None]:
 
 
 def find_local_user() -> str:
-    """Return the name of the local user for the action log.
+    """Return the name of the local user for the action log: `local:` and the login name.
 
     Names of access keys contain no colon, so they never collide with it.
     """
@@ -48,7 +51,7 @@ FILES_MAX = 1_000
 
 
 def parse_sha1s(keys: Sequence[str]) -> list[str]:
-    """Parse SHA-1s in hex or base32 and return them in hex without duplicates.
+    """Return SHA-1s, given in hex or base32, in hex without duplicates.
 
     Raises click.UsageError for an invalid SHA-1, and for more than `FILES_MAX`.
     """
@@ -62,7 +65,7 @@ def parse_sha1s(keys: Sequence[str]) -> list[str]:
 
 
 def validate_note(note: str) -> str:
-    """Return the note unchanged. Raises click.UsageError if it is too long."""
+    """Return the text of a user's note unchanged. Raises click.UsageError if it is too long."""
     if len(note) > NOTE_MAX_CHARS:
         raise click.UsageError(f"--note can have at most {NOTE_MAX_CHARS} characters.")
     return note

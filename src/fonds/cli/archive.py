@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fonds.ports import WarcArchive
 
 
-# The WARC files a command means: the archive opened alone, and what was named of it.
+# Find the WARC files that a command names.
 
 
 ENDINGS = (
@@ -54,7 +54,11 @@ ENDINGS = (
 
 
 def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
-    """Open the archive without opening any other store."""
+    """Return the archive of WARC files, opened without any other store.
+
+    It is closed when the command ends. Raises ConfigurationError if `is_required` and there is no
+    library yet.
+    """
     from fonds.ports.stores import close
     from fonds.wiring.stores import open_archive
 
@@ -66,9 +70,10 @@ def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
 
 
 def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
-    """Yield the given WARC names, or all names if none are given.
+    """Yield the names of the given WARC files, or of all WARC files in the archive if none are
+    given.
 
-    Raises ConfigurationError for a WARC that is not in the archive.
+    Raises ConfigurationError for a WARC file that is not in the archive.
     """
     if not names:
         yield from files.iter_names()
@@ -82,9 +87,10 @@ def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
 
 
 def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]:
-    """Yield the WARCs to verify: names in our archive, absolute paths for other files.
+    """Yield the WARC files to verify: names in the archive, and absolute paths of other files.
 
     A folder yields all WARC and ARC files in it, sorted. Without paths, yields the whole archive.
+    Raises ConfigurationError for a path that does not exist and is not in the archive.
     """
     if not paths:
         yield from files.iter_names()
@@ -104,7 +110,7 @@ FAULTS_MAX = 50
 
 
 class WarcAnswer(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """A WARC file of this home."""
+    """JSON answer: a WARC file in the archive of the library."""
 
     warc_path: Annotated[str, Meta(description="name of the WARC")]
     size_bytes: Annotated[int | None, Meta(description="size; null if the file is gone")]
@@ -117,14 +123,18 @@ class WarcAnswer(msgspec.Struct, frozen=True, rename={"first": "from", "last": "
 
 
 class FaultAnswer(msgspec.Struct, frozen=True):
-    """A fault of a WARC file."""
+    """JSON answer: a fault in a WARC file.
+
+    - `offset`: offset of the record in bytes; null for a fault of the whole file.
+    - `told`: description of the fault.
+    """
 
     offset: int | None
     message: str
 
 
 class WarcReportAnswer(msgspec.Struct, frozen=True):
-    """What reading a WARC file to its end found."""
+    """JSON answer: the report on a WARC file that was read to its end."""
 
     warc_path: Annotated[str, Meta(description="name or path")]
     size_bytes: Annotated[int | None, Meta(description="size; null if the file is gone")]
@@ -137,14 +147,14 @@ class WarcReportAnswer(msgspec.Struct, frozen=True):
 
 
 class IndexAnswer(msgspec.Struct, frozen=True):
-    """What became of the index of a WARC file."""
+    """JSON answer: whether rebuilding the index of a WARC file changed it."""
 
     warc_path: Annotated[str, Meta(description="name of the WARC")]
     index: Annotated[str, Meta(description="`changed`, `as it was`, `open`, or why it failed")]
 
 
 class UploadAnswer(msgspec.Struct, frozen=True):
-    """The WARC files that were uploaded, and those that were not."""
+    """JSON answer: the WARC files that were uploaded, and those that were not."""
 
     sent: Annotated[Mapping[str, int], Meta(description="bytes of the uploaded files, by name")]
     not_uploaded: Annotated[
@@ -297,12 +307,15 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
 
 
 def _format_offset(offset: int | None) -> str:
-    """Format the offset of a fault; empty if there is none."""
+    """Return the text for the offset of a fault in a WARC file; empty if the fault has none."""
     return "" if offset is None else f" at {describe_offset(offset)}"
 
 
 class _ProgressReporter:
-    """Print progress every ten seconds, on a terminal or not."""
+    """Prints the progress of reading WARC files every ten seconds, on a terminal or not.
+
+    It prints nothing if the App has `--quiet` or `--json`. `count` is the number of files to read.
+    """
 
     def __init__(self, app: App, count: int) -> None:
         self._silent = app.is_quiet or app.is_json
@@ -311,12 +324,12 @@ class _ProgressReporter:
         self._current = ""
 
     def begin(self, number: int, path: str) -> None:
-        """Start the next file."""
+        """Start to report on the next WARC file; `number` counts from 0."""
         self._current = f"file {number + 1:,} of {self._count:,}, {path}"
         self.tick(0)
 
     def tick(self, read_bytes: int) -> None:
-        """Report the number of bytes read of the current file."""
+        """Report the number of bytes read of the current WARC file, if a report is due."""
         if not self._silent and time.monotonic() - self._reported_s >= REPORT_EVERY_S:
             self._reported_s = time.monotonic()
             sys.stderr.write(f"{self._current}: {read_bytes / 1e6:,.0f} MB read\n")
@@ -409,7 +422,7 @@ def upload(app: App) -> int:
 
 @contextmanager
 def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
-    """Print the remaining size every ten seconds during an upload."""
+    """Context manager that prints the remaining size of an upload every ten seconds."""
     done = threading.Event()
 
     def tell() -> None:

@@ -35,7 +35,7 @@ _Status = Annotated[int | None, Meta(description="HTTP status")]
 
 
 class RecordAnswer(msgspec.Struct, frozen=True):
-    """A record of a WARC that was named by its path."""
+    """JSON answer: a record in a WARC file that the user named by its path."""
 
     warc_path: Annotated[str, Meta(description="path of the WARC")]
     warc_offset: _Offset
@@ -47,7 +47,7 @@ class RecordAnswer(msgspec.Struct, frozen=True):
 
 
 class CaptureAnswer(msgspec.Struct, frozen=True):
-    """A known capture: the columns of its row, and where its body was read."""
+    """JSON answer: a known capture, with the columns of its row and the source of its body."""
 
     capture_id: Annotated[str, Meta(description="id of the capture")]
     sha1hex: Annotated[str, Meta(description="SHA-1 of the body")]
@@ -170,10 +170,10 @@ def _read_known(
 
 
 def _find_path(stores: Stores, row: CdxRow) -> str:
-    """Return the name or path of a capture's WARC.
+    """Return the name or path of the WARC file that has a capture.
 
-    A bare name from an index is resolved to the one path that has this name. Raises PermanentError
-    if several paths have it.
+    A bare name from an imported index is resolved to the one path that has this name. Raises
+    PermanentError if several paths have it.
     """
     from fonds.archive.table_places import is_indexed
     from fonds.archive.warc_names import list_paths
@@ -184,7 +184,12 @@ def _find_path(stores: Stores, row: CdxRow) -> str:
 
 
 def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
-    """Find the capture by place, id or URL. Raises ConfigurationError if there is none."""
+    """Return the row of a capture, given its WARC and offset, its id or its URL.
+
+    `time` chooses the capture of a URL that is nearest to it; None chooses the newest. Raises
+    ConfigurationError if there is no such capture, and click.UsageError if a time is given without
+    a URL.
+    """
     from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
 
     place = parse_record_place(key)
@@ -209,7 +214,7 @@ def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
 
 
 def _parse_time14(text: str) -> str:
-    """Return the digits of a time in a common notation, including one with a zone offset.
+    """Return a time, given in a common notation, as 14 digits in UTC.
 
     Raises click.UsageError for an invalid time.
     """
@@ -226,9 +231,9 @@ def _parse_time14(text: str) -> str:
 
 
 def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
-    """Return a function that yields the pieces of a record.
+    """Return a function that yields the bytes of a WARC record in pieces.
 
-    Raises ConfigurationError for a WARC that is stored elsewhere, as only bodies are read from
+    Raises ConfigurationError for a WARC file in another store, because only bodies can be read from
     there.
     """
     from fonds.archive.warc.reader import iter_record_bytes
@@ -249,7 +254,10 @@ def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
 
 
 def _write_new_file(out: Path, pieces: Pieces) -> None:
-    """Write a new file. Removes it if writing fails."""
+    """Write pieces of bytes to a new file. The file is removed if writing fails.
+
+    Raises click.UsageError if the file exists or cannot be written.
+    """
     try:
         with out.open("xb") as stream:
             try:

@@ -1,4 +1,6 @@
-"""`fonds audit`: prove from the stores that nothing was lost, and name the remedy for each fault."""
+"""`fonds audit`: prove from the stores that nothing was lost, and name the remedy for each
+fault.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ AuditAnswer = define_answer(
         Meta(description="with --deep, the progress of the deep audit"),
     ],
 )
-"""Report of an audit."""
+"""JSON answer: the report of an audit."""
 
 
 @command("audit", answers={"one": AuditAnswer})
@@ -95,7 +97,9 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
 
 
 def print_audit(screen: Console, found: auditing.AuditResult) -> None:
-    """Print the steps as a table, the faults with their remedies, and the verdict."""
+    """Print the result of an audit: the steps as a table, the faults with their remedies, and the
+    verdict.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("step")
     for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
@@ -125,7 +129,12 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
 def run_deep_audit(
     app: App, stores: Stores, share: int | None, stop_event: threading.Event
 ) -> DeepAuditRow:
-    """Run a share of the deep audit. Prints progress every ten seconds, on a terminal or not."""
+    """Continue the deep audit, which reads and hashes stored files. Return its progress.
+
+    `share` is the maximum number of files to read; None continues to the end of the round. Setting
+    `stop_event` stops the audit after the current files. Progress is printed every ten seconds, on
+    a terminal or not.
+    """
     from fonds.wiring.stores import get_utc_now
 
     total = sum(count for _, count in count_files_by_type(stores.records))
@@ -152,7 +161,9 @@ def _print_round(screen: Console, state: DeepAuditRow) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """Set an event on SIGINT and SIGTERM; the audit stops after the current files."""
+    """Context manager that yields an event which SIGINT and SIGTERM set. A deep audit stops on this
+    event.
+    """
     stopped = threading.Event()
     with handle_stop_signals(lambda number: stopped.set()):
         yield stopped

@@ -53,7 +53,7 @@ UNBALANCED_MAX = 10
 
 
 class ExtractionAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of extracting WARCs."""
+    """JSON answer: the result of extracting WARC files in bulk."""
 
     warcs: Annotated[int, Meta(description="number of WARC files")]
     records: Annotated[int, Meta(description="number of records read")]
@@ -72,7 +72,7 @@ ImportedIndexAnswer = define_answer(
     TallyReport,
     seconds=Annotated[float, Meta(description="duration in seconds")],
 )
-"""Result of importing indexes."""
+"""JSON answer: the result of importing CDX indexes."""
 
 
 @command("extract", answers={"one": ExtractionAnswer})
@@ -127,7 +127,10 @@ def backfill_extract(
 
 
 def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
-    """Open the engine. Stores on this machine allow only one process, which reads in threads."""
+    """Return the engine that runs bulk work: on this machine or on Spark.
+
+    Stores on this machine allow only one process, so it then reads in threads.
+    """
     from fonds.wiring.jobs import open_engine
 
     settings, report_progress = app.load_settings(), None if app.is_quiet else _report_progress

@@ -1,4 +1,6 @@
-"""`fonds catalog`: load and search the catalogue that papers and references are matched with."""
+"""`fonds catalog`: load and search the catalogue of works that papers and references are matched
+with.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ catalog.params += build_global_options()
 
 
 def open_catalog(app: App, *, create: bool = False) -> Catalog:
-    """Open the home's catalogue.
+    """Return the catalogue of works. With `create`, its table is created if needed.
 
     Raises ConfigurationError if nothing was loaded yet, unless `create` is true.
     """
@@ -75,7 +77,7 @@ def open_catalog(app: App, *, create: bool = False) -> Catalog:
 
 
 class CatalogAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Records of the catalogue by source."""
+    """JSON answer: numbers of records in the catalogue, by source."""
 
     files: Annotated[int, Meta(description="number of files read")]
     unfinished: Annotated[Sequence[str], Meta(description="files that were not read to the end")]
@@ -92,18 +94,18 @@ LoadAnswer = define_answer(
     CatalogAnswer,
     seconds=Annotated[float, Meta(description="duration in seconds")],
 )
-"""Result of loading records."""
+"""JSON answer: the result of loading records into the catalogue."""
 
 
 class WorkAnswer(msgspec.Struct, frozen=True):
-    """A work of the catalogue."""
+    """JSON answer: a work of the catalogue, merged and as each source describes it."""
 
     work: Annotated[Work, Meta(description="merged record of the work")]
     records: Annotated[Mapping[str, Work], Meta(description="records of the work, by source")]
 
 
 class WorksAnswer(msgspec.Struct, frozen=True):
-    """Works with a title."""
+    """JSON answer: works of the catalogue that have a title."""
 
     works: Annotated[Sequence[Work], Meta(description=f"at most {LISTED_MAX} works")]
     more: Annotated[bool, Meta(description="whether there are more")]
@@ -238,7 +240,10 @@ def _load_remote(
     progress: _ProgressReporter,
     failed_paths: list[str],
 ) -> Iterator[LoadProgress]:
-    """Load the files at URLs. Appends those that cannot be fetched or read to `failed_paths`."""
+    """Load the catalogue files at URLs. Yield the progress of each file that could be read.
+
+    Messages about files that cannot be fetched or read are appended to `failed_paths`.
+    """
     if not urls:
         return
     from fonds.wiring.pipelines import create_named_source, open_input
@@ -272,9 +277,9 @@ def _print_skipped(count: int) -> None:
 
 
 def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
-    """Return the files to load, and messages about those that cannot be read.
+    """Return the catalogue files to load, and messages about files that cannot be read.
 
-    Files below folders are chosen by their extension. Prints the number of other files.
+    Files below folders are chosen by their extension. The number of other files is printed.
     """
     named_paths = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
     files, failed, other_count = [], [], 0
@@ -292,7 +297,7 @@ def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[
 
 
 class _ProgressReporter:
-    """Print the number of records read every few seconds, on a terminal or not."""
+    """Prints the number of catalogue records read every few seconds, on a terminal or not."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -301,7 +306,7 @@ class _ProgressReporter:
         self._last = ("", 0)
 
     def tick(self, at: LoadProgress) -> None:
-        """Count a batch."""
+        """Add the records read since the last call, and print the number if a report is due."""
         path, position = self._last
         self._count += at.position - position if path == at.path else 0
         self._last = (at.path, at.position)

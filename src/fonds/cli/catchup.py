@@ -34,7 +34,7 @@ from fonds.stores.home_lock import HomeLock
 
 
 class KindAnswer(msgspec.Struct, frozen=True):
-    """A kind of derivative."""
+    """JSON answer: a kind of derivative, such as extracted text."""
 
     kind: Annotated[str, Meta(description="name of the kind")]
     table: Annotated[str, Meta(description="table of the rows")]
@@ -46,7 +46,7 @@ class KindAnswer(msgspec.Struct, frozen=True):
 
 
 class DryRunAnswer(msgspec.Struct, frozen=True):
-    """Files that would be read."""
+    """JSON answer: number of files that `fonds catchup` would read."""
 
     files: Annotated[int, Meta(description="number of files that would be read")]
     by_status: Annotated[
@@ -55,7 +55,7 @@ class DryRunAnswer(msgspec.Struct, frozen=True):
 
 
 class DerivedRowsAnswer(msgspec.Struct, frozen=True):
-    """Rows derived from stored texts."""
+    """JSON answer: number of database rows that were derived from stored texts."""
 
     remade: Annotated[int, Meta(description="number of rows derived from stored texts")]
 
@@ -105,7 +105,7 @@ def _list_kinds(app: App) -> None:
 
 
 def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
-    """Return the command that reprocesses one kind."""
+    """Return the subcommand of `fonds catchup` that reads files again for one derivative kind."""
 
     def run(app: App, **arguments: Any) -> int:
         return _catch_up(app, kind, **arguments)
@@ -134,7 +134,9 @@ def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
 
 
 def _build_derive_command(kind: DerivativeKind) -> click.Command:
-    """Return the command for a kind that is derived from stored texts."""
+    """Return the subcommand of `fonds catchup` for a derivative kind that is derived from stored
+    texts.
+    """
 
     def run(app: App) -> int:
         stores = app.open_stores(app.load_settings())
@@ -238,7 +240,10 @@ def _catch_up(
 def _run_catchup(
     app: App, settings: Settings, stores: Stores, lock: HomeLock, selection: CatchUpSelection
 ) -> int:
-    """Send in one thread and extract in the others. The summary covers the inputs concerned."""
+    """Send the selected files to the pipeline in one thread and extract them in others.
+
+    Return the exit code. The printed summary covers all inputs that have a selected file.
+    """
     from fonds.wiring.pipelines import send_catchup
 
     def feed(intake: Intake, entered: IntakeCounts) -> None:
@@ -257,7 +262,7 @@ def _run_catchup(
 
 
 def _print_counts(app: App, stores: Stores, selection: CatchUpSelection) -> int:
-    """Print how many files would be read, by their current status."""
+    """Print how many files would be read, by their current status. Return the exit code, 0."""
     counts_by_status = selection.count_by_status(stores.records)
     if app.is_json:
         echo_json(DryRunAnswer(sum(counts_by_status.values()), counts_by_status))
@@ -295,7 +300,7 @@ def _return_false() -> bool:
 
 
 def _ignore_progress(counts: CatchUpCount, captures: Sequence[EntryRow]) -> None:
-    """Progress callback that shows nothing."""
+    """Do nothing. Progress callback for files that are only sent to the workers."""
 
 
 for _kind in KINDS:

@@ -21,7 +21,7 @@ _SIGNS = {"added": "+", "removed": "−"}
 
 
 class EditCountAnswer(msgspec.Struct, frozen=True):
-    """Counts of the versions that were examined."""
+    """JSON answer: number of examined story versions, by change."""
 
     walked: Annotated[int, Meta(description="number of versions examined")]
     counts: Annotated[

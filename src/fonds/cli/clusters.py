@@ -1,6 +1,6 @@
 """`fonds clusters`: show and curate the clusters of a collection, and compare two clusterings.
 
-Curation covers names, pins, and documents that do not belong in a theme.
+Curation means naming and pinning themes, and excluding documents that do not belong in a theme.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from fonds.wiring.collections import open_collection_writer, open_tables
 
 
 class ThemeAnswer(msgspec.Struct, frozen=True):
-    """A theme that was renamed, pinned or unpinned."""
+    """JSON answer: a theme (cluster of documents) that was renamed, pinned or unpinned."""
 
     id: Annotated[str, Meta(description="id of the theme, which rebuilds keep")]
     label: Annotated[str, Meta(description="generated label")]
@@ -66,7 +66,7 @@ class ThemeAnswer(msgspec.Struct, frozen=True):
 
 
 class ClusterMembersAnswer(msgspec.Struct, frozen=True):
-    """A cluster with a page of its documents."""
+    """JSON answer: a cluster with one page of its documents."""
 
     cluster: Annotated[
         ClusterView | None, Meta(description="the cluster; null for unclustered documents")
@@ -453,7 +453,9 @@ def _format_sides(change: ClusterChange) -> tuple[str, str]:
 
 
 def _format_identity(cluster: ClusterView) -> str:
-    """Format a cluster's id, the generated label of a renamed cluster, and its pin."""
+    """Return a cluster's id, with its generated label if a person renamed it and `pinned` if it is
+    pinned.
+    """
     labelled = f" labelled {escape(cluster.label)}" if cluster.name else ""
     return f"{cluster.id}{labelled}{' pinned' if cluster.pinned else ''}"
 

@@ -56,7 +56,7 @@ TERMS_MAX = 100_000
 
 
 class CollectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A collection."""
+    """JSON answer: a collection of documents to be grouped."""
 
     collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
     namespace: Annotated[str, Meta(description="namespace of the collection")]
@@ -79,11 +79,11 @@ CollectionDetailAnswer = define_answer(
     clusterings=Annotated[Sequence[ClusteringView], Meta(description="stored clusterings")],
     rebuilding=Annotated[Sequence[RebuildProgress], Meta(description="rebuilds in progress")],
 )
-"""A collection with its clusterings and rebuilds."""
+"""JSON answer: a collection with its clusterings and rebuilds."""
 
 
 class CreatedCollectionAnswer(msgspec.Struct, frozen=True):
-    """A collection that was created or changed."""
+    """JSON answer: a collection that was created or changed."""
 
     collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
     new: Annotated[bool, Meta(description="whether the collection was created")]
@@ -91,7 +91,7 @@ class CreatedCollectionAnswer(msgspec.Struct, frozen=True):
 
 
 class AddedDocumentsAnswer(msgspec.Struct, frozen=True):
-    """Documents that were added to a collection."""
+    """JSON answer: numbers of documents that were added to a collection."""
 
     added: Annotated[int, Meta(description="number of new documents")]
     replaced: Annotated[int, Meta(description="number of documents that replaced others")]
@@ -100,28 +100,28 @@ class AddedDocumentsAnswer(msgspec.Struct, frozen=True):
 
 
 class RemovedDocumentsAnswer(msgspec.Struct, frozen=True):
-    """Documents that were removed from a collection."""
+    """JSON answer: number of documents that were removed from a collection."""
 
     removed: Annotated[int, Meta(description="number of documents removed")]
     absent: Annotated[int, Meta(description="number of documents that were not in the collection")]
 
 
 class DeletedCollectionAnswer(msgspec.Struct, frozen=True):
-    """A collection that was deleted."""
+    """JSON answer: a collection that was deleted."""
 
     deleted: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
     documents: Annotated[int, Meta(description="number of documents in it")]
 
 
 class TermFrequency(msgspec.Struct, frozen=True):
-    """Number of documents that contain a term."""
+    """Number of documents in a collection that contain a term."""
 
     term: str
     documents: int
 
 
 class FrequenciesAnswer(msgspec.Struct, frozen=True):
-    """Frequencies of the terms of a collection."""
+    """JSON answer: document frequencies of the terms of a collection."""
 
     collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
     documents: Annotated[int, Meta(description="number of documents counted")]
@@ -420,7 +420,7 @@ for each in (create, list_, show, add, remove, delete, frequencies):
 
 
 def format_seconds(seconds: int | None) -> str:
-    """Format a Unix time in seconds as date and time in UTC; `never` for None."""
+    """Return a time, given in Unix seconds, as date and time in UTC; `never` for None."""
     return (
         "never" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     )

@@ -1,6 +1,6 @@
 """Parse the collection, configuration and document arguments of a command.
 
-Errors about unknown names suggest the nearest known one.
+Errors about unknown names suggest the nearest known name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ NAMES_MAX = 10_000
 
 @contextmanager
 def convert_usage_errors() -> Iterator[None]:
-    """Convert ValueError to click.UsageError."""
+    """Context manager that raises click.UsageError for a ValueError within it, with the same
+    message.
+    """
     try:
         yield
     except ValueError as error:
@@ -35,13 +37,13 @@ def convert_usage_errors() -> Iterator[None]:
 
 
 def parse_name(text: str) -> CollectionName:
-    """Parse a collection name. Raises click.UsageError if it is invalid."""
+    """Return the collection name that a user typed. Raises click.UsageError if it is invalid."""
     with convert_usage_errors():
         return parse(text)
 
 
 def require_collection(tables: Tables, text: str) -> CollectionView:
-    """Find the collection of this name.
+    """Return the collection with the name `text`.
 
     Raises click.UsageError, which suggests the nearest name, if there is none.
     """
@@ -56,9 +58,10 @@ def require_collection(tables: Tables, text: str) -> CollectionView:
 
 
 def find_built_configuration(tables: Tables, collection: CollectionView, conf: str) -> str:
-    """Return the name of a configuration that has a clustering.
+    """Return the configuration name `conf` if the collection has a clustering by this
+    configuration.
 
-    Raises click.UsageError if there is no clustering with this configuration.
+    Raises click.UsageError if it has none.
     """
     confs = [clustering.conf for clustering in collection.served]
     if conf not in confs:
@@ -72,9 +75,10 @@ def find_built_configuration(tables: Tables, collection: CollectionView, conf: s
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
-    """Yield a document for each JSON line, or a message about what is wrong with the line.
+    """Yield a document for each JSON line of a stream, or a message if the line is not a document.
 
-    Stops at a line that is longer than `LINE_MAX_BYTES`.
+    `name` is the name of the stream in messages. Stops at a line that is longer than
+    `LINE_MAX_BYTES`.
     """
     import msgspec
 

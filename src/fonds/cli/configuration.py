@@ -42,7 +42,7 @@ configuration.params += build_global_options()
 
 
 class ConfigurationName(msgspec.Struct, frozen=True):
-    """The name of a configuration."""
+    """Name of a grouping configuration, as the first field of a JSON answer."""
 
     name: Annotated[str, Meta(description="name of the configuration")]
 
@@ -50,11 +50,11 @@ class ConfigurationName(msgspec.Struct, frozen=True):
 ConfigurationAnswer = define_answer(
     "ConfigurationAnswer", ConfigurationName, configurations.Configuration
 )
-"""A configuration with its name."""
+"""JSON answer: a grouping configuration with its name."""
 
 
 class RemovedConfigurationAnswer(msgspec.Struct, frozen=True):
-    """A configuration that was deleted."""
+    """JSON answer: a grouping configuration that was deleted."""
 
     removed: Annotated[str, Meta(description="name of the configuration")]
 

@@ -1,4 +1,6 @@
-"""Context of every command: home, settings, stores and output, with the options that choose them."""
+"""Context of every command: home folder, settings, stores and output, and the options that set
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,19 @@ if TYPE_CHECKING:
     from fonds.ports import Index, Queue, Stores, Table
 
 SPOOL = "tmp"
-"""Folder of temporary files in a home."""
+"""Name of the folder of temporary files in the folder of a library."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One call of the command line."""
+    """One call of the command line, with the values of the global options.
+
+    - `home`: folder of the library.
+    - `flags`: settings from `--set`, by name.
+    - `is_json`: whether to print JSON (`--json`).
+    - `is_quiet`: whether to hide progress (`--quiet`).
+    - `is_home_named`: whether `--home` was given.
+    """
 
     home: Path
     flags: Mapping[str, str]
@@ -40,13 +49,18 @@ class App:
 
     @classmethod
     def from_flags(cls, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
-        """Create the context from options. Raises click.UsageError for a --set without `=`."""
+        """Return the context for the given global options. Raises click.UsageError for a --set
+        without `=`.
+        """
         from fonds.config import find_home
 
         return cls(find_home(home), _parse_pairs(set_), json, quiet, home is not None)
 
     def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
-        """Return a copy in which options after the command override those before it."""
+        """Return a copy with the global options after the command, which override those before it.
+
+        Raises click.UsageError for a --set without `=`.
+        """
         from fonds.config import find_home
 
         return replace(
@@ -59,21 +73,27 @@ class App:
         )
 
     def format_command(self, words: str) -> str:
-        """Format a command for the shell, with --home if it was given to this one."""
+        """Return a Fonds command line to show to the user, with --home if this call has that
+        option.
+        """
         home = f" --home {shlex.quote(_shorten_path(self.home))}" if self.is_home_named else ""
         return f"{find_program_name()}{home} {words}"
 
     def load_settings(self, **continues_soon: str | int | bool | None) -> Settings:
-        """Load the settings; options of the command override all others, and None means not given."""
+        """Return the settings in effect. Keyword arguments, from options of the command, override
+        all others.
+
+        The value None means that the option was not given.
+        """
         from fonds.config import load_settings
 
         own = {name: value for name, value in continues_soon.items() if value is not None}
         return load_settings(self.home, {**self.flags, **own})
 
     def open_stores(self, settings: Settings | None = None, *, create: bool = False) -> Stores:
-        """Open the stores of the home; they are closed when the command ends.
+        """Return the opened stores of the library. They are closed when the command ends.
 
-        Raises ConfigurationError when there is no home yet, unless `create`.
+        Raises ConfigurationError if there is no library yet, unless `create` is true.
         """
         from fonds.wiring.stores import close_stores, open_stores
 
@@ -84,9 +104,10 @@ class App:
         return stores
 
     def open_index(self) -> Index:
-        """Open only the index; it is closed when the command ends.
+        """Return the opened full-text index, without other stores. It is closed when the command
+        ends.
 
-        Raises ConfigurationError when there is no home yet.
+        Raises ConfigurationError if there is no library yet.
         """
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_index
@@ -99,11 +120,10 @@ class App:
     def open_table(
         self, settings: Settings, name: str | None = None, *, create: bool = False
     ) -> Table:
-        """Open the table store; it is closed when the command ends.
+        """Return the opened table store, without other stores. It is closed when the command ends.
 
-        The journal is declared, unless `name` is another table.
-
-        Raises ConfigurationError when there is no home yet, unless `create`.
+        The journal table is declared, unless `name` is another table. Raises ConfigurationError if
+        there is no library yet, unless `create` is true.
         """
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_table
@@ -115,7 +135,9 @@ class App:
         return table
 
     def open_queue(self, settings: Settings) -> Queue:
-        """Open the queue without other stores; it is closed when the command ends."""
+        """Return the opened message queue, without other stores. It is closed when the command
+        ends.
+        """
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_queue
 
@@ -124,7 +146,7 @@ class App:
         return queue
 
     def require_home(self) -> None:
-        """Raise ConfigurationError if there is no home yet."""
+        """Raise ConfigurationError if the folder of the library does not exist yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
                 f"No library in {self.home}. Run `{self.format_command('ingest PATH…')}` "
@@ -133,7 +155,10 @@ class App:
 
 
 def find_program_name() -> str:
-    """Return the program name for command lines: `fonds` if the shell finds it, else its path."""
+    """Return the name of this program for command lines to show to the user.
+
+    It is `fonds` if the shell finds it under this name, otherwise its quoted path.
+    """
     program = Path(sys.argv[0])
     installed_path = shutil.which("fonds")
     if program.name != "fonds" or (
@@ -144,7 +169,7 @@ def find_program_name() -> str:
 
 
 def _shorten_path(folder: Path) -> str:
-    """Return the path relative to the working directory if it is below it."""
+    """Return the path of a folder, relative to the working directory if the folder is below it."""
     working_dir = Path.cwd()
     return str(folder.relative_to(working_dir) if folder.is_relative_to(working_dir) else folder)
 
@@ -160,7 +185,7 @@ def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
 
 
 def build_global_options() -> list[click.Option]:
-    """Return the options that all commands accept."""
+    """Return the options that all commands accept: --home, --set, --json and --quiet."""
     return [
         click.Option(
             ["--home"], metavar="DIR", help="Folder of the library [FONDS_HOME, ./fonds-data]."
@@ -184,11 +209,13 @@ pipeline_option = click.option(
 def command(
     name: str, *, answers: Mapping[str, type] | None = None, output: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function.
+    """Return a decorator that makes a click command with the global options from a function.
 
-    The function has the parameters App and its own options. `answers` are the types of objects that
-    the command writes with `--json`, by condition and number; see `json_answers`. `output` says what
-    a command writes that has no such answers.
+    The function has an App and the command's own options as parameters.
+
+    - `answers`: types of the objects that the command writes with `--json`. Each key says when such
+      an object is written, and how many (see `json_answers`).
+    - `output`: description of the output of a command that has no such answers.
     """
 
     def wrap(function: Callable[..., Any]) -> click.Command:
@@ -217,7 +244,7 @@ def echo_json(value: object) -> None:
 
 
 def print_note(note: str) -> None:
-    """Print a note on standard error, separate from the command's output."""
+    """Print a note for the user on standard error, separate from the command's output."""
     open_console(stderr=True).print(note, markup=False)
 
 

@@ -1,4 +1,4 @@
-"""`fonds doctor`: check this machine and home, and list the settings in effect."""
+"""`fonds doctor`: check this machine and the library, and list the settings in effect."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQL
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of one check.
+    """Result of one check of the installation.
 
-    A check with `warning` passed, but could be better.
+    - `name`: what was checked.
+    - `fine`: whether the check passed.
+    - `detail`: what was found.
+    - `warning`: whether the check passed, but the result could be better.
     """
 
     name: str
@@ -44,7 +47,7 @@ class CheckResult:
 
 
 class DoctorAnswer(msgspec.Struct, frozen=True):
-    """Result of all checks, and the settings."""
+    """JSON answer: the results of all checks of the installation, and the settings."""
 
     findings: Annotated[
         Sequence[CheckResult],
@@ -112,7 +115,9 @@ def _check_disk_space(home: Path) -> CheckResult:
 
 
 def _check_settings_file(path: Path) -> Iterator[CheckResult]:
-    """Check that only the owner can read a settings file that contains passwords."""
+    """Yield whether only the owner can read the settings file. Yield nothing if it has no
+    passwords.
+    """
     if not path.exists() or not has_secret(path.read_text("utf-8")):
         return
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -137,7 +142,10 @@ def _check_stores(app: App, settings: Settings) -> CheckResult:
 
 
 def _check_readers(app: App, settings: Settings) -> Iterator[CheckResult]:
-    """Start an isolated reader, ask it for its confinement, and let it read a page."""
+    """Check the isolated processes that parse files: start one, and have it parse a page.
+
+    Yield a result for the parsing, and one for each layer of the process's confinement.
+    """
     from fonds.wiring.readers import open_readers
     from fonds.wiring.stores import get_utc_now
 
@@ -163,9 +171,10 @@ def _check_readers(app: App, settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_layer(layer: Layer, inactive_reason: str, settings: Settings) -> CheckResult:
-    """Check one layer of a reader's confinement.
+    """Return the check result for one confinement layer of the processes that parse files.
 
-    An inactive layer is a failure if confinement is required, and otherwise a warning.
+    `inactive_reason` is '' if the layer is active. An inactive layer is a failure if the settings
+    require confinement, and otherwise a warning.
     """
     from fonds.isolation.confinement import (
         ACTIVE_MESSAGES,

@@ -1,4 +1,4 @@
-"""`fonds embargo`: hide files until a date, and list hidden files."""
+"""`fonds embargo`: hide files from readers until a date, and list hidden files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class HidingAnswer(msgspec.Struct, frozen=True):
-    """A file that would be hidden."""
+    """JSON answer: a file that an embargo would hide."""
 
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
     title: Annotated[str | None, Meta(description="title of the document")]
@@ -117,10 +117,11 @@ def embargo(
 
 
 def _search_files(stores: Stores, searched: str | None) -> list[str]:
-    """Return the SHA-1s of the files that a search finds.
+    """Return the SHA-1s of the files that a search finds; an empty list for None.
 
-    Raises click.UsageError for an invalid query, for too many files, and for `version:all`, because
-    a story found by an earlier version has the file of another version.
+    Raises click.UsageError for an invalid query, and for more than `FILES_MAX` files. It also
+    refuses `version:all`, because a story found by an earlier version has the file of another
+    version.
     """
     if searched is None:
         return []

@@ -1,6 +1,6 @@
 """`fonds export`: write the library or the results of a search as rows, references or captures.
 
-A file gets a manifest.
+An exported file gets a manifest, which `fonds verify` uses.
 """
 
 from __future__ import annotations
@@ -54,9 +54,15 @@ ALONE = "are rows of their own: no QUERY, no filter, no --limit and no form of r
 
 @dataclass(slots=True)
 class ExportCounts:
-    """Counts of an export.
+    """State of an export while it is written: what was counted and collected so far.
 
-    `rows` counts rows of the library, and `contents` counts documents of a search.
+    - `contents`: count and hash of the exported documents of a search.
+    - `rows`: number of exported rows of the library or a table.
+    - `search`: the exported search; None for an export of rows.
+    - `members`: collected document lines for the manifest; None if they are not needed.
+    - `columns`: types of the exported columns, by name.
+    - `missed`: documents that could not be exported.
+    - `generation`: id of the index state at the start; None if unknown.
     """
 
     contents: ResultContents
@@ -69,7 +75,9 @@ class ExportCounts:
 
     @property
     def count(self) -> int:
-        """Number of exported rows or documents."""
+        """Number of exported documents of a search, or of exported rows if no search is
+        exported.
+        """
         return self.contents.count if self.search else self.rows
 
 
@@ -154,9 +162,9 @@ def export(
 def _find_table(
     query: tuple[str, ...], form: str, limit: int | None, filters: Mapping[str, Any]
 ) -> str | None:
-    """Return the table that `--kind` names, or None.
+    """Return the name of the table that `--kind` chooses; None if it chooses no table.
 
-    Raises click.UsageError for other options with a table.
+    Raises click.UsageError if other options are given that a table does not support.
     """
     kinds = filters["kind"]
     table = next((kind for kind in kinds if kind in TABLES), None)
@@ -178,7 +186,7 @@ def _format_count(counts: ExportCounts, form: str) -> str:
 
 
 def _say_missed(missed: MissingDocuments) -> None:
-    """Print the documents that could not be written."""
+    """Print notes about the documents that could not be exported."""
     for document in missed.first[:MISSING_NAMES_MAX]:
         print_note(f"not in it: {document.id}: {document.why}")
     if missed.count > MISSING_NAMES_MAX:
@@ -190,7 +198,7 @@ def _say_missed(missed: MissingDocuments) -> None:
 def _write(
     out: str | None, form: str, counts: ExportCounts, pieces: Iterator[bytes], index: Index
 ) -> None:
-    """Write to standard output, or to a file with its manifest."""
+    """Write an export to standard output, or to the file `out` with its manifest."""
     if out is None:
         for chunk in pieces:
             sys.stdout.buffer.write(chunk)
@@ -204,7 +212,9 @@ def _write(
 
 
 def _find_result(stores: Stores, request: SearchRequest) -> MatchCount:
-    """Count the results of a search. Raises click.UsageError for an invalid query."""
+    """Count the documents that a search request finds. Raises click.UsageError for an invalid
+    query.
+    """
     try:
         return count_request(request, stores)
     except ValueError as error:
@@ -286,7 +296,10 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
 def _format_command(
     app: App, options: Mapping[str, object], request: SearchRequest | None, *, no_text: bool
 ) -> str:
-    """Return the command line of an export with these options and filters, without its query."""
+    """Return the command line of an export with these options and filters, up to the search words.
+
+    `options` maps option names to values; None omits the option. `no_text` adds `--no-text`.
+    """
     named_options = [f"--{name}={value}" for name, value in options.items() if value is not None]
     filters = format_options(request) if request else []
     flags = ["--no-text"] if no_text else []
@@ -296,7 +309,11 @@ def _format_command(
 def _explain_empty(
     stores: Stores, table: str | None, found: MatchCount | None, command: str
 ) -> Iterator[str]:
-    """Return sentences that explain why an export is empty. `command` exports another query."""
+    """Yield sentences that explain why an export is empty.
+
+    `table` is the exported table, `found` the result of the exported search. If both are None, the
+    library is exported. `command` is the command line of the export, up to the search words.
+    """
     if table is not None:
         yield f"0 rows: {TABLES[table].empty}"
     elif found is not None:
@@ -306,7 +323,11 @@ def _explain_empty(
 
 
 def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:
-    """Return the notes of `fonds search` for a query that finds nothing."""
+    """Yield the notes that explain why an exported search found nothing, as `fonds search` prints
+    them.
+
+    `command` is the command line of the export, up to the search words.
+    """
     results = stores.index.search(replace(query, count_max=1, facet_values_max=0))
     yield "0 documents: nothing found."
     yield from results.notes
@@ -315,7 +336,11 @@ def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator
 
 
 def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
-    """Write a file atomically under a temporary name. Return the SHA-256 of its content."""
+    """Write pieces of bytes to a file, atomically by way of a temporary name.
+
+    Return the SHA-256 of its content in hexadecimal. Raises ConfigurationError if the file cannot
+    be written.
+    """
     partial = path.with_name(path.name + ".part")
     digest = hashlib.sha256()
     try:

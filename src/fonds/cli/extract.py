@@ -36,7 +36,7 @@ from fonds.ports import Archive, Source
 
 
 class ExtractedBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What was extracted from one body."""
+    """JSON answer: what was extracted from one body (a PDF, page or article)."""
 
     path: Annotated[
         str, Meta(description="location of the body: path and offset, or member of a ZIP")
@@ -109,9 +109,9 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
 def _iter_ordered(
     source: Source, archive: Archive, steps: Mapping[str, StepFunction], workers: int
 ) -> Iterator[ExtractedBody]:
-    """Yield the lines of all captures in their order in the input.
+    """Yield what was extracted from each capture, in the order of the captures in the input.
 
-    Several captures are read concurrently; at most about four per worker wait in memory.
+    Several captures are read concurrently. At most about four results per worker wait in memory.
     """
     waiting: deque[Future[ExtractedBody]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -138,9 +138,9 @@ def _build_line(
 
 
 def _hash_body(archive: Archive, capture: Capture) -> str | None:
-    """Return the SHA-1 of a body that is not kept as a file.
+    """Return the SHA-1 of a captured body that Fonds does not store as a file.
 
-    None if it is empty or cannot be read.
+    Returns None if the body is empty or cannot be read.
     """
     try:
         body = archive.read(capture.place).body

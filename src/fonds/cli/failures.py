@@ -43,13 +43,15 @@ from fonds.stores.home_lock import HomeLock
 
 
 class UnreadInputAnswer(msgspec.Struct, frozen=True):
-    """An input that was not read to its end."""
+    """JSON answer: an input that was not read to its end."""
 
     input: Annotated[InputRow, Meta(description="the input, with its error")]
 
 
 class ReasonCountAnswer(msgspec.Struct, frozen=True):
-    """Number of records with a reason that have no failure each."""
+    """JSON answer: number of records with one reason that are only counted, not listed one by
+    one.
+    """
 
     reason: Annotated[str, Meta(description="reason; see docs/reasons.md")]
     count: Annotated[int, Meta(description="number of records")]
@@ -60,7 +62,7 @@ class ReasonCountAnswer(msgspec.Struct, frozen=True):
 
 
 class RetryGroupAnswer(msgspec.Struct, frozen=True):
-    """Messages that wait for their next attempt."""
+    """JSON answer: messages that failed and wait for their next attempt."""
 
     retries: Annotated[
         RetryGroup, Meta(description="the messages; `first` is the one that is due first")
@@ -68,19 +70,21 @@ class RetryGroupAnswer(msgspec.Struct, frozen=True):
 
 
 class SettledNoteAnswer(msgspec.Struct, frozen=True):
-    """A note on a group that has no failures left."""
+    """JSON answer: a user's note on a failure group that has no failures left."""
 
     settled: Annotated[FailureNoteRow, Meta(description="the note")]
 
 
 class NotedAnswer(msgspec.Struct, frozen=True):
-    """Result of `failures note`."""
+    """JSON answer: the user's note that `fonds failures note` wrote on a failure group, or
+    cleared.
+    """
 
     noted: Annotated[FailureNoteRow | None, Meta(description="the note; null if it was cleared")]
 
 
 class AcceptedAnswer(msgspec.Struct, frozen=True):
-    """Result of `failures accept`."""
+    """JSON answer: number of failed messages that `fonds failures accept` accepted as final."""
 
     accepted: Annotated[int, Meta(description="number of messages accepted as final")]
 
@@ -88,9 +92,10 @@ class AcceptedAnswer(msgspec.Struct, frozen=True):
 def set_group_note(
     app: App, records: Records, query: FailureQuery, note: str | None, owner: str | None
 ) -> int:
-    """Set or clear the note of the selected group.
+    """Set or clear a user's note on a failure group, and print it. Return the exit code, 0.
 
-    Raises click.UsageError if the group or the note is missing, or the group is ambiguous.
+    `query` selects the group. Raises click.UsageError if the group or the note is missing, or if
+    several pipelines have the group.
     """
     from fonds.wiring.stores import get_utc_now
 
@@ -125,7 +130,7 @@ def set_group_note(
 
 
 def format_note(row: FailureNoteRow) -> str:
-    """Format a note in one line."""
+    """Return a user's note on a failure group in one line, with assignee, author and date."""
     return "; ".join(_iter_parts(row))
 
 
@@ -264,7 +269,9 @@ def _check_words(action: str | None, note: str | None, owner: str | None, *, yes
 
 
 def _validate_query(records: Records, query: FailureQuery) -> Records:
-    """Return the records. Raises click.UsageError if the pipeline or step is unknown."""
+    """Return `records` unchanged. Raises click.UsageError if the query's pipeline or step is
+    unknown.
+    """
     from fonds.wiring.pipelines import check_names
 
     try:
@@ -319,7 +326,7 @@ def _echo_groups(failures: FailureList) -> None:
 
 
 def _print_settled_notes(app: App, records: Records) -> None:
-    """Print the notes on groups that have no failures left."""
+    """Print the users' notes on failure groups that have no failures left."""
     for row in list_settled_notes(records):
         if app.is_json:
             echo_json(SettledNoteAnswer(row))
@@ -450,7 +457,7 @@ def _print_list(app: App, records: Records, query: FailureQuery, limit: int | No
 
 
 def _shorten_line(text: str) -> str:
-    """Join a text to one line and cut it to `DETAIL_CHARS` with an ellipsis."""
+    """Return a text as one line of at most `DETAIL_CHARS` characters, cut with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
 
@@ -489,7 +496,11 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
 
 
 def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:
-    """Accept the matching messages as final after confirmation. Processes nothing."""
+    """Accept the matching quarantined messages as final, after the user confirms.
+
+    No message is processed. Return the exit code, 0. Raises click.UsageError if the query selects
+    all failures, or the note is too long.
+    """
     if query == FailureQuery(query.pipeline):
         raise click.UsageError("Choose failures with --group, --key, --reason or --step.")
     if len(note) > NOTE_MAX_CHARS:
@@ -512,7 +523,10 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
 
 
 def _build_command(action: str, query: FailureQuery) -> str:
-    """Format the command for the action log. Several keys are given as a count."""
+    """Return the command line of `fonds failures` for the action log.
+
+    It contains the number of message keys if there are several.
+    """
     flags = {"failure_group": "group"}
     options = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]
     keys = [f"--key {query.keys[0]}"] if len(query.keys) == 1 else []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 URLS_MAX = 1_000_000
 WAIT_S = 15.0
-"""Wait for postponed links while no others are left; their times are closer together than this."""
+"""Seconds to wait for delayed links when no others are left; longer for longer host delays."""
 
 NOTHING_TO_FETCH = (
     "Nothing to fetch: all these URLs were fetched before. Use --again to fetch a list again."
@@ -134,7 +134,10 @@ def _fetch(
 
 
 def _collect_urls(urls: tuple[str, ...], lists: tuple[str, ...]) -> list[str]:
-    """Return the URLs on the command line, and those of standard input if `-` is given."""
+    """Return the URLs on the command line, and those of standard input if `-` is given.
+
+    Raises click.UsageError if standard input has more than `URLS_MAX` URLs.
+    """
     addresses = [url for url in urls if url != "-"]
     return addresses + (_read_standard_input() if "-" in urls or "-" in lists else [])
 

@@ -26,7 +26,7 @@ REPORT_EVERY_S = 2.0
 
 
 class RebuildAnswer(msgspec.Struct, frozen=True):
-    """A collection whose clusters were rebuilt."""
+    """JSON answer: a collection whose clusters were rebuilt."""
 
     collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
     conf: Annotated[str, Meta(description="name of the configuration")]
@@ -101,7 +101,10 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
 def _build_passes(
     app: App, settings: Settings, name: CollectionName, conf: str, engine: str | None, workers: int
 ) -> RebuildPasses | None:
-    """Return the passes over all documents for the chosen engine; None for this process."""
+    """Return the functions with which a rebuild of clusters reads all documents on an engine.
+
+    Returns None if no engine was chosen; the rebuild then runs in this process.
+    """
     if engine is None:
         return None
     from fonds.wiring.jobs import build_rebuild_passes
@@ -110,7 +113,7 @@ def _build_passes(
 
 
 class _ProgressReporter:
-    """Print a line when a stage begins, and every two seconds during it."""
+    """Prints a line when a stage of the rebuild begins, and every two seconds during the stage."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fonds.ports import Records
 
 
-# For pipelines that begin with links.
+# Ingest lists of links, for pipelines that begin with links.
 
 
 URLS_MAX = 5
@@ -38,7 +38,7 @@ NOTHING_NEW_MESSAGE = "Nothing found: these lists contain no new links."
 
 
 class ListPreview(msgspec.Struct, frozen=True):
-    """Links of a list that would enter."""
+    """JSON answer: the links of a list that `fonds ingest` would add."""
 
     input: Annotated[str, Meta(description="path or URL of the list")]
     links: Annotated[int, Meta(description="number of links that would enter")]
@@ -59,9 +59,14 @@ def ingest_links(
     dry_run: bool,
     enter_only: bool,
 ) -> int:
-    """Ingest the links of these lists and return the exit code.
+    """Ingest the links of link lists, or preview them with `dry_run`. Return the exit code.
 
-    Raises click.UsageError for an input that does not exist.
+    - `names`: paths and URLs of the lists.
+    - `choice`: which of the links are ingested.
+    - `shuffle`: whether the links are ingested in random order.
+    - `enter_only`: whether fetching is left to workers elsewhere.
+
+    Raises click.UsageError for a list that does not exist.
     """
     from fonds.wiring.links import open_link_lists
     from fonds.wiring.stores import are_stores_shared
@@ -102,9 +107,9 @@ def _build_feed(
 
 
 def _preview_lists(app: App, source: LimitedSource, records: Records | None, pipeline: str) -> int:
-    """Read the lists without ingesting and print which links would enter.
+    """Read link lists without ingesting them, and print which links would be added.
 
-    Returns the exit code: 1 if a list cannot be read.
+    Return the exit code: 1 if a list cannot be read, otherwise 0.
     """
     for row in source.iter_inputs():
         known_inputs = records.get(InputRow, [(row.input_id, pipeline)]) if records else []

@@ -27,32 +27,39 @@ LIST_MAX_BYTES = 256 * 1024 * 1024
 
 
 def expand_names(names: Sequence[str], home: Path) -> list[str]:
-    """Return the paths, URLs and `s3://BUCKET/PREFIX*` that the names stand for, as text.
+    """Return the paths, URLs and `s3://BUCKET/PREFIX*` that input arguments stand for, as text.
 
-    Standard input is saved in the home's inbox. Paths in a list may be missing: each then becomes a
-    record with an error. Raises click.UsageError for a path that does not exist, a URL of an
-    unsupported scheme, and a URL with a password.
+    `@FILE` stands for the lines of a list file. `-` stands for standard input, which is saved in
+    the home's inbox. Paths in a list may be missing: each then becomes a record with an error.
+    Raises click.UsageError for a path that does not exist, a URL of an unsupported scheme, and a
+    URL with a password.
     """
     return [path for name in names for path in _expand_name(name, home)]
 
 
 def resolve_paths(names: Sequence[str]) -> frozenset[str]:
-    """Return the local paths among the names as absolute paths, as inputs below them are recorded."""
+    """Return the local paths among the input names as absolute paths, without resolving links.
+
+    This is the form in which inputs are recorded.
+    """
     paths = (name for name in names if not is_remote(name))
     return frozenset(os.path.abspath(name) for name in paths)  # noqa: PTH100 (links stay)
 
 
 def check_warc_base(base: str | None) -> None:
-    """Check the folder in --warc-base. Raises click.UsageError if there is no such folder."""
+    """Check the folder or URL in --warc-base. Raises click.UsageError if the folder does not
+    exist.
+    """
     if base and not URL.match(base) and not Path(base).expanduser().is_dir():
         raise click.UsageError(f"--warc-base {base}: no such folder")
 
 
 @contextmanager
 def open_named_file(name: str, app: App) -> Iterator[Path]:
-    """Yield the path of a file argument. A file at a URL is downloaded and removed afterwards.
+    """Context manager that yields the local path of a file argument.
 
-    Raises click.UsageError for an unsupported URL, and ConfigurationError if the download fails.
+    A file at a URL is downloaded, and removed afterwards. Raises click.UsageError for an
+    unsupported URL, and ConfigurationError if the download fails.
     """
     if not URL.match(name):
         yield Path(name)
@@ -64,9 +71,9 @@ def open_named_file(name: str, app: App) -> Iterator[Path]:
 
 
 def report_unread(problems: Sequence[str], code: int) -> int:
-    """Print the inputs that could not be read completely.
+    """Print messages about inputs that could not be read completely.
 
-    Returns the exit code, which is at least 1 if there are any.
+    Return the exit code: `code`, but at least 1 if there are any problems.
     """
     for problem in problems:
         print_note(problem)
@@ -100,7 +107,10 @@ def _name_remote_file(url: str) -> str:
 
 
 def _iter_listed(path: Path) -> Iterator[str]:
-    """Yield the paths or URLs in a list file. Empty lines and lines that begin with # are skipped."""
+    """Yield the paths or URLs in a list file. Empty lines and lines that begin with # are skipped.
+
+    Raises click.UsageError if the file cannot be read or is too large.
+    """
     try:
         if path.stat().st_size > LIST_MAX_BYTES:
             raise click.UsageError(f"{path}: a list can have at most {LIST_MAX_BYTES} bytes")
@@ -113,7 +123,10 @@ def _iter_listed(path: Path) -> Iterator[str]:
 
 
 def save_stream(stream: BinaryIO, inbox: Path) -> Path:
-    """Save a stream in a file that is named by its SHA-1, so that it can be read again."""
+    """Save a stream in a file that is named by its SHA-1, so that it can be read again.
+
+    Return the path of the file.
+    """
     inbox.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha1()  # noqa: S324 (a name, not a seal)
     with tempfile.NamedTemporaryFile(dir=inbox, delete=False) as partial:

@@ -1,8 +1,8 @@
 """JSON answers of commands: types that are both encoded and described in docs/json.md.
 
-A command names its answers: `@command("list", answers={"one for each key": KeyAnswer})`. The key
-of the mapping says when a command writes such an answer, and how many. An answer is a struct, or
-the dataclass of a subject or row. Each field is annotated with its meaning.
+A command names its answers: `@command("list", answers={"one for each key": KeyAnswer})`. The key of
+the mapping says when a command writes such an answer, and how many. An answer is a struct or a
+dataclass. Each field is annotated with its meaning.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,),
     "list": (Sequence,),
 }
-"""Python types of a field, by its type name in docs/json.md. The first match counts."""
+"""Python types of a field in a JSON answer, by type name in docs/json.md; first match wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDescription:
-    """Description of a field.
+    """Description of a field in a command's JSON answer, for docs/json.md.
 
-    `type` is one of JSON_TYPES. `is_always` is False for a field that is omitted when it is empty.
-    `members` are the fields of the object in this field, or of each object in it. `table` is set if
-    these objects are rows.
+    - `name`: name in JSON.
+    - `type`: a key of `JSON_TYPES`.
+    - `meaning`: description for users.
+    - `is_nullable`: whether the value can be null.
+    - `is_always`: False for a field that is omitted when it has no value.
+    - `members`: names of the fields of the object in this field, or of each object in it.
+    - `table`: table of these objects if they are database rows.
     """
 
     name: str
@@ -53,7 +57,10 @@ class FieldDescription:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDescription:
-    """Description of an object that a command writes. `condition` says when, and how many."""
+    """Description of a JSON object that a command writes, for docs/json.md.
+
+    `condition` says when the command writes such an object, and how many.
+    """
 
     condition: str
     fields: Sequence[FieldDescription]
@@ -62,10 +69,12 @@ class AnswerDescription:
 def define_answer(
     name: str, /, *parts: type, omit: Collection[str] = (), **more: Any
 ) -> type[msgspec.Struct]:
-    """Define an answer that has the fields of other types, and more.
+    """Return a new struct type for a command's JSON answer that combines the fields of other types.
 
-    `parts` are structs or dataclasses with annotated fields. `omit` names fields to leave out. `more`
-    are the annotated types of further fields.
+    - `name`: name of the new type.
+    - `parts`: structs or dataclasses with annotated fields.
+    - `omit`: names of their fields to leave out.
+    - `more`: annotated types of further fields, by name.
     """
     hints, names_in_json = dict[str, Any](), dict[str, str]()
     for part in parts:
@@ -83,7 +92,10 @@ def define_answer(
 
 
 def build_answer(kind: type[AnswerT], source: object, **values: Any) -> AnswerT:
-    """Build an answer from the attributes of an object; `values` are its other fields."""
+    """Return a JSON answer of type `kind` with values from the attributes of `source`.
+
+    `values` are the fields that `source` does not have, or that replace its own.
+    """
     taken = {
         name: getattr(source, name)
         for name in _name_fields(kind)
@@ -93,7 +105,10 @@ def build_answer(kind: type[AnswerT], source: object, **values: Any) -> AnswerT:
 
 
 def describe_answer(condition: str, kind: type) -> AnswerDescription:
-    """Describe an answer from its annotations. Raises ValueError for a field without a meaning."""
+    """Return the description of a JSON answer from the annotations of its type.
+
+    Raises ValueError for a field without a meaning.
+    """
     hints = get_type_hints(kind, include_extras=True)
     names = _name_fields(kind)
     return AnswerDescription(
@@ -103,7 +118,7 @@ def describe_answer(condition: str, kind: type) -> AnswerDescription:
 
 
 def list_answers(root: click.Group) -> dict[str, list[AnswerDescription]]:
-    """Return the answers of each command that has some, by command name."""
+    """Return descriptions of the JSON answers of each command that has some, by command name."""
     return {
         command_name: [
             describe_answer(condition, kind) for condition, kind in command.answers.items()
@@ -114,7 +129,9 @@ def list_answers(root: click.Group) -> dict[str, list[AnswerDescription]]:
 
 
 def list_other_outputs(root: click.Group) -> dict[str, str]:
-    """Return the output of each command that writes no JSON object with fixed fields."""
+    """Return the output of each command that writes no JSON object with fixed fields, by command
+    name.
+    """
     return {
         command_name: command.output
         for command_name, command in iter_commands(root)
@@ -125,9 +142,9 @@ def list_other_outputs(root: click.Group) -> dict[str, str]:
 def iter_commands(
     root: click.Command, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, click.Command]]:
-    """Iterate over the commands of a group and its subgroups, with their names.
+    """Yield the commands of a click group and its subgroups, as (name, command).
 
-    A group is included if it has answers of its own.
+    The name includes those of the subgroups. A group is included if it has JSON answers of its own.
     """
     if not isinstance(root, click.Group):
         yield " ".join(path), root
@@ -142,7 +159,10 @@ def iter_commands(
 
 
 def _name_fields(kind: type) -> dict[str, str]:
-    """Return the names of the fields of a struct or dataclass, with their names in JSON."""
+    """Return the names of the fields of a struct or dataclass, with their names in JSON.
+
+    Raises ValueError for any other type.
+    """
     if issubclass(kind, msgspec.Struct):
         return {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
     if not is_dataclass(kind):
@@ -173,7 +193,11 @@ def _describe_field(name: str, hint: Any) -> FieldDescription:
 
 
 def find_object_type(hint: Any) -> type | None:
-    """Return the struct or dataclass that a hint is, or is a list or mapping of."""
+    """Return the struct or dataclass in a type hint: the type itself, or that of list items or
+    values.
+
+    Returns None if the hint has no such type, or is a union of several types.
+    """
     plain = _strip_meaning(hint)
     if get_origin(plain) is None:
         is_object = isinstance(plain, type) and (
@@ -182,7 +206,7 @@ def find_object_type(hint: Any) -> type | None:
         return plain if is_object else None
     arguments = [item for item in get_args(plain) if item not in (NoneType, msgspec.UnsetType, ...)]
     is_union = get_origin(plain) in (Union, UnionType)
-    # Of a mapping, the values count.
+    # For a mapping, use the type of its values.
     return (
         find_object_type(arguments[-1])
         if arguments and (not is_union or len(arguments) == 1)
@@ -195,7 +219,7 @@ def _strip_meaning(hint: Any) -> Any:
 
 
 def name_json_type(kind: Any) -> str:
-    """Return the name of the JSON type that a value of a Python type is encoded as."""
+    """Return the name in docs/json.md of the JSON type to which a Python type is encoded."""
     plain = get_origin(kind) or kind
     if hasattr(plain, "__dataclass_fields__") or issubclass(plain, msgspec.Struct):
         return "object"

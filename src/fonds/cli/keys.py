@@ -36,7 +36,7 @@ _Reason = Annotated[str | None, Meta(description="why it was revoked")]
 
 
 class KeyAnswer(msgspec.Struct, frozen=True):
-    """A key without its secret."""
+    """JSON answer: an access key without its secret."""
 
     name: _Name
     role: _Role
@@ -51,7 +51,7 @@ class KeyAnswer(msgspec.Struct, frozen=True):
 
 
 class CreatedKeyAnswer(msgspec.Struct, frozen=True):
-    """A new key with its secret."""
+    """JSON answer: a new access key with its secret."""
 
     name: _Name
     role: _Role
@@ -67,7 +67,7 @@ class CreatedKeyAnswer(msgspec.Struct, frozen=True):
 
 
 class ActAnswer(msgspec.Struct, frozen=True):
-    """An entry of the action log."""
+    """JSON answer: an entry of the action log: who changed what, and when."""
 
     at: Annotated[datetime, Meta(description="when it started")]
     who: Annotated[
@@ -202,7 +202,9 @@ def acts(app: App, limit: int) -> int:
 
 
 def _select_columns(row: AccessKeyRow) -> dict[str, Any]:
-    """Return the columns of an answer, without the columns that secrets are checked against."""
+    """Return the columns of an access key for a JSON answer, without those that verify the
+    secret.
+    """
     return {name: getattr(row, name) for name in KeyAnswer.__struct_fields__}
 
 

@@ -27,7 +27,9 @@ tls_option = click.option(
 
 
 def build_pipeline_option(default: str, help_text: str) -> Callable[[Any], Any]:
-    """Return the --pipeline option, which offers the pipelines that begin with links."""
+    """Return the --pipeline option of a command, which offers the pipelines that begin with
+    links.
+    """
     return click.option(
         "--pipeline",
         type=SuggestingChoice("pipeline that starts with links", list_flavours_from(LINKS)),
@@ -45,7 +47,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
 
 
 def add_source_options(function: Any) -> Any:
-    """Add the options for commands that add sources."""
+    """Decorator that adds the options --collection, --pipeline and --tls to a command function."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -54,20 +56,25 @@ def add_source_options(function: Any) -> Any:
 def build_source_options(
     app: App, flags: dict[str, Any], kind: str = "feed", title: str = "", folder: str = ""
 ) -> SourceOptions:
-    """Build the options of new sources from the flags and the settings."""
+    """Return the options of new sources, such as collection and pipeline, from a command's options.
+
+    The collection may come from the settings.
+    """
     settings = app.load_settings(collection=flags["collection"])
     return SourceOptions(kind, title, folder, settings.collection, flags["pipeline"], flags["tls"])
 
 
 class AddedSource(msgspec.Struct, frozen=True):
-    """A new source."""
+    """Source that was added, in a JSON answer."""
 
     source_id: str
     url: str
 
 
 class AddedSourcesAnswer(msgspec.Struct, frozen=True):
-    """Sources that were added."""
+    """JSON answer: the sources (feeds, sitemaps, pages) that were added, and those that were
+    not.
+    """
 
     added: Annotated[Sequence[AddedSource], Meta(description="the new sources")]
     known: Annotated[int, Meta(description="number of sources that were followed before")]
@@ -79,7 +86,10 @@ class AddedSourcesAnswer(msgspec.Struct, frozen=True):
 def report_added(
     app: App, new_rows: list[SourceRow], known_count: int, refused: Mapping[str, str]
 ) -> None:
-    """Print the new sources, the number of known ones, and the refused ones with reasons."""
+    """Print the sources that were added.
+
+    Also print the number of URLs that were followed already, and the refused URLs with reasons.
+    """
     if app.is_json:
         added = [AddedSource(row.source_id, row.url) for row in new_rows]
         echo_json(AddedSourcesAnswer(added, known_count, refused))

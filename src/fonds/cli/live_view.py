@@ -1,7 +1,7 @@
 """Live view of a running pipeline on a terminal: work per step, refusals, sources and slow hosts.
 
-Queries the stores about once a second, for at most a twentieth of the time. Values that cannot be
-read are shown as unknown.
+It queries the stores about once a second, for at most a twentieth of the time. Values that cannot
+be read are shown as unknown.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def format_time(moment: datetime) -> str:
-    """Format a time in UTC to the second: `at 2026-11-25 21:04:05 UTC`."""
+    """Return a time in UTC to the second, such as `at 2026-11-25 21:04:05 UTC`."""
     return f"at {moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration by its two largest units: `2 d 4 h`, `3 min 5 s`, `0 s`."""
+    """Return a duration in its two largest units, such as `2 d 4 h`, `3 min 5 s` or `0 s`."""
     remaining_s = max(0, round(seconds))
     parts: list[str] = []
     for size, unit in UNITS:
@@ -61,7 +61,10 @@ COLOURS = {
 
 
 class VerdictCounts:
-    """Outcomes of this process's messages, by step. Safe to update from several threads."""
+    """Counts of how messages ended in this process, by pipeline step.
+
+    It is safe to update from several threads. `seconds` is a monotonic clock.
+    """
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -72,7 +75,10 @@ class VerdictCounts:
         self._begun_s = seconds()
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a settled batch. Messages that come back do not count as ended."""
+        """Count a batch of messages that a step has processed. `rows` tell how each message ended.
+
+        Messages that will be processed again do not count towards the rate. `seconds` is not used.
+        """
         ended = Counter(row.verdict for row in rows)
         reasons = Counter(
             row.reason for row in rows if row.verdict in _COUNTED_VERDICTS and row.reason
@@ -86,12 +92,14 @@ class VerdictCounts:
                 self._recent.popleft()
 
     def get_verdicts(self, step: str) -> Counter[str]:
-        """Return the number of messages with each verdict at a step."""
+        """Return the number of messages with each verdict (done, dropped, …) at a step."""
         with self._lock:
             return Counter(self._ended.get(step, ()))
 
     def get_reasons(self) -> Counter[str]:
-        """Return the reasons why messages were dropped or quarantined, with counts."""
+        """Return the reasons why messages were dropped or quarantined, with the number of
+        messages.
+        """
         with self._lock:
             return Counter(self._reasons)
 
@@ -111,11 +119,16 @@ _COUNTED_VERDICTS = frozenset({Verdict.DROPPED, Verdict.QUARANTINED})
 
 @dataclass(slots=True)
 class LiveView:
-    """Context manager that shows the live view.
+    """Context manager that shows a live view of a running pipeline on a terminal.
 
-    `steps` are the steps of this process in order, each with the subscription it reads.
-    `pipeline` is the pipeline whose sources are shown, or '' if it has none.
-    `hosts` returns the load of each host.
+    - `screen`: the terminal.
+    - `counts`: how messages ended in this process.
+    - `queue`, `records`: stores from which waiting messages and sources are read.
+    - `steps`: steps of this process in order, each with the subscription it reads.
+    - `pipeline`: pipeline whose sources are shown; '' if it has none.
+    - `hosts`: function that returns the load of each host from which links are fetched.
+    - `troubles`: function that returns the store error because of which a thread waits, by thread
+      name.
     """
 
     screen: Console
@@ -157,7 +170,7 @@ class LiveView:
                 return
 
     def render(self) -> RenderableType:
-        """Render the current state."""
+        """Return the current content of the live view."""
         parts: list[RenderableType] = [
             self._format_head(),
             _build_work_table(self.counts, [(n, self._get_depth(s)) for n, s in self.steps]),
@@ -196,7 +209,7 @@ class LiveView:
 
 
 def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
-    """Format the number of followed, polled and due sources, and the time of the next poll."""
+    """Return a line with the numbers of followed, polled and due sources, and the next poll."""
     where = {"pipeline": pipeline}
     states = {str(state): n for (state,), n in records.count(SourceRow, ("state",), where).items()}
     active, other_states = (
@@ -243,7 +256,9 @@ def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | 
 
 
 def _format_refusals(reasons: Counter[str]) -> Text:
-    """Format the most frequent reasons, and the number of other reasons."""
+    """Return a line with the most frequent reasons why messages ended, and the number of other
+    reasons.
+    """
     text = Text("ended early: ")
     for nth, (name, count) in enumerate(reasons.most_common(REASONS_MAX)):
         text.append(", " if nth else "")
@@ -254,7 +269,7 @@ def _format_refusals(reasons: Counter[str]) -> Text:
 
 
 def _build_slowest_table(hosts: Sequence[HostLoad]) -> Table:
-    """Build the table of the hosts whose links take longest."""
+    """Return a table of the hosts whose waiting links take longest to fetch."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("slowest hosts")
     for name in ("waiting links", "next in", "delay", "for"):

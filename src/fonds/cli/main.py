@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def run(command: Callable[[], object]) -> int:
-    """Run a command and return the exit code.
+    """Call a function that runs a command, print errors, and return the exit code.
 
     0: success. 1: something failed or was quarantined. 2: usage error. 130: interrupted.
     """

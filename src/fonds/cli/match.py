@@ -1,4 +1,4 @@
-"""`fonds match`: match papers and references with the catalogue, in bulk or one by one."""
+"""`fonds match`: match papers and references with the catalogue of works, in bulk or one by one."""
 
 from __future__ import annotations
 
@@ -65,22 +65,22 @@ match.params += build_global_options()
 
 
 class MatchSubject(msgspec.Struct, frozen=True):
-    """What was matched with the catalogue."""
+    """What was matched with the catalogue of works, as a part of a JSON answer."""
 
     what: Annotated[str, Meta(description="papers or references")]
 
 
 class PrintedReference(msgspec.Struct, frozen=True):
-    """A printed reference."""
+    """Printed reference that is matched with the catalogue, as a part of a JSON answer."""
 
     reference: Annotated[str, Meta(description="the line")]
 
 
 BulkMatchAnswer = define_answer("BulkMatchAnswer", MatchSubject, TallyReport)
-"""Result of matching all papers or references."""
+"""JSON answer: the result of matching all papers or references."""
 
 MatchedReference = define_answer("MatchedReference", PrintedReference, Match)
-"""A line with its match."""
+"""JSON answer: a printed reference with the work that it was matched with."""
 
 
 @command("papers", answers={"one": BulkMatchAnswer})

@@ -1,4 +1,4 @@
-"""Commands and option types that check names and suggest the nearest one."""
+"""Click commands and parameter types that check names and suggest the nearest known name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fonds.model.suggestions import find_nearest_name, format_unknown_name
 
 
 class Day(click.DateTime):
-    """Parameter type for a date, as YYYY-MM-DD."""
+    """Click parameter type for a date, as YYYY-MM-DD."""
 
     def __init__(self) -> None:
         super().__init__(["%Y-%m-%d"])
@@ -22,7 +22,10 @@ class Day(click.DateTime):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the start of the day. Raises click.BadParameter with an example for other values."""
+        """Return the start of the day that the user gave.
+
+        Raises click.BadParameter with an example if the value is not a date.
+        """
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
@@ -33,35 +36,41 @@ DAY = Day()
 
 
 class SuggestingChoice(click.Choice[str]):
-    """Parameter type for one of `choices`; the error for other values suggests the nearest."""
+    """Click parameter type for one of `choices`. The error for another value suggests the nearest.
+
+    `what` says what a value is, for the error message.
+    """
 
     def __init__(self, what: str, choices: Iterable[str]) -> None:
         super().__init__([str(choice) for choice in choices])
         self.noun = what
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
-        """Normalize by the value of an enum member, not by its name."""
+        """Return the text with which a choice is compared. For an enum member it is the value, not
+        the name.
+        """
         return super().normalize_choice(str(choice), ctx)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return the error message for an unknown value."""
+        """Return the error message for an unknown value, which suggests the nearest choice."""
         return format_unknown_name(self.noun, str(value), self.choices)
 
 
 class SuggestingCommand(click.Command):
-    """A command whose error for an unknown option explains `--`.
+    """Click command whose error for an unknown option explains the separator `--`.
 
-    `answers`: the types of objects that it writes with `--json`, by condition.
-    `output`: what it writes instead, if it writes no objects with fixed fields.
+    - `answers`: types of the objects that the command writes with `--json`. The keys say when.
+    - `output`: description of its output if it writes no objects with fixed fields.
     """
 
     answers: Mapping[str, type] = MappingProxyType({})
     output: str = ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments. Raises click.UsageError with a hint for an unknown option.
+        """Parse the arguments of the command, and return those that were not parsed.
 
-        The hint is given only if the command has arguments.
+        Raises click.UsageError for an unknown option. If the command has arguments and the option
+        has only one dash, the error explains how to write an argument that starts with a minus.
         """
         try:
             return super().parse_args(ctx, args)
@@ -77,13 +86,13 @@ class SuggestingCommand(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group that suggests the nearest command for an unknown name.
+    """Click group of commands that suggests the nearest command for an unknown name.
 
-    `modules`: the module of each command. It is imported on use, so that commands start quickly. Without
-    it, the group has the commands that were added.
-    `default_command`: the command used if the first word contains a slash, as names of collections do,
-    or resembles no command.
-    `answers`: the types of objects that the group itself writes with `--json`, by condition.
+    - `modules`: module of each command. It is imported on use, so that commands start quickly. If
+      None, the group has the commands that were added.
+    - `default_command`: command that is used if the first word contains a slash, as names of
+      collections do, or resembles no command. Its parameter is called `otherwise`.
+    - `answers`: types of the objects that the group itself writes with `--json`. The keys say when.
     """
 
     answers: Mapping[str, type] = MappingProxyType({})
@@ -99,7 +108,9 @@ class CommandGroup(click.Group):
         self.modules, self.default_command = modules, otherwise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default command if no command is named."""
+        """Parse the arguments of the group, after inserting the default command if no command is
+        named.
+        """
         names = self.list_commands(ctx)
         word = next((arg for arg in args if not arg.startswith("-")), None)
         is_none = word is not None and ("/" in word or find_nearest_name(word, names) is None)
@@ -108,11 +119,15 @@ class CommandGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands; those of `modules` in the usual order of use."""
+        """Return the names of the group's commands. With `modules`, they are in the order of that
+        mapping.
+        """
         return super().list_commands(ctx) if self.modules is None else list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command with this name, or None."""
+        """Return the group's command with this name, importing its module if needed; None if there
+        is none.
+        """
         if self.modules is None:
             return super().get_command(ctx, cmd_name)
         if cmd_name not in self.modules:
@@ -123,9 +138,9 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command to run.
+        """Return the command that the arguments name, with its name and the remaining arguments.
 
-        Raises click.UsageError with the nearest name for an unknown one.
+        Raises click.UsageError, which suggests the nearest name, for an unknown command.
         """
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:

@@ -1,4 +1,4 @@
-"""Logging and output: secrets are hidden, and every character can be written."""
+"""Logging and output of commands: passwords are hidden, and every character can be written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def log_plainly() -> None:
-    """Log warnings as lines on standard error, and print uncaught exceptions with secrets hidden."""
+    """Log warnings as lines on standard error, and print uncaught exceptions.
+
+    Passwords in both are hidden.
+    """
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr
     )
@@ -27,7 +30,7 @@ def log_plainly() -> None:
 
 
 def log_above(console: Console) -> None:
-    """Log warnings above the live view on this console."""
+    """Log warnings above the live view on a console, instead of on standard error."""
     from rich.highlighter import NullHighlighter
     from rich.logging import RichHandler
 
@@ -39,9 +42,9 @@ def log_above(console: Console) -> None:
 
 
 def hide_secrets(record: logging.LogRecord) -> bool:
-    """Logging filter that hides users and passwords in messages and tracebacks.
+    """Hide users and passwords in the message and traceback of a log record. Logging filter.
 
-    It never suppresses a record.
+    Returns True, so that the record is always logged.
     """
     record.msg, record.args = redact_secrets(record.getMessage()), ()
     for name, value in vars(record).items():
@@ -66,9 +69,10 @@ def _log_thread_fault(args: threading.ExceptHookArgs) -> None:
 
 
 def write_any_text() -> None:
-    """Escape characters that the terminal's encoding lacks, and bytes of paths that are not UTF-8.
+    """Let standard output and error escape characters that the terminal's encoding lacks.
 
-    Without this, such a character ends the command with an error.
+    Bytes of paths that are not UTF-8 are escaped too. Otherwise such a character would end the
+    command with an error.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -62,18 +62,20 @@ RunAnswer = define_answer(
         Sequence[Retry], Meta(description="the first messages that wait for their next attempt")
     ],
 )
-"""Summary of a run."""
+"""JSON answer: the summary of a pipeline run."""
 
 RetriedAnswer = define_answer(
     "RetriedAnswer",
     RunAnswer,
     retried=Annotated[int, Meta(description="messages and inputs that were retried")],
 )
-"""Summary of a run that retries failures."""
+"""JSON answer: the summary of a pipeline run that retries failures."""
 
 
 class EnteredAnswer(msgspec.Struct, frozen=True):
-    """Summary of an intake without processing."""
+    """JSON answer: summary of inputs that were entered for workers elsewhere, without processing
+    them.
+    """
 
     entered: Annotated[int, Meta(description="number of records that entered")]
     inputs: Annotated[int, Meta(description="number of inputs that were read")]
@@ -85,11 +87,15 @@ class EnteredAnswer(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class RunResult:
-    """Result of a run.
+    """Result of running a pipeline in this process.
 
-    `is_complete` is False if a reader is still at work in a thread.
-    `unfinished` are the inputs that an earlier run did not complete.
-    `read_later` is the number of failures that ended because an input could be read this time.
+    - `entered`: counts of the inputs that were read.
+    - `unfinished`: ids of the inputs that an earlier run did not complete.
+    - `pending`: number of messages that are still in the queue.
+    - `processes`: number of processes that worked.
+    - `is_interrupted`: whether a signal stopped the run.
+    - `is_complete`: whether all workers finished; False if one is still reading a file in a thread.
+    - `read_later`: number of earlier failures that ended because an input could be read this time.
     """
 
     entered: IntakeCounts
@@ -109,11 +115,12 @@ def run_to_end(
     feed: Callable[[Intake, IntakeCounts], None],
     delayed_wait_s: float = DELAYED_WAIT_S,
 ) -> RunResult:
-    """Enter what `feed` yields and process everything, including leftovers of an earlier run.
+    """Enter the inputs that `feed` reads and process everything, including leftovers of an earlier
+    run.
 
-    When nothing else is left, messages delayed for longer than `delayed_wait_s` stay in the queue.
-    If many messages are waiting, more processes help under the home's `lock`. The stores stay open.
-    Raises the error that made the work end.
+    If only messages delayed for longer than `delayed_wait_s` seconds are left, they stay in the
+    queue. If many messages are waiting, more processes help under the home's `lock`. The stores
+    stay open. Raises the error that made the work end.
     """
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_intake, create_threads
@@ -157,12 +164,14 @@ def run_and_report(
     retried: RetryResult | None = None,
     urls: Sequence[str] = (),
 ) -> int:
-    """Run what `feed` yields to the end, print the summary and close the stores.
+    """Enter the inputs that `feed` reads, process them, print a summary and close the stores.
 
-    Returns the exit code.
-    `empty_message` is printed if there was nothing to do.
-    With `retried`, the summary covers only what was retried.
-    `urls` are URLs a user named; their next attempts are shown instead of those of others.
+    Return the exit code: 0 for success, 1 if something was quarantined or is unfinished, 130 if
+    interrupted.
+
+    - `empty_message`: printed if there was nothing to do.
+    - `retried`: failures that are retried; the summary then covers only these.
+    - `urls`: URLs that the user named. If given, only their next attempts are shown.
     """
     from fonds.wiring.stores import close_stores
 
@@ -210,7 +219,7 @@ def run_and_report(
 
 
 def report_read_later(count: int) -> None:
-    """Print the number of failures that ended because an input could be read this time."""
+    """Print the number of earlier failures that ended because an input could be read this time."""
     if count == 1:
         print_note("1 failure ended: a later read succeeded.")
     elif count:
@@ -218,14 +227,17 @@ def report_read_later(count: int) -> None:
 
 
 def _find_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """Return the next attempts to show: those of the named URLs, or else the first that are due."""
+    """Return the delayed messages to show, at most `RETRIES_MAX`.
+
+    These are the messages of the named URLs, or else those that are due first.
+    """
     if urls:
         return list_link_retries(records, pipeline, urls[:RETRIES_MAX])
     return list_next_retries(records, pipeline, RETRIES_MAX)
 
 
 def _collect(stores: Stores, settings: Settings) -> None:
-    """Add the new documents to the collections whose rules they match."""
+    """Add new documents to the collections whose rules they match, and print how many changed."""
     from fonds.wiring.collections import collect_rules
 
     changes = collect_rules(stores, settings)
@@ -236,7 +248,10 @@ def _collect(stores: Stores, settings: Settings) -> None:
 
 
 def exit_immediately() -> None:
-    """Exit while a reader is still at work in a thread. Its messages come back at the next start."""
+    """End the process although a thread is still reading a file.
+
+    The messages of that thread are delivered again at the next start.
+    """
     sys.stdout.flush()
     os._exit(EXIT_INTERRUPTED)
 
@@ -248,7 +263,10 @@ def run_intake_only(
     lock: HomeLock,
     feed: Callable[[Intake, IntakeCounts], None],
 ) -> int:
-    """Enter what `feed` yields for workers elsewhere, and return the exit code."""
+    """Enter the inputs that `feed` reads for workers elsewhere, and print how many entered.
+
+    Return the exit code: 0, or 130 if interrupted. The stores are closed.
+    """
     from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.pipelines import create_intake
     from fonds.wiring.stores import close_stores
@@ -286,7 +304,7 @@ def _refresh_progress(
 def _stop_work(
     processes: WorkerProcesses, threads: WorkerThreads, readers: Readers, stores: Stores
 ) -> bool:
-    """Stop all workers. Returns whether all current messages were completed."""
+    """Stop all worker processes and threads. Return whether all current messages were completed."""
     processes.stop()
     is_complete = threads.stop()
     if is_complete:
@@ -296,7 +314,10 @@ def _stop_work(
 
 
 def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerProcesses:
-    """Create the helper processes without starting them. They divide the cores for their readers."""
+    """Return the helper processes for a run, without starting them.
+
+    They divide the cores among the processes that parse files for them.
+    """
     from fonds.wiring.readers import count_cores
     from fonds.wiring.stores import list_concurrent_stages
 
@@ -309,7 +330,7 @@ def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerPro
 
 
 def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
-    """Return the inputs that an earlier run of this pipeline did not complete."""
+    """Return counts that name the inputs which an earlier run of this pipeline did not complete."""
     condition = {"outcome": "pending", "pipeline": pipeline}
     pending = stores.records.count(EntryRow, ("input_id",), condition)
     return IntakeCounts(input_ids={input_id for (input_id,) in pending})
@@ -318,7 +339,11 @@ def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
 def _enter_in_thread(
     threads: WorkerThreads, enter: Callable[[], None], tick: Callable[[], None]
 ) -> None:
-    """Enter in a separate thread, so that signals and progress are handled promptly."""
+    """Enter inputs in a separate thread, so that signals and progress are handled promptly.
+
+    An error in that thread ends the work of `threads`. Returns when the thread has ended, or about
+    `LEAVE_OFF_S` seconds after the work is stopped.
+    """
 
     def run() -> None:
         try:
@@ -336,7 +361,11 @@ def _enter_in_thread(
 
 @contextmanager
 def _stop_on_signals(request_stop: Callable[[], None]) -> Iterator[threading.Event]:
-    """Stop the work on SIGINT or SIGTERM. A second signal ends the process at once."""
+    """Context manager that calls `request_stop` on SIGINT or SIGTERM. Yields an event that is then
+    set.
+
+    A second signal ends the process at once.
+    """
     interrupted = threading.Event()
 
     def stop(number: signal.Signals) -> None:

@@ -1,4 +1,4 @@
-"""`fonds pipelines`: list the pipelines, and draw their stages."""
+"""`fonds pipelines`: list the pipelines, or print the stages of one pipeline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from fonds.model.step import Pipeline
 
 
 class StageAnswer(msgspec.Struct, frozen=True):
-    """A stage of a pipeline."""
+    """Stage of a pipeline in a JSON answer: the topics it reads and writes, and the payloads it
+    omits.
+    """
 
     stage: str
     reads: str
@@ -26,7 +28,7 @@ class StageAnswer(msgspec.Struct, frozen=True):
 
 
 class PipelineAnswer(msgspec.Struct, frozen=True):
-    """A pipeline and its stages."""
+    """JSON answer: a pipeline and its stages."""
 
     name: Annotated[str, Meta(description="name of the pipeline")]
     about: Annotated[str, Meta(description="its purpose")]

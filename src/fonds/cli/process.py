@@ -18,11 +18,18 @@ from fonds.model.errors import ConfigurationError
 FILES_MIN, OPEN_FILES_TARGET = 64, 4_096
 NEW_CONTAINERS = 50_000
 ADDRESSES_MIN_BYTES, ADDRESSES_A_CORE_BYTES = 2**30, 2**28
-"""Minimum address space. Native code aborts the process if an allocation fails."""
+"""Minimum address space of the process in bytes: a base, and an amount for each core.
+
+Native code aborts the process if an allocation fails.
+"""
 
 
 def allow_files() -> None:
-    """Raise the soft limit on open files, as far as the hard limit allows."""
+    """Raise this process's soft limit on open files to 4,096, or to the hard limit if that is
+    lower.
+
+    A higher soft limit is kept. Nothing happens if the limit cannot be raised.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = OPEN_FILES_TARGET if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_TARGET)
     if soft != resource.RLIM_INFINITY and soft < limit:
@@ -31,7 +38,7 @@ def allow_files() -> None:
 
 
 def collect_seldom() -> None:
-    """Collect cyclic garbage after 50,000 new containers instead of 700.
+    """Make Python collect cyclic garbage after 50,000 new containers instead of 700.
 
     Thousands of records are created and dropped, and none of them is in a cycle. Scanning them took
     5 to 8 % of a run; memory use is unchanged.
@@ -40,7 +47,9 @@ def collect_seldom() -> None:
 
 
 def check_limits() -> None:
-    """Raise ConfigurationError if the process limits are too low to work."""
+    """Raise ConfigurationError if this process may open too few files or use too little address
+    space.
+    """
     files_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files_limit != resource.RLIM_INFINITY and files_limit < FILES_MIN:
         raise ConfigurationError(
@@ -65,15 +74,15 @@ def check_limits() -> None:
 
 
 _END = b"\0"
-"""End marker; no signal has this number."""
+"""Byte that ends the reading of signal numbers from the pipe; no signal has this number."""
 
 
 @contextmanager
 def handle_stop_signals(stop: Callable[[signal.Signals], None]) -> Iterator[None]:
-    """Call `stop` in another thread for each SIGINT or SIGTERM.
+    """Context manager that calls `stop` in another thread for each SIGINT or SIGTERM.
 
-    Restores the old handlers at the end. All signals received before that are handled in order
-    before this returns. Raises ValueError outside the main thread.
+    At the end, it restores the old signal handlers and waits until all received signals are
+    handled, in order. Raises ValueError outside the main thread.
     """
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
@@ -104,7 +113,7 @@ def handle_stop_signals(stop: Callable[[signal.Signals], None]) -> Iterator[None
 
 
 def _stop_listening(heeding: threading.Thread, write_end: int) -> None:
-    """Wait until the thread has handled all received signals and ended."""
+    """Wait until the thread that handles signals has handled all received signals and ended."""
     if not heeding.ident:
         return
     os.set_blocking(write_end, True)

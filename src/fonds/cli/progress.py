@@ -1,4 +1,4 @@
-"""Progress and summary of a run.
+"""Progress and summary of a pipeline run.
 
 On a terminal, progress is a line that is updated in place. Elsewhere it is a line every
 `PLAIN_EVERY_S` seconds.
@@ -41,15 +41,18 @@ WEIGHTS = (Weight.SET_ASIDE, Weight.REFUSED, Weight.FAILED)
 
 
 class _RateColumn(ProgressColumn):
-    """Column with the records settled per second."""
+    """Column of the progress bar with the records settled per second."""
 
     def render(self, task: Task) -> Text:
-        """Return the rate; empty as long as it is unknown."""
+        """Return the rate of a task in records per second; empty as long as it is unknown."""
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
 class ProgressBar:
-    """Show the tally of the inputs entered so far on standard error. Counting never takes long."""
+    """Context manager that shows on standard error how many entered records are settled.
+
+    Counting never takes more than a twentieth of the time.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,13 @@ class ProgressBar:
         screen: Console | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Write to `screen`, or to standard error if None. `seconds` is a monotonic clock."""
+        """Prepare the progress bar without showing it.
+
+        - `entered`: counts of the inputs entered so far; the caller updates it.
+        - `pipeline`: pipeline whose records are counted.
+        - `screen`: console to write to; None for standard error.
+        - `seconds`: a monotonic clock.
+        """
         self._records = records
         self._entered = entered
         self._pipeline = pipeline
@@ -97,7 +106,7 @@ class ProgressBar:
         self._bar.stop()
 
     def tick(self) -> None:
-        """Refresh the line if it is due. Counting takes at most a twentieth of the time."""
+        """Count the settled records and refresh the progress line, if that is due."""
         started = self._seconds()
         if not self._is_visible or started < self._next_refresh_s:
             return
@@ -113,7 +122,7 @@ class ProgressBar:
 
 
 def format_tally(tally: OutcomeTally) -> str:
-    """Format the number of records per outcome, in the words of the summary."""
+    """Return the number of records per outcome as one line, in the words of the summary."""
     counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
     return " · ".join(f"{count:,} {name}" for name, count in [("kept", tally.done), *counts])
 
@@ -134,10 +143,14 @@ def print_summary(
     *,
     retried: int | None = None,
 ) -> None:
-    """Print the counts of one run.
+    """Print how many records a pipeline run processed, and with which outcomes.
 
-    `empty_message` is printed if the run found nothing to do.
-    `retried` is the number of retried messages, or None for a run that ingests.
+    - `tally`: number of records per outcome.
+    - `entered`: counts of the inputs that were read.
+    - `seconds`: duration of the run.
+    - `pending_count`: number of messages that are still in the queue.
+    - `empty_message`: printed if the run found nothing to do.
+    - `retried`: number of retried messages; None for a run that ingests.
     """
     if tally.received == 0:
         _print_nothing_new(screen, entered, INTERRUPTED if is_interrupted else empty_message)
@@ -176,7 +189,7 @@ def print_summary(
 
 
 def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
-    """Print why messages wait, and until when."""
+    """Print why messages wait for their next attempt, and until when."""
     for message in retries:
         why = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
         next_attempt = format_time(message.next_attempt_at)
@@ -194,7 +207,7 @@ def _print_nothing_new(screen: Console, entered: IntakeCounts, empty_message: st
 
 
 def build_summary_table(tally: OutcomeTally) -> Table:
-    """Build the table of outcomes with their reasons.
+    """Return a table of the outcomes of records, with their reasons.
 
     Received = kept (with or without text) + set aside + refused + failed + in flight.
     """
@@ -221,7 +234,7 @@ def build_summary_table(tally: OutcomeTally) -> Table:
 
 
 def print_next(app: App, screen: Console, tally: OutcomeTally) -> None:
-    """Print suggestions for the next command."""
+    """Print which commands the user may run next, by the outcomes of a pipeline run."""
     suggestions = []
     if tally.done:
         suggestions.append((app.format_command('search "some words"'), "search the library"))

@@ -1,4 +1,4 @@
-"""`fonds queue` and `fonds topics`: inspect and edit the queue, and list its topics."""
+"""`fonds queue` and `fonds topics`: inspect and edit the message queue, and list its topics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TOPICS_WIDTH = 200
 
 
 class BacklogAnswer(msgspec.Struct, frozen=True):
-    """Number of messages waiting for a step."""
+    """JSON answer: number of messages waiting for a pipeline step."""
 
     subscription: Annotated[str, Meta(description="name of the subscription")]
     topic: Annotated[str, Meta(description="topic it reads")]
@@ -51,7 +51,7 @@ class BacklogAnswer(msgspec.Struct, frozen=True):
 
 
 class MessageAnswer(msgspec.Struct, frozen=True):
-    """A waiting message."""
+    """JSON answer: a message that waits in the queue."""
 
     id: Annotated[str, Meta(description="message id")]
     key: Annotated[str, Meta(description="ordering key")]
@@ -67,13 +67,13 @@ class MessageAnswer(msgspec.Struct, frozen=True):
 
 
 class CountAnswer(msgspec.Struct, frozen=True):
-    """Number of messages that a command moved."""
+    """JSON answer: number of messages that a command moved."""
 
     messages: Annotated[int, Meta(description="number of messages")]
 
 
 class TopicAnswer(msgspec.Struct, frozen=True):
-    """A topic and the step that reads it."""
+    """JSON answer: a topic and the pipeline step that reads it."""
 
     name: Annotated[str, Meta(description="step that reads the topic")]
     topic: Annotated[str, Meta(description="name of the topic")]
@@ -155,7 +155,7 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
 
 
 def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.FindStory:
-    """Return the converter from messages at an address to stories."""
+    """Return the object that converts messages at a queue address to stories."""
     from fonds.ingest.queued_stories import QueuedStories
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
@@ -167,7 +167,7 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
 
 
 def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
-    """Return the number of ready messages at an address."""
+    """Return the number of ready or quarantined messages at a subscription's queue address."""
     reader = next(
         subscription
         for subscription in subscriptions
@@ -352,7 +352,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
 
 
 def _find_schema(topic: Topic) -> str | None:
-    """Return the name of the JSON Schema of a topic; None if it has none."""
+    """Return the name of the JSON Schema of a topic's messages; None if it has none."""
     contract = CONTRACTS.get(topic.payload)
     return contract.schema if contract else None
 
@@ -365,7 +365,7 @@ def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
 
 
 def _report_count(app: App, batches: Iterable[int], action: str) -> int:
-    """Print the number of messages."""
+    """Print how many messages were moved, in all batches together. Return the number."""
     count = sum(batches)
     if app.is_json:
         echo_json(CountAnswer(count))

@@ -26,7 +26,7 @@ TEXTLESS_NAMES_MAX = 5
 
 
 class ReindexAnswer(msgspec.Struct, frozen=True):
-    """Result of rebuilding the index."""
+    """JSON answer: result of rebuilding the full-text index."""
 
     indexed: Annotated[int, Meta(description="number of documents in the index")]
     removed: Annotated[int, Meta(description="number of documents removed from the index")]
@@ -72,10 +72,10 @@ def reindex(app: App) -> int:
 
 
 def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores, ReindexResult]:
-    """Rebuild the index in place.
+    """Rebuild the full-text index from the other stores. Return the stores and the result.
 
-    If the index is unusable, or contains documents that no other store has, move it aside and fill
-    an empty one.
+    The index is rebuilt in place. If it is unusable, or contains documents that no other store has,
+    it is moved aside and an empty one is filled. The returned stores then have the new index.
     """
     from fonds.wiring.stores import set_index_aside
 
@@ -103,7 +103,11 @@ def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores,
 
 @contextmanager
 def _show_progress(app: App, records: Records) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal, and nothing elsewhere."""
+    """Context manager that shows the number of indexed documents on a terminal, and nothing
+    elsewhere.
+
+    Yields the function to call with that number.
+    """
     screen = open_console(stderr=True)
     is_visible = screen.is_terminal and not (app.is_json or app.is_quiet)
     columns = (

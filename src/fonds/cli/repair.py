@@ -1,4 +1,4 @@
-"""`fonds repair`: rebuild what the audit found missing from the remaining data."""
+"""`fonds repair`: rebuild what the audit found missing, from the data that is left."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RepairAnswer = define_answer(
     acts=Annotated[int, Meta(description="number of repairs made")],
     lost=Annotated[Sequence[str], Meta(description="what could not be restored")],
 )
-"""Report after a repair."""
+"""JSON answer: the report of the audit after a repair."""
 
 RepairPlanAnswer = define_answer(
     "RepairPlanAnswer",
@@ -77,7 +77,7 @@ RepairPlanAnswer = define_answer(
         Meta(description="number of repairs to make, by kind; `none` for what is beyond repair"),
     ],
 )
-"""Report before a repair."""
+"""JSON answer: the report of an audit, with the repairs that would be made."""
 
 
 @command(
@@ -137,7 +137,11 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
 def _plan_repair(
     app: App, settings: Settings, stores: Stores, pipeline: str | None, deep: bool
 ) -> int:
-    """Print what would be done, by action."""
+    """Print which repairs would be made, by type of repair, without making them.
+
+    Return the exit code: 0 if nothing is to be repaired, 1 otherwise, 130 if interrupted. `deep`
+    includes a deep audit, which reads and hashes all stored files.
+    """
     if deep:
         with stop_on_signals() as stopped:
             run_deep_audit(app, stores, None, stopped)
@@ -170,9 +174,13 @@ def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult
 
 @dataclass(slots=True)
 class _RepairRun:
-    """State of one repair, which runs in several rounds.
+    """State of one repair of the library, which runs in several rounds.
 
-    `stores` may be replaced during the run: a rebuilt index is opened again.
+    - `stores`: the stores. They may be replaced during the run, because a rebuilt index is opened
+      again.
+    - `pipeline`: pipeline that is repaired; None for all.
+    - `done`: number of repairs made.
+    - `lost`: what could not be restored.
     """
 
     app: App
@@ -184,7 +192,10 @@ class _RepairRun:
     lost: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> AuditResult | None:
-        """Run rounds until everything adds up or a round changes nothing. None means interrupted."""
+        """Run rounds of repairs until the audit finds no fault, or a round changes nothing.
+
+        Return the result of the last audit; None if the repair was interrupted.
+        """
         last_state: object = None
         for _ in range(ROUNDS_MAX):
             with RepairPlan(self.app.home / SPOOL, is_exclusive=True) as plan:
@@ -212,7 +223,7 @@ class _RepairRun:
         )
 
     def _run_round(self, plan: RepairPlan, pipelines: Sequence[str], has_pending: bool) -> bool:
-        """Run one round. Returns whether it was completed."""
+        """Make all planned repairs once. Return whether that was completed, not interrupted."""
         from fonds.audit.repair.cleanup import recover
 
         context = self._open_context(plan)
@@ -252,7 +263,10 @@ class _RepairRun:
         return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
 
     def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:
-        """Process one pipeline to its end. Returns whether it was completed."""
+        """Enter and process what one pipeline must do again, until no message is left.
+
+        Return False if that was interrupted. The process ends if a thread is still reading a file.
+        """
         from fonds.wiring.stores import list_readers
 
         settings = self.settings.replace_values(pipeline=pipeline)

@@ -57,7 +57,7 @@ EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes
 
 
 class DirectAnswer(msgspec.Struct, frozen=True):
-    """A file that the query names."""
+    """JSON answer: a file that the query names, such as by its URL or SHA-1."""
 
     direct: Annotated[
         DirectHit,
@@ -78,11 +78,11 @@ SearchAnswer = define_answer(
         Meta(description="generation of the index, the same for all results; null if unknown"),
     ],
 )
-"""A result of a search."""
+"""JSON answer: one document that a search found."""
 
 
 class EarlierAnswer(msgspec.Struct, frozen=True):
-    """Stories that match in an earlier version."""
+    """JSON answer: number of stories that match only in an earlier version."""
 
     earlier: Annotated[
         EarlierVersionHits,
@@ -91,7 +91,7 @@ class EarlierAnswer(msgspec.Struct, frozen=True):
 
 
 class AsOfAnswer(msgspec.Struct, frozen=True):
-    """Counts of a comparison with an earlier day."""
+    """JSON answer: numbers of documents when a search is compared with an earlier day."""
 
     day: Annotated[date, Meta(description="the day, in UTC")]
     then: Annotated[int, Meta(description="documents known to be found at the end of that day")]
@@ -113,7 +113,7 @@ class AsOfAnswer(msgspec.Struct, frozen=True):
 
 
 class ThemesAnswer(msgspec.Struct, frozen=True):
-    """Counts of results by theme."""
+    """JSON answer: number of results of a search by theme."""
 
     themes: Annotated[
         ThemeCounts,
@@ -200,7 +200,7 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
 
 
 def _build_command(app: App, request: SearchRequest, text: str) -> str:
-    """Return the command line of a search for this text with the same filters."""
+    """Return the command line of a search for `text` with the filters of a request."""
     # A word that starts with a dash excludes; without `--`, click would parse it as an option.
     return app.format_command(shlex.join(["search", *format_options(request), "--", text]))
 
@@ -279,7 +279,9 @@ def _print_direct(app: App, direct_hits: Sequence[DirectHit]) -> None:
 
 
 def _format_query_error(text: str, error: QueryError) -> str:
-    """Return the error, and below it the query with a marker under the invalid token."""
+    """Return the message of an error in a query, and below it the query with the invalid token
+    marked.
+    """
     if not error.end or not text.isprintable():
         return str(error)
     start = max(0, error.start - CONTEXT_BEFORE_CHARS)
@@ -294,7 +296,7 @@ def _print_notes(
     items: Sequence[object],
     versions_command: str,
 ) -> None:
-    """Print notes about further results, missing words, or an empty index."""
+    """Print notes about further results of a search, missing words, or an empty index."""
     is_empty = not (results.total or items) and index.count() == 0
     # A query that names a file usually matches no text.
     notes = () if items else [*results.notes, *_describe_earlier(results, versions_command)]
@@ -322,7 +324,7 @@ def _print(app: App, results: SearchResults, query: SearchQuery, exact_command: 
 
 
 def _describe_rest(results: SearchResults, query: SearchQuery) -> Iterator[str]:
-    """Return a note about results that are not on this page."""
+    """Yield a note about search results that are not on this page; nothing if there are none."""
     n_shown, last = len(results.hits), query.offset + len(results.hits)
     if results.total and not n_shown:
         yield f"{results.total:,} found, and none of them stands behind the first {query.offset:,}."
@@ -378,7 +380,9 @@ def _print_wrapped(screen: Console, text: str) -> None:
 
 
 def _format_snippet(snippet: Snippet) -> str:
-    """Return the snippet with its matches in bold; other markup is escaped."""
+    """Return a passage of a document with its matches in bold, as markup. Other markup is
+    escaped.
+    """
     (text, marks), parts, position = snippet.text_with_ellipses, [], 0
     for start, end in marks:
         parts += [
@@ -400,7 +404,10 @@ VERSIONS_MAX = 20_000
 
 
 def print_as_of(app: App, request: SearchRequest, day: date) -> None:
-    """Print what a search found at the end of a day. Raises ValueError for an invalid search."""
+    """Print how the results of a search differ from those at the end of an earlier day (UTC).
+
+    Raises ValueError for an invalid search.
+    """
     stores = app.open_stores()
     compare = AsOfContext(
         stores.for_readers(), match_documents, stores.records, BOUND, BOUND, VERSIONS_MAX

@@ -30,20 +30,23 @@ _FIELDS = {field.alias or name: field for name, field in SearchRequest.model_fie
 
 
 class RequestChoice(click.Choice[str]):
-    """Choice for a search parameter.
+    """Click parameter type that shows the choices of a search parameter, but accepts any value.
 
-    It accepts any value: `parse_request` checks it, with the same error as on the web.
+    `parse_request` checks the value later, with the same error as on the web.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the value unchanged."""
+        """Return the value as text, without checking it."""
         return str(value)
 
 
 def search_options(
     *names: str, further_kinds: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add an option for each of these search parameters, in this order."""
+    """Return a decorator that adds an option for each named search parameter, in this order.
+
+    `further_kinds` are additional choices of `--kind`.
+    """
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names):
@@ -79,7 +82,10 @@ def _build_option(
 
 
 def build_request(words: Sequence[str], options: Mapping[str, Any], **others: str) -> SearchRequest:
-    """Return the search request of a command line. Raises click.UsageError for an invalid value."""
+    """Return the search request for the words and options of a command line.
+
+    Raises click.UsageError for an invalid value.
+    """
     parameters: dict[str, str | Sequence[str]] = {"q": " ".join(words), **others}
     for name in (*FILTERS[1:], "sort"):
         value = options.get("from_" if name == "from" else name)
@@ -92,7 +98,10 @@ def build_request(words: Sequence[str], options: Mapping[str, Any], **others: st
 
 
 def format_options(request: SearchRequest) -> list[str]:
-    """Return the command-line options for the same search, without its query."""
+    """Return the command-line options that repeat the filters and order of a search request.
+
+    The search words are not included.
+    """
     options = []
     for name, value in request.build_params().items():
         if name not in FILTERS[1:] and name != "sort":

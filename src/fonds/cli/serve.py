@@ -84,7 +84,7 @@ def serve(app: App, **flags: Any) -> int:
 
 
 def _describe_access(gate: AccessGate) -> str:
-    """Describe who may read and change the library."""
+    """Return sentences that say who may read and change the library in the browser."""
     if gate.keys.has_any():
         reading = "Reading needs a key" if gate.needs_key_to_read else "Anyone can read"
         return f"{reading}. Changes need the key of a curator."

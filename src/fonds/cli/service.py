@@ -1,4 +1,4 @@
-"""Run workers as a service until a signal, with JSON logs, metrics and health checks."""
+"""Run pipeline workers as a service until a signal, with JSON logs, metrics and health checks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ FIELDS = "%(levelname)s %(name)s %(threadName)s %(message)s"
 
 
 def log_as_json() -> None:
-    """Log to standard error from INFO on, as one JSON object per line with times in UTC."""
+    """Log to standard error from INFO on, as one JSON object per line with times in UTC.
+
+    Passwords are hidden.
+    """
     handler = logging.StreamHandler(sys.stderr)
     names = {"levelname": "level", "name": "logger", "threadName": "thread"}
     handler.setFormatter(JsonFormatter(FIELDS, rename_fields=names, timestamp="time"))
@@ -52,7 +55,10 @@ def log_as_json() -> None:
 def _observe_batch(
     observers: Sequence[Observer], step: str, rows: Sequence[DispositionRow], seconds: float
 ) -> None:
-    """Count a batch, and log each message. Messages that are simply done are logged at DEBUG."""
+    """Pass a processed batch of messages to all observers, and log each message.
+
+    Messages that are done are logged at DEBUG, all others at INFO.
+    """
     for observe in observers:
         observe(step, rows, seconds)
     for row in rows:
@@ -79,10 +85,15 @@ def serve(
     threads: int | None,
     shared: bool,
 ) -> int:
-    """Run a pipeline, or some of its steps, until SIGTERM or SIGINT. Returns the exit code.
+    """Run a pipeline, or some of its steps, until SIGTERM or SIGINT. Return the exit code, 0.
+
+    - `stages`: names of the steps to run; None for the whole pipeline.
+    - `threads`: number of threads; None for the default.
+    - `shared`: whether other processes may work on the library at the same time.
 
     Waits for stores that are unavailable or full. On a stop signal, the threads finish their
-    current messages. Messages that take longer than a few seconds are requeued.
+    current messages. Messages that take longer than a few seconds are requeued. Raises the error
+    that made the work end.
     """
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_threads
@@ -125,7 +136,10 @@ def serve(
 
 
 def _open_screen(app: App) -> Console | None:
-    """Return the terminal for the live view, with warnings above it; None if JSON lines are logged."""
+    """Return the terminal for the live view; None if there is none or it is not wanted.
+
+    With a terminal, warnings are printed above the live view. Otherwise JSON lines are logged.
+    """
     screen = open_console(stderr=True)
     if screen.is_terminal and not (app.is_json or app.is_quiet):
         log_above(screen)
@@ -141,7 +155,7 @@ def _open_view(
     settings: Settings,
     threads: WorkerThreads,
 ) -> LiveView:
-    """Create the live view for the terminal."""
+    """Return the live view of the running pipeline for the terminal."""
     from fonds.pipelines.flavours.stages import LINKS
     from fonds.wiring.links import get_fetcher
     from fonds.wiring.stores import get_configured_pipeline
@@ -163,9 +177,9 @@ def _open_view(
 
 
 def _raise_failure(threads: WorkerThreads, has_ended: bool) -> None:
-    """Raise the error that made the threads end.
+    """Raise the error that made the worker threads end, if there is one.
 
-    Exits the process if a reader is still at work in a thread; its messages were requeued.
+    Otherwise, if a thread is still reading a file, end the process. Its messages were requeued.
     """
     if (failure := threads.get_failure()) is not None:
         raise failure
@@ -181,10 +195,10 @@ def _run_recurring(
     readers: Readers,
     stages: Collection[str] | None,
 ) -> Iterator[None]:
-    """Run recurring jobs in the background.
+    """Context manager that runs recurring jobs in the background.
 
-    Timetable and collections run in processes that run a whole pipeline. Processes with the step
-    that receives links also poll the pipeline's sources.
+    The timetable and the updates of collections run in processes that run a whole pipeline.
+    Processes with the step that receives links also poll the pipeline's sources.
     """
     from fonds.pipelines.flavours.stages import LINKS
     from fonds.wiring.stores import get_configured_pipeline
@@ -206,9 +220,9 @@ def _run_recurring(
 
 
 def _run(threads: WorkerThreads) -> bool:
-    """Work until a signal, or until the threads cannot continue.
+    """Run the worker threads until a stop signal, or until they cannot continue.
 
-    Returns whether all threads have ended.
+    Return whether all threads have ended.
     """
 
     def stop(number: signal.Signals) -> None:
@@ -225,7 +239,7 @@ def _run(threads: WorkerThreads) -> bool:
 
 @contextmanager
 def _serve_metrics(settings: Settings, metrics: Metrics, threads: WorkerThreads) -> Iterator[None]:
-    """Serve `/metrics` and `/healthz` if a port is configured."""
+    """Context manager that serves `/metrics` and `/healthz` if a port is configured."""
     if not settings.web.metrics_port:
         yield
         return

@@ -62,7 +62,7 @@ from fonds.viewer.rights import (
 
 
 class CollectionPlacement(msgspec.Struct, frozen=True):
-    """A collection that contains a document, with its place in each clustering."""
+    """Collection that contains a document, with the document's cluster in each clustering."""
 
     collection: str
     places: Sequence[DocumentPlacement]
@@ -76,13 +76,15 @@ ShownFile = define_answer(
         Meta(description="collections that contain the document, with its clusters"),
     ],
 )
-"""Everything that Fonds knows about one file."""
+"""JSON answer: everything that Fonds knows about one file."""
 
 
 def list_cluster_placements(
     stores: Stores, settings: Settings, document_id: str
 ) -> list[CollectionPlacement]:
-    """Return the collections that contain a document, with its place in each of their clusterings."""
+    """Return the collections that contain a document, with its cluster in each of their
+    clusterings.
+    """
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.exist():
         return []
@@ -94,7 +96,7 @@ def list_cluster_placements(
 
 
 def format_placements(placements: Sequence[CollectionPlacement]) -> list[tuple[str, object]]:
-    """Format placements as pairs of collection and cluster, one per configuration."""
+    """Return pairs of collection and cluster for display, one per clustering of a document."""
     lines: list[tuple[str, object]] = []
     for placement in placements:
         if not placement.places:
@@ -202,7 +204,10 @@ def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescriptio
 
 
 def _describe_takedown(stores: Stores, key: str) -> str | None:
-    """Describe the takedown of a file, as at its URL. Returns None for any other key."""
+    """Return a sentence about the takedown of a file, as at its URL; None if it was not taken down.
+
+    `key` is what the user gave; only a SHA-1 can name a removed file.
+    """
     raw = parse_sha1(key)
     for row in find_takedowns(stores.records, [raw.hex()] if raw else []).values():
         why = ReasonClass(row.reason_class).explanation
@@ -231,7 +236,9 @@ def _records(count: int) -> str:
 
 
 def _list_entries(entries: Sequence[EntryHistory]) -> None:
-    """Print a paragraph for each record of a file: outcome, place, and the key that shows more."""
+    """Print a paragraph for each ledger entry of a file: outcome, URL, and the key that shows
+    more.
+    """
     screen = open_console()
     for row in (row for history in entries for row in history.entries):
         ended = escape(f"{row.outcome} {row.reason or ''}".rstrip())
@@ -242,9 +249,9 @@ def _list_entries(entries: Sequence[EntryHistory]) -> None:
 
 
 def _print_unkept(app: App, stores: Stores, key: str) -> bool:
-    """Print the refused links with this URL, or the entries with this file name.
+    """Print the refused links with the URL `key`, or the entries with the file name `key`.
 
-    Returns whether there are any.
+    Return whether there are any.
     """
     links = list_refused_links(stores.records, key)
     for row in links:
@@ -263,7 +270,7 @@ def _print_refused_link(app: App, row: RefusedLinkRow) -> None:
 
 
 def _print_named_entries(app: App, stores: Stores, name: str) -> bool:
-    """Print the outcome of the entries with a file name. Returns whether there are any."""
+    """Print the outcomes of the ledger entries with a file name. Return whether there are any."""
     entries, is_complete = find_entries_by_file_name(stores.records, name)
     for entry_id in dict.fromkeys(row.entry_id for row in entries):
         if (entry := find_entry_history(stores.records, entry_id)) is not None:
@@ -289,7 +296,9 @@ def _print_entry(app: App, entry: EntryHistory) -> None:
 
 
 def _format_branches(branches: Sequence[MessageBranch]) -> list[tuple[str, object]]:
-    """Format messages as an indented tree, each below its parent."""
+    """Return the history of an entry's messages as lines of an indented tree, each below its
+    parent.
+    """
     return [
         (
             f"{branch.row.settled_at or branch.row.promised_at:%Y-%m-%d %H:%M:%S}",
@@ -311,7 +320,9 @@ def _format_next_attempt(row: DispositionRow) -> str:
 
 
 def _print_other_keys(descriptions: Sequence[FileDescription]) -> None:
-    """If several files match the key, name those that are not written."""
+    """Print the SHA-1s of the files that match the user's key but are not shown, if there are
+    any.
+    """
     other_keys = [description.sha1hex for description in descriptions[1:]]
     if other_keys:
         names = ", ".join(other_keys[:OTHER_NAMES_MAX]) + (
@@ -324,7 +335,10 @@ def _print_other_keys(descriptions: Sequence[FileDescription]) -> None:
 
 
 def _read_bytes(stores: Stores, description: FileDescription, *, body: bool, text: bool) -> bytes:
-    """Return the body, text or thumbnail. Raises ConfigurationError if there is none."""
+    """Return the body, text or thumbnail of a file. Raises ConfigurationError if it has none.
+
+    `body` and `text` choose which; if neither is true, it is the thumbnail.
+    """
     if body:
         return read_body(stores, description)
     key = description.text_key if text else description.thumbnail_key
@@ -413,7 +427,11 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
 
 
 def _format_rights(description: FileDescription) -> list[tuple[str, object]]:
-    """Format the statements of the file, then those of its captures; says so if there are none."""
+    """Return display rows for the statements of rights: those of the file, then those of its
+    captures.
+
+    A row says so if there are none.
+    """
     if description.file is None:
         return []
     rows = list(_iter_statements(description.rights.statements))
@@ -438,14 +456,14 @@ def _iter_statements(statements: Sequence[Statement]) -> Iterator[tuple[str, obj
 
 
 def _format_text(description: FileDescription) -> list[tuple[str, object]]:
-    """Format the beginning of the text, or the reasons why there is none."""
+    """Return display rows with the beginning of a file's text, or the reasons why it has none."""
     if description.document and description.document.text_content.strip():
         return [("", _format_excerpt(description))]
     return [("none", reason.explanation) for reason in description.textless_reasons]
 
 
 def _format_citation(reference: CitedReference) -> str:
-    """Format a reference with the work it was matched with."""
+    """Return a cited reference for display, with the work it was matched with."""
     return (
         f"{reference.reference} → {reference.work} ({reference.status})"
         if reference.work
@@ -454,7 +472,7 @@ def _format_citation(reference: CitedReference) -> str:
 
 
 def _build_relatives(description: FileDescription) -> list[tuple[str, list[tuple[str, object]]]]:
-    """Build the sections with other versions of the story and near-duplicates."""
+    """Return display sections with the other versions of a story and with its near-duplicates."""
     relatives = description.relatives
     return [
         (
@@ -472,7 +490,7 @@ def _build_relatives(description: FileDescription) -> list[tuple[str, list[tuple
 
 
 def _format_relation(related: RelatedFile) -> str:
-    """Format how another text differs from the one shown."""
+    """Return how the text of a related file differs from that of the file shown."""
     if related.same_text:
         return "same text"
     return "changed text" if related.resemblance is None else f"{related.resemblance:.2f} alike"
@@ -483,7 +501,9 @@ def _format_heading(name: str, shown_count: int, total: int) -> str:
 
 
 def _build_facts(kind: DerivativeKind, description: FileDescription) -> list[tuple[str, object]]:
-    """List the facts of a derivative. Facts that the file or its server claims are marked."""
+    """Return the facts of a derivative for display. Facts stated by the file or its server are
+    marked.
+    """
     row = description.derivatives.get(kind.name)
     facts = kind.build_facts(row) if row is not None else ()
     return [

@@ -1,4 +1,6 @@
-"""`fonds sources`: check, backfill, import, export, mute and unmute sources."""
+"""`fonds sources`: check, backfill, import, export, mute and unmute sources (feeds, sitemaps,
+pages).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ URLS_MAX = 5
 
 
 class FailedCheckAnswer(msgspec.Struct, frozen=True):
-    """A source that cannot be read."""
+    """JSON answer: a source that cannot be read."""
 
     source: Annotated[str, Meta(description="requested URL")]
     error: Annotated[str, Meta(description="why the source cannot be read")]
@@ -89,9 +91,10 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
 
 @contextmanager
 def _open_checker(app: App) -> Iterator[Callable[[str, str], SourceCheck]]:
-    """Yield a function that checks one source.
+    """Context manager that yields a function which checks one source.
 
-    The source is parsed in a process with limits, as in a poll.
+    The function has the URL or id of the source and the kind of a new source as arguments. It
+    parses the source in a process with limits, as in a poll.
     """
     from fonds.isolation.pool import ChildPool
     from fonds.wiring.following import check_source, open_temporary_records
@@ -144,14 +147,16 @@ def _print_check(result: SourceCheck | FailedCheckAnswer) -> None:
 
 
 def _describe_older_pages(result: SourceCheck) -> str:
-    """Describe the older pages that `fonds sources backfill` would read."""
+    """Return a description of the older pages that `fonds sources backfill` would read from a
+    source.
+    """
     if result.sitemaps:
         return f"the {result.sitemaps:,} sitemaps of its index"
     return result.older or "none listed"
 
 
 class BackfillAnswer(msgspec.Struct, frozen=True):
-    """A backfill that was requested."""
+    """JSON answer: a backfill (reading of older entries) that was requested for a source."""
 
     source: Annotated[str, Meta(description="URL of the source")]
     first: Annotated[date, Meta(description="first day")]
@@ -160,7 +165,7 @@ class BackfillAnswer(msgspec.Struct, frozen=True):
 
 
 class StoppedBackfillAnswer(msgspec.Struct, frozen=True):
-    """Result of stopping a backfill."""
+    """JSON answer: whether a source's backfill (reading of older entries) was stopped."""
 
     source: Annotated[str, Meta(description="URL of the source")]
     stopped: Annotated[bool, Meta(description="whether a backfill was running")]
@@ -286,7 +291,7 @@ def export(app: App, path: str | None) -> int:
 
 
 class MutedSourcesAnswer(msgspec.Struct, frozen=True):
-    """Sources that were muted."""
+    """JSON answer: sources whose alerts were muted."""
 
     muted: Annotated[Sequence[str], Meta(description="URLs of the sources")]
     until: Annotated[
@@ -296,7 +301,7 @@ class MutedSourcesAnswer(msgspec.Struct, frozen=True):
 
 
 class UnmutedSourcesAnswer(msgspec.Struct, frozen=True):
-    """Sources that were unmuted."""
+    """JSON answer: sources whose alerts were unmuted."""
 
     unmuted: Annotated[Sequence[str], Meta(description="URLs of the sources")]
 

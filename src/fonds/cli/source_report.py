@@ -1,4 +1,6 @@
-"""Report on sources and their polls: answers for JSON, and lines for people."""
+"""Report on sources (feeds, sitemaps, pages) and their polls: JSON answers, and lines for
+people.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ NUMBERS = ("Links", "Kept")
 
 
 RequestedBackfill = define_answer("RequestedBackfill", BackfillStatus, requested_by=str)
-"""A backfill with the user who requested it."""
+"""Progress of a source's backfill (reading of older entries), with the user who requested it."""
 
 
 class SourceSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A source with its health and the outcomes of its links."""
+    """JSON answer: a source with its health and the outcomes of its links."""
 
     source_id: Annotated[str, Meta(description="id of the source")]
     url: Annotated[str, Meta(description="URL of the source")]
@@ -102,11 +104,17 @@ SourceAnswer = define_answer(
         RequestedBackfill | None, Meta(description="the last backfill that was requested")
     ],
 )
-"""Everything about a source."""
+"""JSON answer: everything known about a source."""
 
 
 class BackfillPollReport(msgspec.Struct, frozen=True):
-    """Pages that a poll of a backfill read, and links that it skipped."""
+    """What one poll of a source's backfill read and skipped, in a JSON answer.
+
+    - `pages`: URLs of the pages that were read.
+    - `unread`: number of pages that could not be read.
+    - `outside`: number of links outside the requested dates.
+    - `undated`: number of skipped links without a date.
+    """
 
     pages: Sequence[str]
     unread: int
@@ -115,7 +123,7 @@ class BackfillPollReport(msgspec.Struct, frozen=True):
 
 
 class PollAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one poll saw, entered and refused."""
+    """JSON answer: the links that one poll of a source found, entered and refused."""
 
     input_id: Annotated[str, Meta(description="id of the poll")]
     pipeline: Annotated[str, Meta(description="pipeline that received the links")]
@@ -149,7 +157,9 @@ class PollAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def build_source_answer(
     row: SourceRow, now: datetime, endings: Sequence[LinkEnding]
 ) -> msgspec.Struct:
-    """Return everything about a source. `endings` are the outcomes of its links."""
+    """Return the JSON answer with everything known about a source. `endings` are its links'
+    outcomes.
+    """
     backfill, request = build_backfill_status(row), row.backfill
     return build_answer(
         SourceAnswer,
@@ -171,7 +181,7 @@ def build_source_answer(
 
 
 def build_poll_answer(row: InputRow) -> PollAnswer:
-    """Return what one poll saw, entered and refused."""
+    """Return the JSON answer for one poll of a source."""
     notes: dict[str, Any] = encode_stored(parse_poll_notes(row))
     return PollAnswer(
         input_id=row.input_id,
@@ -187,7 +197,7 @@ def build_poll_answer(row: InputRow) -> PollAnswer:
 
 
 def _build_backfill_report(row: InputRow) -> BackfillPollReport | UnsetType:
-    """Return the pages that a backfill poll read and what it skipped; UNSET for other polls."""
+    """Return what a poll of a backfill read and skipped; UNSET for other polls."""
     poll = parse_poll_notes(row).backfill
     if poll is None:
         return UNSET
@@ -198,7 +208,11 @@ def _build_backfill_report(row: InputRow) -> BackfillPollReport | UnsetType:
 def build_source_table(
     rows: Sequence[SourceRow], endings_by_source: Mapping[str, Sequence[LinkEnding]], now: datetime
 ) -> Table:
-    """Build a table of sources, one per line. URLs are never cut, so that they can be copied."""
+    """Return a table of sources for display, one per line. `endings_by_source` are their links'
+    outcomes.
+
+    URLs are never cut, so that they can be copied.
+    """
     table = Table(box=None, pad_edge=False)
     for title in ("Id", "Standing", "Polled last", "Next", "Links", "Kept"):
         table.add_column(title, no_wrap=True, justify="right" if title in NUMBERS else "left")
@@ -232,7 +246,9 @@ def print_source(
     polls: Sequence[InputRow],
     now: datetime,
 ) -> None:
-    """Print a source and its last polls."""
+    """Print everything known about a source, and its last polls. `endings` are its links'
+    outcomes.
+    """
     muted, backfill = get_mute(row, now), build_backfill_status(row)
     overrides: dict[str, object] = {"muted": mute_line(muted) if muted else None}
     overrides |= {"backfill": format_backfill(backfill) if backfill else None}
@@ -248,7 +264,9 @@ def print_source(
 
 
 def format_backfill(status: BackfillStatus) -> str:
-    """Format the state of a backfill in three or four lines."""
+    """Return the progress of a source's backfill (reading of older entries) in three or four
+    lines.
+    """
     lines = [
         f"{status.first} to {status.last}: {status.state}{f', {status.why}' if status.why else ''}",
         (
@@ -270,13 +288,16 @@ def format_backfill(status: BackfillStatus) -> str:
 
 
 def mute_line(mute: Mute) -> str:
-    """Format a mute in one line."""
+    """Return how long and why the alerts of a source are muted, in one line."""
     until = format_value(mute.until) if mute.until else "it works again"
     return f"until {until}" + (f": {mute.note}" if mute.note else "")
 
 
 def format_funnel(funnel: Funnel) -> str:
-    """Format how far the links of a source came, in one line; "" if none were announced."""
+    """Return how many links of a source were announced, entered, fetched and kept, in one line.
+
+    Returns "" if no links were announced.
+    """
     if funnel.coverage is None:
         return ""
     waiting = f", {funnel.waiting:,} in flight" if funnel.waiting else ""
@@ -287,7 +308,9 @@ def format_funnel(funnel: Funnel) -> str:
 
 
 def format_coverage(funnel: Funnel) -> str:
-    """Format the share of links that were kept; "-" if none were announced."""
+    """Return the share of a source's links that were kept, in percent; "-" if none were
+    announced.
+    """
     if funnel.coverage is None:
         return "-"
     # Never show 100 % if some are missing, or 0 % if some were kept.
@@ -300,7 +323,7 @@ def format_coverage(funnel: Funnel) -> str:
 
 
 def poll_line(row: InputRow) -> str:
-    """Format a poll in one line."""
+    """Return the outcome of one poll of a source in one line."""
     poll = build_poll_answer(row)
     line = f"{format_value(poll.at)}  {poll.input_id}  "
     if row.error:
@@ -317,7 +340,9 @@ def poll_line(row: InputRow) -> str:
 
 
 def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], count_max: int) -> None:
-    """Print a poll and the outcomes of the links it entered."""
+    """Print a poll of a source, and the outcomes of the links it entered, at most `count_max` of
+    them.
+    """
     screen.print(f"{row.path}\n{poll_line(row)}", markup=False)
     for entry in entries[:count_max]:
         reason = f" ({entry.reason})" if entry.reason else ""
@@ -327,5 +352,5 @@ def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], coun
 
 
 def format_value(value: object) -> str:
-    """Format a fact; times without microseconds and zone."""
+    """Return a value as text for display. Times have no microseconds and no time zone."""
     return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)

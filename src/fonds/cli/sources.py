@@ -80,7 +80,11 @@ sources.params += build_global_options()
 
 
 class PolledLink(msgspec.Struct, frozen=True):
-    """A link that a poll entered."""
+    """Link that a poll of a source entered, with its outcome, in a JSON answer.
+
+    - `entry_id`: id of its ledger entry.
+    - `reason`, `step`: why and at which step it ended; null if it has not ended or succeeded.
+    """
 
     entry_id: str
     url: str
@@ -94,7 +98,7 @@ SourceDetailAnswer = define_answer(
     SourceAnswer,
     last_polls=Annotated[Sequence[PollAnswer], Meta(description="last polls, newest first")],
 )
-"""A source with its last polls."""
+"""JSON answer: a source with its last polls."""
 
 PollDetailAnswer = define_answer(
     "PollDetailAnswer",
@@ -104,24 +108,24 @@ PollDetailAnswer = define_answer(
         Meta(description=f"links that entered, with their outcomes, at most {ENTRIES_MAX + 1}"),
     ],
 )
-"""A poll with the links that it entered."""
+"""JSON answer: a poll of a source with the links that it entered."""
 
 
 class ChangedStateAnswer(msgspec.Struct, frozen=True):
-    """Sources that were paused or resumed."""
+    """JSON answer: sources (feeds, sitemaps, pages) whose polling was paused or resumed."""
 
     state: Annotated[str, Meta(description="new state: paused or active")]
     sources: Annotated[Sequence[str], Meta(description="URLs of the sources")]
 
 
 class NextPollsAnswer(msgspec.Struct, frozen=True):
-    """Sources that are polled next."""
+    """JSON answer: sources that will be polled as soon as possible."""
 
     next: Annotated[Sequence[str], Meta(description="URLs of the sources")]
 
 
 class RemovedSourcesAnswer(msgspec.Struct, frozen=True):
-    """Sources that are no longer followed."""
+    """JSON answer: sources (feeds, sitemaps, pages) that Fonds no longer follows."""
 
     removed: Annotated[Sequence[str], Meta(description="URLs of the sources")]
 
@@ -208,9 +212,11 @@ def list_(app: App, stands: str | None, since: datetime | None) -> int:
 def _build_condition(
     health: str | None, since: datetime | None, now: datetime
 ) -> dict[str, object] | None:
-    """Build the filter for sources in this state of health.
+    """Return the database filter for sources with this health, such as `dead`; None for all
+    sources.
 
-    Raises click.UsageError for a date with a state that has no known beginning.
+    `since` restricts it to sources with this health since that day. Raises click.UsageError if the
+    beginning of the health is not known.
     """
     if since is None:
         return build_health_filter(SourceHealth(health), now) if health else None
@@ -250,7 +256,7 @@ def show(app: App, name: str) -> int:
 
 
 def _print_details(app: App, records: Records, row: SourceRow) -> int:
-    """Print a source and its last polls."""
+    """Print a source and its last polls. Return the exit code, 0."""
     condition = build_links_filter(row.source_id)
     polls = list(records.find(InputRow, condition, order=("-input_id",), count_max=POLLS_MAX))
     endings = count_link_endings(records, [row], [*PIPELINES])[row.source_id]

@@ -45,7 +45,7 @@ StatusAnswer = define_answer(
         Mapping[str, Depth], Meta(description="number of messages, by subscription and state")
     ],
 )
-"""What the library holds and what is waiting."""
+"""JSON answer: what the library contains and how many messages are waiting."""
 
 
 @command("status", answers={"one": StatusAnswer})
@@ -116,7 +116,9 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
 
 
 def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
-    """Print each process once, with its steps."""
+    """Print each worker process once, with its pipeline steps and the time of its last
+    heartbeat.
+    """
     by_process: dict[str, list[WorkerRow]] = {}
     for row in workers:
         by_process.setdefault(row.worker, []).append(row)

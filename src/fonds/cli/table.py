@@ -59,11 +59,11 @@ from fonds.stores.journal_table.schema import (
     parse_table_options,
 )
 
-# `fonds table stats`: what a table holds, counted by the engine.
+# `fonds table stats`: count the rows and files of a table.
 
 
 class RowAnswer(msgspec.Struct, frozen=True):
-    """A row of a table."""
+    """JSON answer: a row of a table."""
 
     key: Annotated[str, Meta(description="key of the row, in hex or base32")]
     cells: Annotated[
@@ -72,21 +72,21 @@ class RowAnswer(msgspec.Struct, frozen=True):
 
 
 class WrittenRowAnswer(msgspec.Struct, frozen=True):
-    """A row that was written."""
+    """JSON answer: a row that was written to a table."""
 
     key: Annotated[str, Meta(description="key of the row")]
     cells: Annotated[int, Meta(description="cells written")]
 
 
 class CreatedTableAnswer(msgspec.Struct, frozen=True):
-    """A table that was created."""
+    """JSON answer: a table that was created."""
 
     table: Annotated[str, Meta(description="name of the table")]
     families: Annotated[Sequence[str], Meta(description="its column families")]
 
 
 class TableAnswer(msgspec.Struct, frozen=True):
-    """A table of the store."""
+    """JSON answer: a table of the table store."""
 
     table: Annotated[str, Meta(description="name of the table")]
     families: Annotated[Sequence[str], Meta(description="its column families")]
@@ -94,14 +94,14 @@ class TableAnswer(msgspec.Struct, frozen=True):
 
 
 class ExportAnswer(msgspec.Struct, frozen=True):
-    """How many rows were exported."""
+    """JSON answer: number of rows of a table that were exported."""
 
     rows: Annotated[int, Meta(description="rows written")]
     left_out: Annotated[int, Meta(description="rows that this format cannot represent")]
 
 
 class ImportAnswer(msgspec.Struct, frozen=True):
-    """How many rows were imported."""
+    """JSON answer: number of rows that were imported into a table."""
 
     rows: Annotated[int, Meta(description="rows written")]
     refused: Annotated[int, Meta(description="lines that are not rows")]
@@ -152,7 +152,7 @@ def _group_by_subject(results: Iterator[bytes]) -> Mapping[str, Mapping[str, int
     return found
 
 
-# `fonds table export` and `import`: a whole table into a file and out of one.
+# `fonds table export` and `import`: write a table to a file, and read it back.
 
 
 SCAN_ROWS = 100
@@ -283,7 +283,11 @@ def _load_rows(store: Table, name: str, rows: Iterator[Row]) -> int:
 
 @contextmanager
 def _write_file(file: str) -> Iterator[BinaryIO]:
-    """Open a file for writing. It gets its name only when it is complete."""
+    """Context manager that opens a file, or standard output for `-`, for writing bytes.
+
+    A name that ends in `.gz` is compressed. The file gets its name only when it is complete. Raises
+    ConfigurationError if it cannot be written.
+    """
     if file == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -304,7 +308,11 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
-    """Open the lines of a file or of standard input. Each piece has at most 256 MiB."""
+    """Context manager that yields the lines of a file, or of standard input for `-`.
+
+    A gzip file is decompressed. Lines longer than 256 MiB are yielded in several pieces. Raises
+    ConfigurationError if the file cannot be read.
+    """
     if file == "-":
         yield _iter_bounded_lines(sys.stdin.buffer)
         return
@@ -532,7 +540,10 @@ def _parse_bytes(value: str) -> bytes:
 
 
 def _build_crawler_keys(key: bytes) -> list[bytes]:
-    """Return the key `sha1:BASE32` under which crawlers record the same file."""
+    """Return the key `sha1:BASE32` under which crawlers record a file, as a list.
+
+    `key` is the SHA-1 of the file in bytes. Returns an empty list for a key of another length.
+    """
     return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
 
 

@@ -1,4 +1,6 @@
-"""Options that the commands for the wide-row table share: table, key format, engine and workers."""
+"""Options that commands for the wide-row table share: table name, key format, engine and
+workers.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ workers_option = click.option(
 
 
 def open_table(app: App, name: str | None) -> tuple[Table, str, Schema]:
-    """Open the table store. Returns it with the chosen table's name and the journal's schema.
+    """Return the opened table store, the name of the chosen table, and the schema of the journal
+    table.
 
-    Raises ConfigurationError for an unknown table.
+    `name` chooses a table; None chooses the journal. Raises ConfigurationError for an unknown
+    table.
     """
     settings = app.load_settings()
     journal = name_journal_table(settings.group, settings.table_version, settings.env)
@@ -47,7 +51,7 @@ def open_table(app: App, name: str | None) -> tuple[Table, str, Schema]:
 
 
 def select_columns(schema: Schema, columns: Sequence[str]) -> list[str] | None:
-    """Return the chosen columns and families (`file:`); None for all.
+    """Return the chosen columns and column families (`file:`) of a table; None for all.
 
     Raises ConfigurationError for an unknown column.
     """

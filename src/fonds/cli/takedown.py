@@ -25,7 +25,7 @@ REPORT_EVERY_S = 10.0
 
 
 TakedownAnswer = define_answer("TakedownAnswer", TakedownRow, omit=("rest",))
-"""A file that was taken down."""
+"""JSON answer: a file that was taken down."""
 
 
 @command(
@@ -178,14 +178,14 @@ def _format_warc(warc: OwnWarc) -> str:
 
 
 class _ProgressReporter:
-    """Print progress every ten seconds while WARCs are rewritten."""
+    """Prints progress every ten seconds while a takedown rewrites WARC files."""
 
     def __init__(self, app: App) -> None:
         self._silent = app.is_quiet or app.is_json
         self._reported_s = time.monotonic()
 
     def __call__(self, name: str, done_bytes: int) -> None:
-        """Report the number of bytes processed in a WARC."""
+        """Report the number of bytes processed in a WARC file, if a report is due."""
         if not self._silent and time.monotonic() - self._reported_s >= REPORT_EVERY_S:
             self._reported_s = time.monotonic()
             print_note(f"{name}: {done_bytes / 1e6:,.0f} MB")

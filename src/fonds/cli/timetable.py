@@ -19,7 +19,7 @@ ERROR_MAX_CHARS = 200
 
 
 class TimetableAnswer(msgspec.Struct, frozen=True):
-    """All recurring tasks."""
+    """JSON answer: all recurring tasks with their last and next runs."""
 
     tasks: Annotated[Sequence[TimetableRow], Meta(description="the recurring tasks")]
     now: Annotated[datetime, Meta(description="time of the answer")]

@@ -1,7 +1,7 @@
-"""Helper processes that work on the same home while enough messages are waiting.
+"""Helper processes that work on the same library while enough messages are waiting.
 
-One interpreter feeds only a few hundred small pages per second to its readers, whatever the number
-of cores.
+One Python interpreter feeds only a few hundred small pages per second to the processes that parse
+them, whatever the number of cores.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ STOP_WAIT_S = 20.0
 
 @dataclass(slots=True)
 class WorkerProcesses:
-    """Start up to `count_max` processes for `stages`, each with its own readers.
+    """Starts and stops helper processes for a pipeline run.
 
-    The processes hold the home's lock while they live. They receive their orders on standard input,
-    because other users cannot read settings there. They exit at once if it is closed without a stop
-    command.
+    Each process has its own child processes that parse files. The helper processes hold the home's
+    lock while they live. They receive their orders on standard input, because other users cannot
+    read settings there. They exit at once if it is closed without a stop command.
+
+    - `stages`: names of the steps that the processes run.
+    - `count_max`: maximum number of processes to start.
+    - `started`: number of processes started so far.
     """
 
     home: Path
@@ -54,7 +58,10 @@ class WorkerProcesses:
     _checked_at_s: float = 0.0
 
     def start_if_needed(self, threads: WorkerThreads) -> None:
-        """Start one process for each `work.worker_backlog` waiting messages. Cheap to call often."""
+        """Start helper processes: in total one for each `work.worker_backlog` waiting messages.
+
+        This is cheap to call often: messages are counted at most every `CHECK_EVERY_S` seconds.
+        """
         self._report_ended()
         now_s = time.monotonic()
         if self.started >= self.count_max or now_s - self._checked_at_s < CHECK_EVERY_S:
@@ -65,7 +72,10 @@ class WorkerProcesses:
             self._start()
 
     def stop(self) -> None:
-        """Stop all processes. They have a few seconds to finish; other messages are redelivered."""
+        """Stop all helper processes. They have `STOP_WAIT_S` seconds to finish their messages.
+
+        Unfinished messages are delivered again to other processes.
+        """
         for process in self._processes:
             self._send_line(process, STOP)
         deadline = time.monotonic() + STOP_WAIT_S
@@ -109,7 +119,9 @@ class WorkerProcesses:
             process.stdin = None
 
     def _report_ended(self) -> None:
-        """Log the processes that ended on their own. Other processes redo their messages."""
+        """Log the helper processes that ended on their own. Other processes take over their
+        messages.
+        """
         for process in [running for running in self._processes if running.poll() is not None]:
             self._processes.remove(process)
             logger.warning(
@@ -124,7 +136,7 @@ MEMORY_CHECK_S = 60.0
 
 
 def main() -> None:
-    """Read the order from standard input and execute it.
+    """Run a helper process: read the order from standard input and execute it.
 
     The exit code is 0 after a stop command, and `EXIT_FAILED` after an error.
     """
@@ -166,7 +178,10 @@ def _run_order(order: dict[str, Any]) -> None:
 
 
 def _listen(threads: WorkerThreads) -> None:
-    """Stop on command. Exit at once if the parent is gone: another process may then own the home."""
+    """Wait for the stop command on standard input, and stop the worker threads.
+
+    Exit at once if the parent process is gone: another process may then own the library.
+    """
     if sys.stdin.buffer.readline() == STOP:
         threads.request_stop()
     else:

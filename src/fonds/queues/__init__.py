@@ -1,1 +1,1 @@
-"""Queue backends (SQLite, RabbitMQ, Kafka), message headers, and formats of public messages."""
+"""Message queues: backends on SQLite, RabbitMQ and Kafka, message headers, and public formats."""

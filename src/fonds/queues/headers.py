@@ -1,10 +1,11 @@
 """Encode values of message headers as text, and decode them.
 
-Headers in Fonds are text. Other programs may send headers of other types through a broker. Such a
-value is encoded as text that begins with its type: `!int 5`, `!float 1.5`, `!bool true`, `!none`,
-`!decimal 1.50`, `!time 1700000000` (Unix seconds), `!bytes /wA=` (base64), `!list ["a","!int 1"]`
-and `!table {"a":"!bytes AA=="}`. Items of lists and tables are encoded in the same way. Text is not
-changed, except that text which looks like an encoded value gets the prefix `!text `.
+Headers of Fonds messages are text. Other programs may send headers of other types through a broker.
+A value of another type is encoded as text that begins with its type: `!int 5`, `!float 1.5`, `!bool
+true`, `!none`, `!decimal 1.50`, `!time 1700000000` (Unix seconds), `!bytes /wA=` (base64), `!list
+["a","!int 1"]` and `!table {"a":"!bytes AA=="}`. Items of lists and tables are encoded in the same
+way. Text is not changed, with one exception: text that looks like an encoded value gets the prefix
+`!text `.
 
 Decoding accepts only the exact encoding that `format_value` writes; all other text stays text. NaN
 and infinite floats stay text too, because RabbitMQ closes the connection when it receives one.
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HeaderTime:
-    """Timestamp in a header: Unix seconds as an unsigned 64-bit integer."""
+    """Timestamp as a header value: Unix seconds as an unsigned 64-bit integer."""
 
     seconds: int
 
@@ -43,7 +44,11 @@ Value: TypeAlias = (
 
 
 def format_value(value: Value) -> str:
-    """Encode a header value as text, from which `parse_value` restores the value."""
+    """Return a header value as text, such as `!int 5`. `parse_value` restores the value.
+
+    Text is returned unchanged, unless it looks like an encoded value. It then gets the prefix
+    `!text `.
+    """
     if isinstance(value, str):
         plain = not value.startswith(MARK) or parse_value(value) == value
         return value if plain else f"!text {value}"
@@ -75,8 +80,10 @@ def _convert_leaves(value: Value) -> object:
 
 
 def parse_value(text: str) -> Value:
-    """Decode the text of a header to a value. Text that is not an encoded value is returned
-    unchanged.
+    """Return the value that the text of a message header encodes, such as the integer 5 for `!int
+    5`.
+
+    Text that is not an encoded value is returned unchanged, and so is text over `SIZE_MAX_CHARS`.
     """
     if not text.startswith(MARK) or len(text) > SIZE_MAX_CHARS:
         return text
@@ -93,9 +100,10 @@ def parse_value(text: str) -> Value:
 
 
 def _parse_leaf(kind: str, text: str) -> Value:
-    """Decode the text of a value of type `kind`, which is not a list or table.
+    """Return the header value that `text` encodes; `kind` is its type, such as `int` or `table`.
 
-    Raises ValueError or InvalidOperation if the text is invalid for the type.
+    Raises ValueError or InvalidOperation if the type is unknown or the text is invalid for the
+    type.
     """
     if kind == "none":
         return None
@@ -119,8 +127,9 @@ def _parse_leaf(kind: str, text: str) -> Value:
 
 
 def _parse_decimal(text: str) -> Decimal:
-    """Parse a decimal number. Raises ValueError if it does not fit AMQP (8 bits of scale, 32 bits
-    of digits).
+    """Parse a decimal number. Raises ValueError if an AMQP decimal cannot represent it.
+
+    An AMQP decimal has 8 bits for the scale and 32 bits for the digits.
     """
     sign, digits, exponent = Decimal(text[:40]).as_tuple()
     number = Decimal((sign, digits, 0))
@@ -144,10 +153,10 @@ def _build_values(leaves: object, depth: int) -> Value:
 
 
 def limit_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Return the first `COUNT_MAX` headers that have at most `SIZE_MAX_CHARS` characters
-    in total.
+    """Return the first headers of a message that fit the limits, and log how many are removed.
 
-    Log a warning if headers are dropped.
+    The limits are `COUNT_MAX` headers with `SIZE_MAX_CHARS` characters in total, in names and
+    values. A header that does not fit is skipped; later, shorter ones may still fit.
     """
     if len(headers) <= COUNT_MAX and _measure_size(headers) <= SIZE_MAX_CHARS:
         return headers

@@ -1,4 +1,4 @@
-"""Queue wrapper that accepts messages of any size: large bodies are stored in the blob store."""
+"""Queue wrapper that accepts messages of any size: it stores large bodies in the blob store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Size limits of messages, in addition to the limit of the queue.
+    """Size limits of messages in bytes, in addition to the limit of the queue backend.
 
     - `body_bytes`: maximum body of a message between steps.
     - `topic_bytes`: maximum message on a public topic.
@@ -48,17 +48,20 @@ class BodyLimits:
 
 
 class LargeBodies:
-    """Implements the port Queue with another queue and a blob store.
+    """Queue that stores large message bodies in a blob store and the messages in another queue.
 
     Between steps, a body over the limit is stored as one blob for each address that reads it. The
     message has the blob's key in the header `fonds-body`. The blob is deleted when the message is
-    settled. If no subscription declared here reads the topic, the blob is kept. A message whose
-    blob is missing was settled before and is delivered again; it is settled and not handed out.
+    settled. It is kept if no subscription declared on this object reads the topic. If the blob of a
+    message is missing, the message was settled before and delivered again. It is then settled and
+    not handed out.
 
-    A message on a public topic is sent whole up to the topic's limit. Above this limit, the message
-    for other programs refers to a blob with its largest field, and the readers in this pipeline
-    receive the whole message as between steps. The blob is replaced or deleted by the next message
-    with the same key.
+    A message on a public topic is sent whole up to the topic's limit. Above this limit, other
+    programs get a message in which the largest field is replaced by a reference to a blob. The
+    readers of declared subscriptions receive the whole message, as between steps. The next message
+    with the same key replaces or deletes the blob of the field.
+
+    `fields` gives the field that may be stored as a blob, by public topic.
     """
 
     def __init__(
@@ -80,19 +83,25 @@ class LargeBodies:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create addresses and topics; see `Queue`."""
+        """Create the addresses and topics in the wrapped queue, and remember the subscriptions.
+
+        Raises ConfigurationError if the wrapped queue refuses.
+        """
         declared = list(subscriptions)
         self._queue.declare(declared, topics)
         self._subscriptions |= {subscription.name: subscription for subscription in declared}
         self._public |= topics.keys()
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return the maximum message size of the wrapped queue for this address."""
+        """Return the maximum message size of the wrapped queue for this address, in bytes."""
         return self._queue.get_message_max_bytes(address)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put messages as `Queue` describes. Blobs of large bodies are written before their
-        messages are put.
+        """Put messages to an address. Large bodies are stored as blobs before their messages are
+        put.
+
+        The delay `delay_s` (seconds) does not apply to messages on a public topic. Raises the
+        errors of the wrapped queue and of the blob store.
         """
         if address in self._public:
             self._publish(address, messages)
@@ -117,11 +126,12 @@ class LargeBodies:
             self._queue.put(target, stored, delay_s=delay_s)
 
     def _publish(self, topic: str, messages: Sequence[Message]) -> None:
-        """Put messages on a public topic: whole, or with a reference to a blob if they exceed the
-        topic's limit.
+        """Put messages on a public topic: whole, or with a reference to a blob if they exceed its
+        limit.
 
-        Blobs are written before the messages that refer to them. The blob of an earlier message
-        with the same key is deleted after the new message is on the topic.
+        Blobs are written before the messages that refer to them. If a new message has no blob, the
+        blob of an earlier message with the same key is deleted after the new message is on the
+        topic.
         """
         below_bytes = self._queue.get_message_max_bytes(topic)
         limit_bytes = min(self._limits.topic_bytes, below_bytes) - FRAMING_BYTES
@@ -171,8 +181,9 @@ class LargeBodies:
             self.blobs.delete(outdated)
 
     def _list_readers(self, address: str, message: Message) -> list[str]:
-        """Return the addresses of subscriptions declared here that will receive a message put to
-        `address`.
+        """Return the addresses of declared subscriptions that receive a message put to `address`.
+
+        If there are none, return `address` itself.
         """
         subscriptions = [
             subscription
@@ -186,11 +197,12 @@ class LargeBodies:
         ] or [address]
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Receive messages with their complete bodies, as `Queue` describes.
+        """Lease and return up to `count_max` messages with their complete bodies.
 
-        While the blob store is unavailable, received messages are kept in this process. Releasing
-        them would count as a delivery each time. After about twenty deliveries they would be
-        treated as messages that crash the process.
+        Waits at most `wait_s` seconds for the first message. While the blob store is unavailable,
+        received messages are kept in this process. Releasing them would count as a delivery each
+        time. After about twenty deliveries they would be treated as messages that crash the
+        process.
         """
         with self._lock:
             waiting = self._waiting.pop(address, [])
@@ -212,8 +224,9 @@ class LargeBodies:
         return restored
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle messages as `Queue` describes. Blobs are deleted afterwards, so no message is
-        without its body.
+        """Settle messages, then delete the blobs of their bodies.
+
+        In this order, no waiting message is without its body.
         """
         self._queue.settle([_restore_receipt(delivery) for delivery in deliveries])
         keys = [
@@ -223,11 +236,11 @@ class LargeBodies:
             self.blobs.delete(keys)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release messages; see `Queue`."""
+        """Make leased messages ready again in the wrapped queue."""
         self._queue.release([_restore_receipt(delivery) for delivery in deliveries])
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Renew the leases of messages; see `Queue`."""
+        """Renew the leases of messages. Return the messages that are still leased."""
         bare = [_restore_receipt(delivery) for delivery in deliveries]
         renewed_receipts = {bare_delivery.receipt for bare_delivery in self._queue.renew(bare)}
         pairs = zip(deliveries, bare, strict=True)
@@ -238,11 +251,13 @@ class LargeBodies:
         ]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Count the messages of a subscription; see `Queue`."""
+        """Return the numbers of ready, leased, delayed and quarantined messages of a
+        subscription.
+        """
         return self._queue.get_depth(subscription)
 
     def close(self) -> None:
-        """Close the wrapped queue, if it can be closed."""
+        """Close the wrapped queue, if it has a method for that."""
         close(self._queue)
 
     def _store_body(self, message: Message, reader: str) -> Message:
@@ -270,16 +285,16 @@ class LargeBodies:
 
 
 def _measure_size(message: Message) -> int:
-    """Return the size of a message in bytes: body, and id, key and headers as UTF-8."""
+    """Return the size of a message in bytes: its body, id, key and headers, as UTF-8."""
     texts = [message.id, message.key, *message.headers, *message.headers.values()]
     return len(message.body) + sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class _DetachedReceipt:
-    """Receipt of a message whose body is a blob.
+    """Receipt of a message whose body is stored as a blob.
 
-    - `receipt`: receipt of the wrapped queue.
+    - `receipt`: receipt that the wrapped queue gave.
     - `key`: key of the blob.
     """
 
@@ -288,7 +303,7 @@ class _DetachedReceipt:
 
 
 def _restore_receipt(delivery: Delivery) -> Delivery:
-    """Return the delivery with the receipt that the wrapped queue gave it."""
+    """Return the delivered message with the receipt that the wrapped queue gave it."""
     if isinstance(delivery.receipt, _DetachedReceipt):
         return replace(delivery, receipt=delivery.receipt.receipt)
     return delivery

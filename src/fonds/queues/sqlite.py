@@ -1,4 +1,4 @@
-"""Queue in one SQLite file, for any number of threads and processes on one machine."""
+"""Message queue in one SQLite file, for any number of threads and processes on one machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fonds.stores.sqlite_file import SqliteFile
 
 
 def read_boot_clock_s() -> float:
-    """Return the seconds since the machine started, which are the same for all processes.
+    """Return the seconds since the machine started, the same for all processes.
 
     They include time asleep if the operating system supports that.
     """
@@ -45,9 +45,9 @@ SHRINK_PAGES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Identifies the row of a leased message.
+    """Identifies the row of a leased message, so that the message can be settled.
 
-    - `address`: number of its address.
+    - `address`: number of the address that the message was received from.
     - `seq`: sequence number of the message.
     - `owner`: number of the process that leased it.
     """
@@ -58,17 +58,19 @@ class Receipt:
 
     @property
     def row(self) -> tuple[int, int, int]:
-        """Sequence number, address and owner."""
+        """Sequence number of the message, number of its address, and number of the process that
+        leased it.
+        """
         return self.seq, self.address, self.owner
 
 
 class SqliteQueue:
-    """Implements the port Queue in one SQLite file.
+    """Implements the Queue interface in one SQLite file.
 
     A lease ends as soon as its process has ended or has closed the queue, otherwise after `lease_s`
     seconds. The message is then ready again. A message whose id already waits or is leased at an
-    address is not added again. With a higher `attempt` it replaces the existing message, so that a
-    retry is not lost if it is put before the original message is settled.
+    address is not added again. With a higher `attempt` it replaces the existing message. So a retry
+    is not lost if it is put before the original message is settled.
 
     `clock` returns Unix seconds. By default, delays use the time at start plus a steady clock, and
     leases use seconds since boot. So setting the system clock affects neither.
@@ -77,8 +79,9 @@ class SqliteQueue:
     def __init__(
         self, path: Path, *, lease_s: float = LEASE_S, clock: Callable[[], float] | None = None
     ) -> None:
-        """Open or create the file. Raises ConfigurationError if that fails or the file is not a
-        queue.
+        """Open or create the queue file.
+
+        Raises ConfigurationError if that fails or the file is not a queue.
         """
         self._file = SqliteFile(path, rows.LAYOUT)
         self._lease_s = lease_s
@@ -94,10 +97,11 @@ class SqliteQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create the addresses of subscriptions and topics. A subscription with another topic than
-        before reads the new topic.
+        """Create the addresses of subscriptions and topics.
 
-        In a read-only file nothing is created.
+        If a subscription had another topic before, it reads the new topic from now on. In a
+        read-only file nothing is created. Raises ConfigurationError if a topic has the name of an
+        address.
         """
         if self._file.read_only:
             return
@@ -105,8 +109,10 @@ class SqliteQueue:
             rows.declare_addresses(connection, subscriptions, topics)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put all of `messages` or none. Raises ValueError for a delay at an address other than a
-        subscription's `incoming`.
+        """Put all of `messages` to an address, or none if there is an error.
+
+        Raises ValueError for a delay at an address other than the incoming address of a
+        subscription, and ConfigurationError for an undeclared address.
         """
         if not messages:
             return
@@ -120,8 +126,10 @@ class SqliteQueue:
         self._announce(target.address for target in targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Lease messages in the order in which they were put. Released messages keep their position
-        in this order.
+        """Lease and return up to `count_max` messages, in the order in which they were put.
+
+        Waits at most `wait_s` seconds for the first message. Released messages keep their position
+        in this order. Raises ConfigurationError for an undeclared address.
         """
         ends_at_s = time.monotonic() + wait_s
         pause_s = POLL_FIRST_S
@@ -135,13 +143,15 @@ class SqliteQueue:
             if left_s <= 0:
                 return []
             with self._arrived:
-                # Puts by this process wake us; puts by other processes are polled for, at growing
-                # intervals.
+                # A put by this process ends the wait. Puts by other processes are polled for, at
+                # growing intervals.
                 self._wait(address, arrivals, min(pause_s, left_s))
             pause_s = min(pause_s * 2, POLL_MAX_S)
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Remove messages from the queue. Messages that are settled already are skipped."""
+        """Remove messages from the queue for good. Messages that are settled already are
+        skipped.
+        """
         if not deliveries:
             return
         receipts = [_get_receipt(delivery) for delivery in deliveries]
@@ -152,7 +162,7 @@ class SqliteQueue:
             self._file.shrink(SHRINK_PAGES)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Make messages ready again, if this process still has their lease."""
+        """Make messages ready again. Messages whose lease this process has lost are skipped."""
         if not deliveries:
             return
         leased_rows = [_get_receipt(delivery).row for delivery in deliveries]
@@ -161,8 +171,9 @@ class SqliteQueue:
         self._announce({address for _, address, _ in leased_rows})
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Renew the leases and return the messages that are still leased. Call this well within
-        `lease_s` (default 900 s).
+        """Renew the leases of messages. Return the messages that are still leased.
+
+        Call this well within `lease_s` (default 900 s) of the last lease or renewal.
         """
         if not deliveries:
             return []
@@ -174,16 +185,22 @@ class SqliteQueue:
         return [delivery for delivery in deliveries if _get_receipt(delivery).row in renewed_rows]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Return the exact number of messages in each state, at one point in time."""
+        """Return the numbers of ready, leased, delayed and quarantined messages of a subscription.
+
+        They are exact, and all from the same point in time.
+        """
         with self._file.read_connection() as connection:
             return Depth(*rows.count_waiting(connection, subscription))
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return 16 MB, the limit on the brokers too. SQLite itself would accept 1 GB."""
+        """Return the maximum message size in bytes: 16 MB for every address, as on the brokers.
+
+        SQLite itself would accept 1 GB.
+        """
         return MESSAGE_MAX_BYTES
 
     def close(self) -> None:
-        """Make messages that this process has leased ready again, and close the file."""
+        """Make the messages that this process has leased ready again, and close the queue file."""
         if self._owner is not None and self._owner[0] == os.getpid():
             with self._file.write_transaction(durable=False) as connection:
                 rows.remove_owner(connection, self._owner[1])
@@ -199,8 +216,9 @@ class SqliteQueue:
         self._arrived.wait_for(lambda: self._count_arrivals(address) != arrivals, wait_s)
 
     def _count_arrivals(self, address: str) -> int:
-        """Return the number of puts to an address in this process; 0 until the address is first
-        read.
+        """Return how often this process has put messages to an address.
+
+        Returns 0 until this process first reads from the address.
         """
         return self._arrivals[self._places.get(address, 0)]
 
@@ -219,7 +237,7 @@ class SqliteQueue:
         ]
         if not (ready or overdue or dead_owners):
             return []
-        # After a power cut nobody holds anything, so that a lease need not be on the disk.
+        # After a power cut no process has a lease, so a lease need not be on the disk.
         with self._file.write_transaction(durable=False) as connection:
             for number in dead_owners:
                 rows.remove_owner(connection, number)
@@ -236,8 +254,10 @@ class SqliteQueue:
         ]
 
     def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:
-        """Return this process's id and its number as an owner of leases. A forked child gets its
-        own number.
+        """Return this process's id and its number as an owner of leases. Register the process if
+        needed.
+
+        A forked child gets its own number.
         """
         if self._owner is not None and self._owner[0] == os.getpid():
             return self._owner

@@ -1,8 +1,8 @@
-"""Tables of the SQLite queue, and their SQL statements. Each function runs in the caller's
-transaction.
+"""Tables of the SQLite message queue, and functions with their SQL statements.
 
-The content of a message is stored once. The table `waiting` has one row for each address at which
-the message waits. Its column `ready_at` means:
+Each function runs in the caller's transaction. The content of a message is stored once. The table
+`waiting` has one row for each address at which the message waits. Its column `ready_at` means:
+
 - 0: the message is ready.
 - In a row with an `owner`: the message is leased. `ready_at` is the end of the lease in seconds
   since boot.
@@ -67,10 +67,10 @@ _RELEASE = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redeliv
 
 @dataclass(frozen=True, slots=True)
 class PutTarget:
-    """An address that a put writes to.
+    """Address to which a put adds messages.
 
-    - `address`: its number.
-    - `pipeline`: the pipeline whose messages it accepts; '' accepts all messages.
+    - `address`: number of the address.
+    - `pipeline`: the pipeline whose messages the address accepts; '' accepts all messages.
     """
 
     address: int
@@ -80,8 +80,10 @@ class PutTarget:
 def declare_addresses(
     connection: sqlite3.Connection, subscriptions: Iterable[Subscription], topics: Iterable[str]
 ) -> None:
-    """Create the addresses of subscriptions and topics. Raises ConfigurationError if a topic has
-    the name of an address.
+    """Create the addresses of subscriptions and topics that do not exist yet.
+
+    The topic and pipeline of existing subscriptions are updated. Raises ConfigurationError if a
+    topic has the name of an address.
     """
     for subscription in subscriptions:
         incoming = _declare(
@@ -118,8 +120,9 @@ def _declare(
 
 
 def find_own_address(connection: sqlite3.Connection, name: str) -> int:
-    """Return the number of a subscription's address. Raises ConfigurationError for any
-    other name.
+    """Return the number of a subscription's address, by its name.
+
+    Raises ConfigurationError if no subscription has this address.
     """
     row = connection.execute("SELECT address FROM addresses WHERE name = ?", (name,)).fetchone()
     if row is None:
@@ -128,10 +131,10 @@ def find_own_address(connection: sqlite3.Connection, name: str) -> int:
 
 
 def find_put_targets(connection: sqlite3.Connection, name: str) -> list[PutTarget]:
-    """Return the addresses that a put to `name` writes to.
+    """Return the addresses to which a put to `name` adds messages.
 
     For a topic, these are the `incoming` addresses of its subscriptions. Otherwise it is the
-    address itself.
+    address itself. Raises ConfigurationError if `name` was not declared.
     """
     rows = connection.execute(
         """SELECT address, iif(name = ?1, '', pipeline) FROM addresses
@@ -149,8 +152,9 @@ def _is_topic(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def find_delay_target(connection: sqlite3.Connection, name: str) -> PutTarget:
-    """Return the address for delayed messages of an `incoming` address. Raises ValueError for any
-    other address.
+    """Return the address that stores delayed messages for the `incoming` address `name`.
+
+    Raises ValueError for any other address, and ConfigurationError if `name` was not declared.
     """
     row = connection.execute(
         """SELECT delay.address FROM addresses AS delay JOIN addresses AS incoming
@@ -173,9 +177,11 @@ def insert(
     messages: Sequence[Message],
     ready_at: float,
 ) -> None:
-    """Add messages at each target that accepts them.
+    """Add messages at each target address that accepts their pipeline.
 
-    A message whose id already waits or is leased at a target is not added there.
+    `ready_at` is 0 for ready messages, otherwise the due time in Unix seconds. A message whose id
+    already waits or is leased at a target is not added there, unless its attempt is higher. It then
+    replaces the existing message.
     """
     newest: dict[str, Message] = {}
     for message in messages:
@@ -206,8 +212,8 @@ def insert(
 def _select_new_ids(
     connection: sqlite3.Connection, target: PutTarget, newest: Mapping[str, Message]
 ) -> set[str]:
-    """Return the ids of messages to add at one address. Remove rows that a higher attempt
-    replaces.
+    """Return the ids of messages to add at one address. Remove existing rows with a lower
+    attempt.
     """
     messages = {id_: message for id_, message in newest.items() if message.is_for(target.pipeline)}
     if not messages:
@@ -226,7 +232,10 @@ def _select_new_ids(
 
 
 def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> None:
-    """Remove rows (seq, address), and contents of messages that wait at no address any more."""
+    """Remove rows of `waiting`, given as (seq, address).
+
+    The content of a message that waits at no other address is removed too.
+    """
     connection.executemany("DELETE FROM waiting WHERE seq = ? AND address = ?", rows)
     connection.executemany(
         "DELETE FROM contents WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM waiting WHERE seq = ?1)",
@@ -235,7 +244,10 @@ def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> N
 
 
 def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
-    """Return whether an address has a ready message, or a delayed message that is due."""
+    """Return whether an address has a ready message, or a delayed message that is due.
+
+    `now` is the current time in Unix seconds.
+    """
     (is_available,) = connection.execute(
         """SELECT EXISTS (SELECT 1 FROM waiting WHERE address = ?1 AND ready_at = 0)
            OR EXISTS (SELECT 1 FROM addresses JOIN waiting USING (address)
@@ -246,8 +258,10 @@ def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
 
 
 def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> None:
-    """Make delayed messages ready that are due. A retry waits until its original message is
-    settled.
+    """Move delayed messages that are due by `now` (Unix seconds) to their incoming address, as
+    ready.
+
+    A retry waits until its original message is settled.
     """
     connection.execute(
         """UPDATE waiting SET address = ?1, ready_at = 0
@@ -261,8 +275,9 @@ def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> Non
 def lease_messages(
     connection: sqlite3.Connection, address: int, owner: int, count_max: int, lease_ends_at: float
 ) -> list[tuple[int, int, Message]]:
-    """Lease up to `count_max` messages in the order they were put. Return (seq, number of
-    redeliveries, message) for each.
+    """Lease up to `count_max` messages of an address, in the order in which they were put.
+
+    Return (sequence number, number of redeliveries, message) for each.
     """
     rows = connection.execute(
         """SELECT seq, redelivered, contents.id, key, attempt, headers, body
@@ -282,8 +297,9 @@ def lease_messages(
 
 
 def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
-    """Make rows (seq, address, owner) ready again. Rows that have another owner by now are
-    skipped.
+    """Make leased messages ready again, given as (seq, address, owner).
+
+    Messages that another owner has leased by now are skipped.
     """
     connection.executemany(f"{_RELEASE} seq = ? AND address = ? AND owner = ?", rows)
 
@@ -291,8 +307,9 @@ def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]
 def renew_leases(
     connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]], lease_ends_at: float
 ) -> set[tuple[int, int, int]]:
-    """Extend the leases of rows (seq, address, owner). Return the rows that still have
-    this owner.
+    """Extend leases to `lease_ends_at`, given as rows (seq, address, owner).
+
+    Return the rows that the owner still leases.
     """
     return {
         row
@@ -308,8 +325,10 @@ _OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
 
 
 def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> bool:
-    """Return whether any lease has expired. A lease that ends too far in the future is from before
-    a restart.
+    """Return whether any lease has expired. `now` is in seconds since boot.
+
+    A lease that ends too far in the future is from before a restart of the machine, so it counts as
+    expired.
     """
     row = connection.execute(
         f"SELECT 1 FROM waiting WHERE {_OVERDUE} LIMIT 1",  # noqa: S608 (a constant)
@@ -319,24 +338,30 @@ def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> b
 
 
 def release_expired(connection: sqlite3.Connection, now: float, lease_s: float) -> None:
-    """Make messages with expired leases ready again."""
+    """Make messages with expired leases ready again. `now` is in seconds since boot."""
     connection.execute(f"{_RELEASE} {_OVERDUE}", (now, now + LEASES_MAX * lease_s))
 
 
 def add_owner(connection: sqlite3.Connection, process: str) -> int:
-    """Register a process as an owner of leases, and return its number."""
+    """Register a process as an owner of leases. Return its number."""
     return int(
         connection.execute("INSERT INTO owners (process) VALUES (?)", (process,)).lastrowid or 0
     )
 
 
 def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Return the number and the process identity of each registered owner."""
+    """Return the number and the identity of each process that is registered as an owner of
+    leases.
+    """
     return connection.execute("SELECT owner, process FROM owners").fetchall()
 
 
 def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
-    """Make the messages that an owner has leased ready again, and remove the owner."""
+    """Make the messages that a process has leased ready again, and remove the process from the
+    owners.
+
+    `owner` is the number of the process as an owner of leases.
+    """
     connection.execute(f"{_RELEASE} owner = ?", (owner,))
     connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
@@ -344,8 +369,9 @@ def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
 def count_waiting(
     connection: sqlite3.Connection, subscription: Subscription
 ) -> tuple[int, int, int, int]:
-    """Return the numbers of ready, leased, delayed and quarantined messages, at one point
-    in time.
+    """Return a subscription's numbers of ready, leased, delayed and quarantined messages.
+
+    All are from the same point in time.
     """
     ready, in_hand, delayed, quarantined = connection.execute(
         """SELECT (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at = 0),

@@ -1,15 +1,18 @@
 """Compare the results of a search now with its results at the end of an earlier day.
 
 Each document belongs to one kind of change (`SORTS`). The counts add up:
-found now = unchanged + other_version + version_added + added + read_again + not_compared
-found then = unchanged + other_version + no_longer_found, plus an unknown part of read_again
-       + read_again_no_longer_found + not_compared + not_compared_no_longer_found + taken_down + under_embargo
+
+    found now = unchanged + other_version + version_added + added + read_again + not_compared
+    found then = unchanged + other_version + no_longer_found, plus an unknown part of read_again
+           + read_again_no_longer_found + not_compared + not_compared_no_longer_found + taken_down + under_embargo
 
 Fonds stores only the newest extraction of a file. If a file was extracted again after that day, its
 earlier text is unknown. Fonds stores all versions of a story. The version that was indexed on that
-day is searched with the same query. The number of documents found now (`RESULTS_MAX`), of rows
-written since (`CHANGED_MAX`) and of versions (`VERSIONS_MAX`) is limited. The result states whether
-a limit was reached. A search by theme uses the current themes.
+day is searched with the same query.
+
+Three numbers are limited: documents found now (`RESULTS_MAX`), rows written since (`CHANGED_MAX`)
+and versions (`VERSIONS_MAX`). The result states whether a limit was reached. A search by theme uses
+the current themes.
 """
 
 from __future__ import annotations
@@ -39,13 +42,13 @@ from fonds.search.verification import OUTCOME_WORDS, ChangedDocument
 
 @dataclass(frozen=True, slots=True)
 class DocumentState:
-    """State of a document at an earlier time.
+    """State of a document at an earlier time, compared with now.
 
-    - `row_as_of`: derivative row of the version that the index had then; None if no file of the
-      document was stored yet.
+    - `row_as_of`: database row of the text that was extracted from the version which the index had
+      then; None if no file of the document was stored yet.
     - `current_sha1hex`: SHA-1 of the file that the document has now.
-    - `is_read_since`: whether `row_as_of` was written after that time; the text indexed then is
-      unknown in that case.
+    - `is_read_since`: whether `row_as_of` was written after that time. If so, the text that was
+      indexed then is unknown.
     """
 
     row_as_of: Any | None
@@ -54,7 +57,7 @@ class DocumentState:
 
     @property
     def is_other_version(self) -> bool:
-        """Whether the index had another version of the document."""
+        """Whether the index had another version of the document at the earlier time than now."""
         return self.row_as_of is not None and self.row_as_of.sha1hex != self.current_sha1hex
 
 
@@ -65,9 +68,9 @@ def load_states(
     ids: Sequence[str],
     moment: datetime,
 ) -> dict[str, DocumentState]:
-    """Return the states of the documents with these ids at `moment`, by document id.
+    """Return the state of each document at the time `moment`: which version the index had then.
 
-    Documents without a file are omitted.
+    The keys of the result are document ids. Documents without a file are omitted.
     """
     versions = indexed_kind.versions(records, ids)
     arrival_times = _load_arrival_times(
@@ -100,10 +103,10 @@ def load_states(
 def _load_arrival_times(
     records: Records, sha1hexes: Iterable[str], moment: datetime
 ) -> dict[str, datetime]:
-    """Return the time at which each file change visible, by SHA-1.
+    """Return the time at which each file became visible to users, by SHA-1.
 
     It is the time at which the file was stored. If an embargo hid the file at `moment` and has
-    ended since, it is the end of the embargo.
+    ended since, it is the end of the embargo. Files that are not stored are omitted.
     """
     keys = sorted(set(sha1hexes))
     arrival_times = {row.sha1hex: row.row_created for row in records.get(FileMetaRow, keys)}
@@ -116,7 +119,9 @@ def _load_arrival_times(
 def iter_row_documents(
     records: Records, blobs: Blobs, kind: IndexedKind, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
-    """Yield the documents built from derivative rows, with their texts, one document at a time."""
+    """Yield the index documents built from derivative rows, with their texts, one document at a
+    time.
+    """
     yield from iter_complete_documents(kind, records, blobs, [CurrentRow(row) for row in rows])
 
 
@@ -136,7 +141,7 @@ NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leav
 
 @dataclass(frozen=True, slots=True)
 class ChangeSort:
-    """Kind of change of a document between an earlier day and now.
+    """Kind of change that a document underwent between an earlier day and now.
 
     - `words`: description for people.
     - `was_found`: whether the search found such documents on the earlier day; None if unknown.
@@ -173,10 +178,10 @@ Matching = Callable[[Sequence[IndexDocument], SearchQuery], set[str]]
 
 @dataclass(frozen=True, slots=True)
 class ChangeSortCount:
-    """Number of documents with one kind of change.
+    """Number of documents with one kind of change between an earlier day and now.
 
-    - `name`: key of the kind in `SORTS`.
-    - `words`: description of the kind for people.
+    - `name`: key of the kind of change in `SORTS`.
+    - `words`: description of the kind of change for people.
     - `count`: number of documents.
     - `is_found_then`: whether the search found such documents on the earlier day; None if unknown.
     - `is_found_now`: whether the search finds such documents now.
@@ -195,12 +200,12 @@ class AsOfResult:
 
     - `day`: the earlier day (UTC).
     - `total`: number of documents found now.
-    - `generation`: state of the index during the comparison; None if unknown, or if it changed.
+    - `generation`: id of the index state during the comparison; None if unknown, or if it changed.
     - `knows_embargoes`: whether the user may see documents under embargo.
     - `has_all_found`: whether all documents found now were compared. If not, all counts except
       those of removed and hidden files cover only the first documents in order of id.
     - `is_all_changed`: whether all rows written since that day were examined.
-    - `listed`: changed documents by kind of change (a key of `SORTS`).
+    - `listed`: documents by kind of change (a key of `SORTS`).
     """
 
     day: date
@@ -214,14 +219,19 @@ class AsOfResult:
     def count_document(
         self, change: str, id_: str, sha1hex: str, title: str, reason: str = ""
     ) -> None:
-        """Add one document under its kind of change `change`, a key of `SORTS`."""
+        """Add one document to the list of its kind of change. `change` is the kind, a key of
+        `SORTS`.
+        """
         self.listed.setdefault(change, []).append(
             ChangedDocument(change, id_, sha1hex, title, reason)
         )
 
     @property
     def sort_counts(self) -> list[ChangeSortCount]:
-        """Number of documents for each kind of change that the user may see."""
+        """Number of documents for each kind of change, in display order.
+
+        Documents under embargo are included only if the user may see them.
+        """
         return [
             ChangeSortCount(
                 name,
@@ -253,19 +263,21 @@ class AsOfResult:
 
 
 def end_of_day(day: date) -> datetime:
-    """Return the last moment of a day, in UTC."""
+    """Return the last moment of a day in UTC."""
     return datetime.combine(day, time.max, UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class AsOfContext:
-    """Comparison of searches with an earlier day. Call the object with a query and a day.
+    """Compares searches now with their results on an earlier day. Call it with a query and a day.
 
     - `stores`: stores that contain only what the user may see.
     - `matching`: function that returns the ids of the given documents that match a query.
     - `unfiltered_records`: records of all files; None unless the user may see embargoes.
-    - `results_max`, `changed_max`, `versions_max`: see `RESULTS_MAX`, `CHANGED_MAX`,
-      `VERSIONS_MAX`.
+    - `results_max`: maximum number of documents found now that are compared.
+    - `changed_max`: maximum number of rows written since the day that are examined, per derivative
+      kind.
+    - `versions_max`: maximum number of earlier versions of stories that are searched.
     """
 
     stores: Stores
@@ -296,7 +308,14 @@ class AsOfContext:
 
 @dataclass(frozen=True, slots=True)
 class _ReplacedVersion:
-    """Version of a document that the index had on the earlier day and has no longer."""
+    """Version of a document that the index had on the earlier day and no longer has.
+
+    - `kind`: how documents are built from derivative rows.
+    - `id`: id of the document.
+    - `row`: derivative row of the earlier version.
+    - `current_sha1hex`: SHA-1 of the file that the document has now.
+    - `title`: current title or URL; None if the search does not find the document now.
+    """
 
     kind: IndexedKind
     id: str
@@ -316,7 +335,11 @@ class _AsOfSearch:
     versions: list[_ReplacedVersion] = field(default_factory=list)
 
     def count_found(self) -> None:
-        """Count the documents that the search finds now."""
+        """Count the documents that the search finds now, by what they were on the earlier day.
+
+        Documents with another version on that day are collected in `versions`, to be searched
+        later.
+        """
         count_max = self.context.results_max
         for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, count_max)):
             self.seen_ids.update(document.id for document in chunk)
@@ -399,7 +422,10 @@ class _AsOfSearch:
         return load_states(self.context.stores.records, kind, indexed_kind, ids, self.moment)
 
     def search_versions(self) -> None:
-        """Search the versions of documents that the index had on the earlier day."""
+        """Search the versions that the index had on the earlier day, and count their documents.
+
+        Versions beyond the limit count as not compared.
+        """
         compared = self.versions[: self.context.versions_max]
         for batch in _iter_batches(self.context.stores, compared):
             documents = [document for _, document in batch]
@@ -434,8 +460,8 @@ class _AsOfSearch:
             )
 
     def count_removed(self) -> None:
-        """Count files taken down since the earlier day, and files under embargo if the user may see
-        them.
+        """Count the files taken down since the earlier day, and those under embargo if the user may
+        see them.
         """
         records = self.context.stores.records
         since = {"row_created": TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))}
@@ -466,7 +492,7 @@ class _AsOfSearch:
 
 
 def _find_read_files(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Return the SHA-1s of those files that have text extracted for the index."""
+    """Return those of the files (SHA-1s) from which Fonds has extracted text for the index."""
     return {
         getattr(row, "sha1hex")  # noqa: B009
         for kind, _ in indexed_kinds()
@@ -481,7 +507,11 @@ def _version_key(version: _ReplacedVersion) -> str:
 def _iter_batches(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[list[tuple[_ReplacedVersion, IndexDocument]]]:
-    """Yield earlier versions with their documents, in batches limited by number and text size."""
+    """Yield earlier versions of documents with their texts, in batches.
+
+    A batch has at most `BATCH` documents and, if it has several, about `BATCH_MAX_CHARS` characters
+    of text.
+    """
     batch: list[tuple[_ReplacedVersion, IndexDocument]] = []
     characters = 0
     for version, document in _iter_documents(stores, versions):
@@ -497,9 +527,9 @@ def _iter_batches(
 def _iter_documents(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[tuple[_ReplacedVersion, IndexDocument]]:
-    """Yield each earlier version with its document.
+    """Yield earlier versions, each with the index document built from it.
 
-    Records are read in chunks, texts one at a time.
+    Database rows are read in chunks, texts one at a time.
     """
     for _, kind in indexed_kinds():
         kind_versions = iter(version for version in versions if version.kind is kind)
@@ -511,9 +541,9 @@ def _iter_documents(
 
 
 def validate_day(day: date | None, today: date) -> date:
-    """Return the day if it is before `today` (UTC).
+    """Return `day` if it is before `today` (UTC).
 
-    Raises ValueError with a message for users if the day is None or not over.
+    Raises ValueError with a message for users if the day is None, or if it is not over.
     """
     if day is None:
         raise ValueError("say the end of which day is meant, as YYYY-MM-DD")

@@ -1,4 +1,4 @@
-"""Best match: rank documents with any of the words of a search if no document has all of them."""
+"""Best match: if no document has all words of a search, rank documents that have any of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ def search_with_fallback(
     query: SearchQuery,
     is_named: Callable[[], bool] = lambda: False,
 ) -> CollapsedResults:
-    """Return the results of a search with all words, or of a search with any word if there are
-    none.
+    """Return the results of a search for all words; if there are none, for any of the words.
 
-    The second search is omitted if the query has no text, asks for the best match itself, or names
-    a file (`is_named` returns True). Its results keep the notes of the first search about unknown
-    words and earlier versions. Raises ValueError if the query is invalid.
+    `search` runs a query. The second search is omitted if the query has no text, requests the best
+    match itself, or names a file (`is_named` returns True). The notes about unknown words and
+    earlier versions always come from the first search. Raises ValueError if the query is invalid.
     """
     exact = search(query)
     exact_results = exact.results

@@ -1,4 +1,4 @@
-"""Files that a search text names directly: by URL, SHA-1, story id, DOI or file name."""
+"""Find files that a search text names directly: by URL, SHA-1, story id, DOI or file name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
 
 
 class Identifier(StrEnum):
-    """Kind of identifier that a search text can be; a closed set."""
+    """Type of identifier that a search text can be."""
 
     SHA1 = "sha1"
     SHORT_SHA1 = "short sha1"
@@ -44,9 +44,10 @@ class Identifier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DirectHit:
-    """Stored file that a search text names.
+    """Stored file that a search text names, such as by its URL or SHA-1.
 
-    - `named`: kind of identifier by which the text names the file.
+    - `named`: type of identifier by which the text names the file.
+    - `sha1hex`: SHA-1 of the file.
     - `title`, `url`, `kind`: those of the file's document in the index; None if it has none.
     """
 
@@ -58,8 +59,9 @@ class DirectHit:
 
 
 def explain_short_key(key: str) -> str | None:
-    """Return a note if a search text looks like the start of a SHA-1 but is too short; otherwise
-    None.
+    """Return a note for the user if a search text looks like the start of a SHA-1 but is too short.
+
+    Returns None for any other text.
     """
     if not _TOO_SHORT.fullmatch(key.strip().lower()):
         return None
@@ -67,7 +69,7 @@ def explain_short_key(key: str) -> str | None:
 
 
 def list_interpretations(text: str) -> list[Identifier]:
-    """Return the kinds of identifier that a search text can be, by its syntax. No store is read."""
+    """Return the types of identifier that a search text can be, by its syntax alone."""
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
         return []
@@ -123,8 +125,9 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
 
 
 def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
-    """Yield documents whose URL ends in a file name, from the first hundred with the name in the
-    URL.
+    """Yield the documents whose URL ends in the file name `name`, in any case.
+
+    Only the first `NAMES_SEARCHED_MAX` documents with the name in their URL are examined.
     """
     folded_name = name.casefold()
     for url_name in dict.fromkeys((name, quote(name))):
@@ -163,7 +166,10 @@ def _build_file_hits(
 
 
 def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
-    """Return the indexed documents made from files, by SHA-1 of the file."""
+    """Return the indexed documents that were made from the given files, by SHA-1 of the file.
+
+    Files that are not in the index are omitted.
+    """
     ids = {
         kind.indexed.get_id(row)
         for kind in iter_kinds_with_rows()

@@ -1,4 +1,4 @@
-"""Stories that match a search only in an earlier version."""
+"""Describe the stories that match a search only in an earlier version."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from fonds.model.search import SearchResults
 
 
 def build_earlier_note(results: SearchResults) -> str | None:
-    """Return a sentence, without full stop, that counts the stories matching only in an earlier
-    version.
+    """Return a sentence that counts the stories which match only in an earlier version.
 
-    Returns None if `version:all` would find no further stories.
+    The sentence has no full stop. Returns None if searching all versions (`version:all`) would find
+    no further stories.
     """
     if results.earlier_text is None:
         return None

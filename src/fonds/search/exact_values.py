@@ -1,4 +1,4 @@
-"""Convert values of exact search fields to the form that the index stores.
+"""Convert values of exact search fields, such as `language`, to the form that the index stores.
 
 The value `none` becomes '', which selects documents without a value.
 """
@@ -21,15 +21,20 @@ def format_sentence(message: str) -> str:
 
 
 def normalize_kind(value: str) -> str:
-    """Return the name of a file kind in lower case. Raises ValueError if the kind is unknown."""
+    """Return the name of a file kind, such as `pdf`, in lower case.
+
+    Raises ValueError if the kind is unknown.
+    """
     if value.lower() not in list(Kind):
         raise ValueError(format_sentence(format_unknown_name("kind", value, SEARCHED_KINDS)))
     return value.lower()
 
 
 def normalize_language(value: str) -> str:
-    """Return the two-letter code of a language; '' for `none`. Raises ValueError for an unknown
-    language.
+    """Return the two-letter code of a language, given by its code.
+
+    Returns '' for `none`, which selects documents without a language. Raises ValueError with a
+    message for users for an unknown language.
     """
     code = value.lower()
     if code in ("", NONE):
@@ -45,21 +50,28 @@ def normalize_language(value: str) -> str:
 
 
 def normalize_case(value: str) -> str:
-    """Return a value in lower case; '' for `none`."""
+    """Return a field value in lower case.
+
+    Returns '' for `none`, which selects documents without a value.
+    """
     return "" if value.lower() == NONE else value.lower()
 
 
 def normalize_site(value: str) -> str:
-    """Return the host of a URL or host name, in lower case; '' for `none`."""
+    """Return the host of a URL or host name, in lower case.
+
+    Returns '' for `none`, which selects documents without a host.
+    """
     url = value if "//" in value else f"//{value}"
     host = split_address(url).host.lower().strip(".")
     return "" if host == NONE else host
 
 
 def normalize_doi(value: str) -> str:
-    """Return a DOI in lower case without its resolver address; '' for `none`.
+    """Return a DOI in lower case without its resolver address (`https://doi.org/`).
 
-    Raises ValueError if the value is not a DOI.
+    Returns '' for `none`, which selects documents without a DOI. Raises ValueError with a message
+    for users if the value is not a DOI.
     """
     plain = strip_resolver(value.lower())
     if plain == NONE:
@@ -72,8 +84,9 @@ def normalize_doi(value: str) -> str:
 
 
 def normalize_license(value: str) -> str:
-    """Return the identifier of a licence given as identifier, URL or name (`CC BY 4.0`); '' for
-    `none`.
+    """Return the identifier of a licence, given as identifier, URL or name (`CC BY 4.0`).
+
+    Returns '' for `none`, which selects documents without a licence.
     """
     is_written_out = "://" in value or " " in value
     return normalize_license_name(value) if is_written_out else normalize_case(value)

@@ -1,6 +1,6 @@
 """Formats for exporting search results.
 
-Rows are written as JSON lines, CSV or Parquet, references as BibTeX or CSL-JSON, and captures as
+Rows are written as JSON lines, CSV or Parquet; references as BibTeX or CSL-JSON; and captures as
 WARC or WACZ.
 """
 
@@ -34,13 +34,15 @@ Row = dict[str, Any]
 def _reject_documents(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """Yield nothing. Placeholder for formats that are written from rows instead of documents."""
+    """Yield nothing. Placeholder for export formats that are written from rows instead of
+    documents.
+    """
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """Format of an exported search result.
+    """File format of an exported search result.
 
     - `title`: name for people.
     - `suffix`: file extension without dot.
@@ -67,7 +69,7 @@ def export_documents(
     with_text: bool,
     missed: MissingDocuments,
 ) -> Iterator[bytes]:
-    """Encode the documents of a search result in an export format, piece by piece.
+    """Yield the documents of a search result in an export format, as pieces of the file.
 
     Documents that cannot be exported are added to `missed`. `with_text` includes the full texts in
     formats that consist of rows.
@@ -80,16 +82,16 @@ def export_documents(
 
 
 def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Encode rows as JSON objects, one per line, with the column names as keys."""
+    """Yield rows as JSON objects, one per line, with the column names as keys. `columns` is not
+    used.
+    """
     return (msgspec.json.encode(row) + b"\n" for row in rows)
 
 
 def iter_csv_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Encode rows as CSV in UTF-8 with a header line.
+    """Yield rows as lines of CSV in UTF-8, after a header line.
 
-    An absent value is empty. The values of a list are joined by "; ".
-
-    Source: RFC 4180.
+    An absent value is empty. The values of a list are joined by "; ". Source: RFC 4180.
     """
     yield _encode_csv_line(list(columns))
     for row in rows:
@@ -109,9 +111,9 @@ def _encode_csv_line(values: list[Any]) -> bytes:
 
 
 def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Encode rows as Apache Parquet with zstd compression.
+    """Yield rows as an Apache Parquet file with zstd compression, piece by piece.
 
-    `columns` gives the type of each column.
+    `columns` gives the type of each column by name.
     """
     import pyarrow
     from pyarrow import parquet as library

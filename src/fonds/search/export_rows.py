@@ -1,4 +1,4 @@
-"""Build rows for export, of the library and of the accounting of entries (the ledger).
+"""Build table rows for export: of all files in the library, and of the ledger of entries.
 
 The library has one flat row per file, ordered by SHA-1. The ledger has one row per entry with the
 outcome of the entry. The `count` values of the ledger rows add up to the number of entries.
@@ -54,7 +54,8 @@ COUNTED = "counted"
 
 
 def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield a row for each entry in the order of the entry keys, then a row for each tally.
+    """Yield a row for each entry in the ledger, in the order of the entry keys, then a row for each
+    tally.
 
     A tally counts entries of one input without rows of their own, by reason. A tally row has the
     `kind` `counted`, and its `place` is the path of the input.
@@ -115,7 +116,7 @@ Columns of files come first, then those of each derivative kind, then the text.
 def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
     """Yield a flat row with the keys of `FIELDS` for every stored file. Absent values are None.
 
-    The text of a file is loaded only with `with_text`; otherwise it is None.
+    The text of a file is loaded only with `with_text`; otherwise its column is None.
     """
     rows = stores.records.find(FileMetaRow)
     while chunk := list(islice(rows, CHUNK)):
@@ -124,7 +125,7 @@ def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """Table that is exported separately.
+    """Table that is exported to a file of its own.
 
     - `columns`: types by column name.
     - `rows`: function that yields the rows.
@@ -161,6 +162,9 @@ def iter_document_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row with the keys of `FIELDS` for the file of each document, in the order of the
     documents.
+
+    Within a chunk of `CHUNK` documents, each file has one row. Files that are not stored are
+    omitted.
     """
     while chunk := list(islice(documents, CHUNK)):
         keys = [document.sha1hex for document in chunk]
@@ -227,7 +231,7 @@ def _iter_chunk_rows(
 def _load_derivatives(
     stores: Stores, sha1hexes: Sequence[str]
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
-    """Load the derivatives of each file, by SHA-1.
+    """Return the derivatives of each file, such as its extracted text, by SHA-1.
 
     Each derivative is its kind, its row, and the indexed document made from this row (None if the
     index has none).
@@ -245,13 +249,14 @@ def _load_derivatives(
 
 
 def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
-    """Return the first capture in `rows` that is not a revisit; None if there is none."""
+    """Return the first of the captures that is not a revisit record; None if there is none."""
     return next((row for row in rows if row.mimetype != REVISIT_MIME), None)
 
 
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
-    """Return the robots.txt in effect for each capture, by the same keys. Unknown values are
-    omitted.
+    """Return the robots.txt rule in effect for each capture, by the same keys as `captures`.
+
+    Captures for which it is unknown are omitted.
     """
     ids = sorted({row.capture_id for row in captures.values()})
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}
@@ -263,7 +268,9 @@ def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, 
 
 
 def _build_rights_fields(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
-    """Build row fields for the rights of a file and the robots.txt of its exported capture."""
+    """Return the row fields for the rights of a file and for the robots.txt of its exported
+    capture.
+    """
     values = build_values(rights)
     return {
         "license": list(values.licenses) or None,

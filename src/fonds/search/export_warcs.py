@@ -1,10 +1,9 @@
 """Export the captures of a search result as WARC, or as WACZ (a ZIP with the WARC and an index).
 
-The WARC has one record with its metadata for each document.
-
-Source: WARC/1.1; Web Archive Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data
-package. Memory: one response body at a time; for WACZ also the lines of the index and of the page
-list, about 600 bytes per document.
+The WARC has one record with its metadata for each document. Source: WARC/1.1; Web Archive
+Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data package. Memory: one response
+body at a time; for WACZ also the lines of the index and of the page list, about 600 bytes per
+document.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from fonds.ports import Stores
 
 
 class DrainableStream(io.RawIOBase):
-    """Output stream in memory for Parquet, ZIP and WARC writers.
+    """Output stream in memory for writers of Parquet, ZIP and WARC files.
 
     The bytes written so far can be taken out (drained) while a writer still writes.
     """
@@ -44,7 +43,7 @@ class DrainableStream(io.RawIOBase):
         self._size_bytes = 0
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True: the stream accepts writes."""
         return True
 
     def tell(self) -> int:
@@ -76,7 +75,12 @@ The record states the number of documents and lists those that could not be expo
 
 @dataclass(frozen=True, slots=True)
 class MissingDocument:
-    """Document that could not be exported. `why` is the reason, for people."""
+    """Document that could not be exported.
+
+    - `id`: id of the document.
+    - `sha1hex`: SHA-1 of its file.
+    - `why`: the reason, for people.
+    """
 
     id: str
     sha1hex: str
@@ -88,14 +92,14 @@ class MissingDocuments:
     """Documents that could not be exported.
 
     - `count`: number of documents.
-    - `first`: the first `MISSING_MAX` (1,000) of them.
+    - `first`: the first `MISSING_MAX` (1,000) of these documents.
     """
 
     count: int = 0
     first: list[MissingDocument] = field(default_factory=list)
 
     def add(self, document: IndexDocument, reason: str) -> None:
-        """Add a document that could not be exported, with the reason."""
+        """Count a document that could not be exported. `reason` is the reason, for people."""
         self.count += 1
         if len(self.first) < MISSING_MAX:
             self.first.append(MissingDocument(document.id, document.sha1hex, reason))
@@ -103,7 +107,9 @@ class MissingDocuments:
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """Document whose WARC record was written. `line` is the CDX line of the record."""
+    """Document whose WARC record was written. `line` is the CDX line (index entry) of the
+    record.
+    """
 
     document: IndexDocument
     line: CdxLine
@@ -112,7 +118,10 @@ class WrittenRecord:
 def export_warc(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """Encode documents as a WARC file, piece by piece."""
+    """Yield the captures of documents as a WARC file, piece by piece.
+
+    Documents whose capture cannot be read are added to `missed`.
+    """
     out = DrainableStream()
     for _ in _iter_records(stores, documents, missed, out):
         yield out.drain()
@@ -122,7 +131,11 @@ def export_warc(
 def export_wacz(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """Encode documents as a WACZ file, piece by piece: the WARC comes first, then its index."""
+    """Yield the captures of documents as a WACZ file, piece by piece: the WARC comes first, then
+    its index.
+
+    Documents whose capture cannot be read are added to `missed`.
+    """
     sink, now, package_parts = DrainableStream(), datetime.now(UTC), list[_PackagePart]()
     lines, pages = list[CdxLine](), [_encode_line({"format": "json-pages-1.0", "id": "pages"})]
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
@@ -154,7 +167,10 @@ def _iter_records(
     missed: MissingDocuments,
     out: DrainableStream,
 ) -> Iterator[WrittenRecord]:
-    """Write a WARC record for each document and yield it, then write the summary record."""
+    """Write a WARC record for each document to `out` and yield it, then write the summary record.
+
+    Documents whose capture cannot be read are added to `missed`.
+    """
     writer, count = RecordWriter(out), 0
     name, now = WARC.rpartition("/")[2], datetime.now(UTC)
     writer.write_warcinfo(name, now)
@@ -187,9 +203,10 @@ def _iter_records(
 def _load_captures(
     stores: Stores, documents: Sequence[IndexDocument]
 ) -> tuple[dict[str, CdxRow], dict[str, FileMetaRow]]:
-    """Return the earliest capture of each document by document id, and the files by SHA-1.
+    """Return the capture to export of each document, by document id, and the files by SHA-1.
 
-    A capture with the URL of the document is preferred to an earlier capture with another URL.
+    It is the earliest capture with the URL of the document, or the earliest capture if none has
+    this URL.
     """
     keys = list(dict.fromkeys(document.sha1hex for document in documents))
     rows: dict[str, list[CdxRow]] = {key: [] for key in keys}
@@ -204,7 +221,7 @@ def _load_captures(
 
 
 def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> ArchiveEntry:
-    """Build the archive entry of a capture. For a revisit, it contains the full body.
+    """Return the content of the WARC record for a capture. For a revisit, it has the full body.
 
     Raises PermanentError if the bytes cannot be read.
     """
@@ -222,7 +239,7 @@ def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> Arch
 
 @dataclass(slots=True)
 class _PackagePart:
-    """File of a WACZ package. Its size and SHA-256 are computed while it is written."""
+    """File in a WACZ package. Its size and SHA-256 are computed while it is written."""
 
     path: str
     size_bytes: int = 0

@@ -37,8 +37,8 @@ class ThemeCounts:
     """Number of documents of a search in each theme of a collection.
 
     - `collection`: name of the collection, NAMESPACE/KEY.
-    - `themes`: labels of the themes of the first level with their number of documents, the largest
-      theme first.
+    - `themes`: labels of the themes of the first level (the coarsest) with their number of
+      documents, the largest theme first.
     - `unclustered`: number of documents that are in the collection but in no theme.
     - `outside`: number of documents that are not in the collection.
     - `looked_at`: number of documents counted, the first by id. All were counted if it equals
@@ -59,7 +59,8 @@ class ThemeCounts:
 def count_themes(
     index: Index, tables: Tables, requested_name: str, query: SearchQuery
 ) -> ThemeCounts:
-    """Count the documents of a search by the themes of the collection NAMESPACE/KEY.
+    """Count the documents of a search by the themes of the collection `requested_name`
+    (NAMESPACE/KEY).
 
     Raises ValueError with a message for users if the search cannot be parsed, or if the collection
     is unknown or has no clustering yet.
@@ -92,8 +93,10 @@ def count_themes(
 def _iter_labels(
     tables: Tables, name: CollectionName, timestamp: int, ids: Sequence[str]
 ) -> Iterator[str | None]:
-    """Yield the theme label of each document: '' if it is in no theme, None if not in the
-    collection.
+    """Yield the theme label of each document, in the order of `ids`.
+
+    The label is '' if the document is in no theme, and None if it is not in the collection.
+    `timestamp` identifies the clustering.
     """
     for begin in range(0, len(ids), _BATCH_SIZE):
         chunk = ids[begin : begin + _BATCH_SIZE]
@@ -109,9 +112,9 @@ def _iter_labels(
 
 
 def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
-    """Return the name of a collection that has themes.
+    """Return the name of the collection `requested_name`, which must have themes.
 
-    Raises ValueError if the collection is unknown or has no themes.
+    Raises ValueError with a message for users if the collection is unknown or has no themes.
     """
     collections = list(islice(iter_collections(tables), NAMES_MAX)) if tables.exist() else []
     name = parse(requested_name)
@@ -167,12 +170,13 @@ def count_dates(
 def count_facets(
     index: Index, request: SearchRequest, results: SearchResults, ids: Sequence[str] = ()
 ) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
-    """Return the counts of each facet, and the number of documents with unlisted values, by field.
+    """Return the counts of each facet of a search, and the number of documents with unlisted
+    values.
 
-    The first value maps a field to (value, count) pairs, the second maps a field to a number. The
+    The first result maps a field to (value, count) pairs, the second maps a field to a number. The
     filter on a field is ignored when that field is counted, so that alternatives keep their counts.
     If the request has `find`, only values that contain this text, or whose display names do, are
-    listed. With `ids`, only documents with these ids are counted.
+    listed. With `ids`, facets that the request filters by count only documents with these ids.
     """
     facets, beyond = dict(results.facets), dict(results.beyond)
     for field, parameter in FACET_FIELDS.items():

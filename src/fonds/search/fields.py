@@ -29,20 +29,20 @@ from fonds.search.sites import list_sites
 
 
 class FieldType(StrEnum):
-    """Type of a search field: how its values are indexed and searched; a closed set."""
+    """How the values of a search field are indexed and searched."""
 
     WORDS = "words"  # folded words with their positions
-    FORMS = "forms"  # the same, plus stems, and both in earlier versions of a story too
+    FORMS = "forms"  # folded words and stems, also those of earlier versions of a story
     EXACT = "exact"  # whole values
     DAY = "day"
     NUMBER = "number"
-    QUERY = "query"  # only known to the query language, not indexed
+    QUERY = "query"  # part of the query language, but not indexed
 
 
 class ValueSource(StrEnum):
-    """Source of the values that completion suggests for a search field; a closed set."""
+    """Source of the values that completion suggests for a search field."""
 
-    NONE = "none"  # free values: only the form is shown
+    NONE = "none"  # free values, of which completion shows only the form
     FACET = "facet"
     DOMAINS = "domains"
     SITES = "sites"
@@ -56,7 +56,7 @@ class ValueSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchField:
-    """Search field.
+    """Search field: one property of documents that queries can search or filter by.
 
     - `name`: attribute of a document that has the values.
     - `type`: how values are indexed and searched.
@@ -222,8 +222,9 @@ PREFIX_FIELDS = tuple(name for name, field in _BY_QUERY_NAME.items() if field.ac
 
 
 def get_field(name: str) -> SearchField:
-    """Return the search field with a name or alias of the query language. Raises KeyError if
-    unknown.
+    """Return the search field with a name or alias of the query language.
+
+    Raises KeyError if there is none.
     """
     return _BY_QUERY_NAME[name]
 
@@ -232,9 +233,10 @@ _EXACT = {field.name: field for field in SEARCH_FIELDS if field.type is FieldTyp
 
 
 def normalize_exact_value(field: str, value: str) -> str:
-    """Return a value of an exact field in the form that the index stores.
+    """Return a value of an exact search field in the form that the index stores.
 
-    `field` is the attribute of documents. Raises ValueError if the value is invalid for the field.
+    `field` is the attribute of documents, such as `language`. Raises ValueError with a message for
+    users if the value is invalid for the field, and KeyError if the field is not an exact field.
     """
     return _EXACT[field].normalize(value.strip())
 
@@ -246,7 +248,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 
 
 def read_labelled_values(document: IndexDocument) -> dict[str, Sequence[str]]:
-    """Return the values of a document that results show with a label, by field name in queries.
+    """Return those values of a document that results show with a label, by field name in queries.
 
     Fields without a value are omitted.
     """
@@ -281,7 +283,7 @@ FACET_FIELDS: Mapping[str, str] = MappingProxyType(
 
 
 def list_filter_values(query: SearchQuery) -> dict[str, Sequence[str]]:
-    """Return the values that a query filters by, for each field whose values are counted."""
+    """Return the values that a query filters by, for each search field whose values are counted."""
     return {name: getattr(query, f"{facet}s") for name, facet in FACET_FIELDS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Search results as the command line, the page and the API show them."""
+"""Search results in the form that the command line, the page and the API show."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from fonds.search.fields import read_labelled_values
 
 @dataclass(frozen=True, slots=True)
 class ThemeLink:
-    """Theme that contains a document, in the clustering of a collection by its default
-    configuration.
+    """Theme (cluster of documents) that contains a found document, in one collection.
+
+    The theme is from the clustering of the collection by its default configuration.
 
     - `collection`: name of the collection.
     - `label`: label of the theme.
@@ -117,7 +118,7 @@ def build_search_hit(
     near_duplicate_of: str | None = None,
     alike: int = 0,
 ) -> SearchHit:
-    """Build a search result from a hit of the index.
+    """Return a search result for display, built from a hit of the index.
 
     - `themes`: themes that contain the document.
     - `near_duplicate_of`: id of an earlier result with nearly the same text; None if there is none.

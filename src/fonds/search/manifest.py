@@ -40,12 +40,12 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ManifestMember:
-    """Document in a manifest.
+    """Document that a manifest lists.
 
     - `id`: id of the document.
     - `sha1hex`: SHA-1 of its file.
     - `text`: first 16 hexadecimal digits of the SHA-256 of its text; "" if unknown.
-    - `extractor`: extractor that read the file; "" if unknown.
+    - `extractor`: program and versions that extracted the text; "" if unknown.
     """
 
     id: str
@@ -57,7 +57,7 @@ class ManifestMember:
 def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
-    """Return the current text hash and extractor of each document, by document id."""
+    """Return the current file, text hash and extractor of each document, by document id."""
     keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
     extractors: dict[str, str] = {}
@@ -77,8 +77,9 @@ def build_members(
 
 @dataclass(slots=True)
 class ManifestMembers:
-    """Collector of manifest lines while documents are exported.
+    """Collects the lines of a manifest while documents are exported.
 
+    - `records`: records from which text hashes and extractors are read.
     - `lines`: one line per document; None after more than `MEMBERS_MAX` (100,000) documents.
     - `extractors`: number of each extractor in the lines, by extractor name.
     """
@@ -104,9 +105,10 @@ class ManifestMembers:
 
 
 def iter_members(lines: Sequence[str], extractors: Sequence[str]) -> Iterator[ManifestMember]:
-    """Parse the lines of a manifest and yield its documents.
+    """Parse the document lines of a manifest and yield the documents.
 
-    Raises ValueError with a message for users if a line is invalid.
+    `extractors` are the names to which the lines refer by number. Raises ValueError with a message
+    for users if a line is invalid.
     """
     for number, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line)
@@ -133,7 +135,7 @@ SUFFIX = ".manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class ExportedSearch:
-    """Search whose result was exported.
+    """Search whose result was exported, as a manifest stores it.
 
     - `parameters`: URL parameters of the search. Themes are stored by name, so a verification uses
       the documents that the themes have at the time of the verification.
@@ -146,9 +148,9 @@ class ExportedSearch:
     limit: int | None = None
 
     def parse(self) -> SearchRequest:
-        """Return the search request.
+        """Return the search request that the stored URL parameters describe.
 
-        Raises ValueError with a message for users if it is invalid.
+        Raises ValueError with a message for users if a parameter is invalid.
         """
         return parse_request(self.parameters)
 
@@ -156,7 +158,9 @@ class ExportedSearch:
 def build_exported_search(
     request: SearchRequest, matches: MatchCount, limit: int | None
 ) -> ExportedSearch:
-    """Return a search in the form that a manifest stores."""
+    """Return a search request, its number of documents and its limit in the form that a manifest
+    stores.
+    """
     return ExportedSearch(render_filters(request), matches.total, limit)
 
 
@@ -172,13 +176,14 @@ class Manifest:
     - `written_at`: time of the export (UTC).
     - `fonds`: version of Fonds.
 
-    Only for the result of a search:
+    The other fields are set only if the result of a search was exported:
+
     - `search`: the search.
     - `documents_sha256`: hash of the ids of its documents and the SHA-1s of their files.
     - `documents`: one line per document; None for more than 100,000 documents and in manifests of
       older versions of Fonds.
     - `extractors`: names of the extractors; the lines refer to them by number.
-    - `generation`: state of the index during the export; None if unknown, or if it changed.
+    - `generation`: id of the index state during the export; None if unknown, or if it changed.
     """
 
     file: str
@@ -196,7 +201,7 @@ class Manifest:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest next to the exported file at `path`, as `<path>.manifest.json`."""
+    """Write the manifest of the exported file at `path`, as `<path>.manifest.json`."""
     Path(f"{path}{SUFFIX}").write_bytes(encode_manifest(manifest))
 
 
@@ -206,7 +211,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest. `path` is the exported file or the manifest.
+    """Return the manifest of an export. `path` is the exported file or the manifest.
 
     Raises ConfigurationError if the manifest is missing or invalid.
     """
@@ -225,7 +230,11 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Parse the JSON of a manifest. Raises ValueError that names the problem if it is invalid."""
+    """Return the manifest of an export, parsed from its JSON.
+
+    Raises ValueError that names the problem if the JSON or the stored search is invalid, or if a
+    number exceeds the limits.
+    """
     if len(data) > MANIFEST_MAX_BYTES:
         raise ValueError("it is larger than a manifest can be")
     try:

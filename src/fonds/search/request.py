@@ -73,7 +73,10 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
 
 
 def format_value_name(parameter: str, value: str) -> str:
-    """Return the display name of a filter value, such as English for the language `en`."""
+    """Return the display name of a filter value, such as English for the language `en`.
+
+    `parameter` is the URL parameter of the filter. An empty value becomes `none`.
+    """
     if not value:
         return "none"
     if parameter == "kind":
@@ -166,25 +169,30 @@ class SearchRequest(BaseModel):
 
     @property
     def order(self) -> str:
-        """Order of the results. A search by score without words has no scores, so it lists the
-        newest first.
+        """Order of the results: `score`, `newest`, `oldest`, `added` or `id`.
+
+        A search by score without words has no scores, so it lists the newest first.
         """
         return "newest" if self.sort == "score" and not self.q.strip() else self.sort
 
     @property
     def has_page_numbers(self) -> bool:
-        """Whether result pages have numbers. A page that begins after a document id has none."""
+        """Whether result pages have numbers. A result in order of id, or after a document id, has
+        none.
+        """
         return self.sort != "id" and self.after is None
 
     @property
     def allows_best_match(self) -> bool:
-        """Whether a search that finds no document with all words may list documents with any of the
-        words.
+        """Whether the search may list documents with any of its words if no document has all of
+        them.
         """
         return not self.match and bool(self.q.strip()) and self.has_page_numbers
 
     def build_query(self, ids: Sequence[str] = ()) -> SearchQuery:
-        """Return the query for the index. With `ids`, it finds only documents with these ids."""
+        """Return the index query for the request. With `ids`, it finds only documents with these
+        ids.
+        """
         return SearchQuery(
             ids=ids,
             text=self.q,
@@ -205,9 +213,10 @@ class SearchRequest(BaseModel):
         )
 
     def build_params(self, changes: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """Return the non-default URL parameters of the request, without `page` and `after`.
+        """Return the URL parameters of the request that differ from the defaults, by name.
 
-        `changes` replaces values by parameter name. The value None removes a parameter.
+        `page` and `after` are omitted. `changes` replaces values by parameter name. The value None
+        removes a parameter from the URL.
         """
         values = self.model_dump(
             by_alias=True, exclude={"page", "after"}, exclude_defaults=True, mode="json"
@@ -215,12 +224,15 @@ class SearchRequest(BaseModel):
         return {name: 1 if value is True else value for name, value in values.items()} | {**changes}
 
     def build_filters(self) -> dict[str, Any]:
-        """Return the non-default URL parameters that select documents, by name."""
+        """Return those URL parameters of the request that select documents and are not defaults, by
+        name.
+        """
         return {name: value for name, value in self.build_params().items() if name in FILTERS}
 
     def list_filters(self) -> list[ActiveFilter]:
-        """Return all active filters except the search words, each with the change that removes the
-        filter.
+        """Return all active filters except the search words.
+
+        Each filter has the change of URL parameters that removes it.
         """
         active = []
         for name, value in self.build_filters().items():
@@ -248,7 +260,7 @@ PARAMETERS: Mapping[str, bool] = MappingProxyType(
 
 
 def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchRequest:
-    """Parse the URL parameters of a search.
+    """Return the search request that URL parameters describe.
 
     Raises ParameterError if a name is unknown, a value is invalid, or a parameter with one value is
     repeated.
@@ -272,8 +284,9 @@ def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchReques
 
 
 def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
-    """Return the URL parameters that select the documents; `parse_request` restores the same
-    filters.
+    """Return the URL parameters of a request that select documents.
+
+    `parse_request` restores a request with the same filters from them.
     """
     return {
         name: value if isinstance(value, list) else str(value)
@@ -283,7 +296,7 @@ def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class ActiveFilter:
-    """Filter of a search, as a page lists it.
+    """Active filter of a search, as a page lists it.
 
     - `name`, `value`: label and display value.
     - `removal`: changes of URL parameters that remove the filter.

@@ -1,8 +1,8 @@
 """Collapse near-duplicates in search results, such as copies of a news agency's report.
 
 The first of a group of near-duplicates in the order of the result represents the group. Groups are
-computed from the stored sketches of texts, for every page from the first result on. Only documents
-that the search found are grouped.
+computed from the stored sketches (MinHash values) of texts, for every page from the first result
+on. Only documents that the search found are grouped.
 
 Limits: the first 1,000 documents of a result are compared. Each later document is a result of its
 own.
@@ -26,10 +26,12 @@ _Key = int | str
 
 
 def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -> Mapping[str, str]:
-    """Return near-duplicates: ids mapped to the id of the first document that each one resembles.
+    """Return the near-duplicates among documents: their ids, each with the id of the document it
+    copies.
 
-    The documents that represent a group are not keys of the result. A document without a sketch is
-    never a near-duplicate.
+    That is the first document in the given order with nearly the same text. Documents that
+    represent a group are not keys of the result. A document without a sketch (MinHash values of its
+    text) is never a near-duplicate.
     """
     sketches = {row.sha1hex: row for row in records.get(TextSketchRow, _list_files(documents))}
     first_by_id: dict[str, str] = {}
@@ -54,7 +56,7 @@ def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
 
 
 def _iter_keys(row: TextSketchRow) -> Iterator[_Key]:
-    """Yield the keys that near-duplicates of a text share.
+    """Yield the keys that a text shares with its near-duplicates: its hash and its MinHash bands.
 
     A story too short for a comparison has the hash of its whole text as its only key. A PDF with
     such a short text has none, because the only text of a scanned PDF may be its owner's stamp.
@@ -80,12 +82,12 @@ COMPARED_MAX = IDS_MAX
 
 @dataclass(frozen=True, slots=True)
 class CollapsedResults:
-    """One page of search results in which near-duplicates are collapsed.
+    """One page of search results in which near-duplicates are collapsed into one result.
 
     - `results`: counts of all documents that match, and the hits of the requested page only.
-    - `collapsed_counts`: number of other documents that a document represents, by its id.
+    - `collapsed_counts`: number of near-duplicates that are collapsed into a document, by its id.
     - `listed`: number of results after collapsing, on all pages.
-    - `reachable`: number of these results that can be reached by page number.
+    - `reachable`: number of results after collapsing that can be reached by page number.
     - `compared`: number of documents compared with each other, from the first result on.
     """
 
@@ -106,7 +108,7 @@ def search_uncollapsed(index: Index, query: SearchQuery) -> CollapsedResults:
 
 
 def search_collapsed(index: Index, records: Records, query: SearchQuery) -> CollapsedResults:
-    """Return one page of a search in which near-duplicates are collapsed.
+    """Return one page of a search in which near-duplicates are collapsed into one result.
 
     `offset` and `count_max` of the query count collapsed results, not documents. Raises ValueError
     with a message for users if the query is invalid.
@@ -135,7 +137,8 @@ def search_collapsed(index: Index, records: Records, query: SearchQuery) -> Coll
 
 
 def list_collapsed_ids(index: Index, records: Records, query: SearchQuery, id_: str) -> list[str]:
-    """Return the ids of all documents in one group of near-duplicates with document `id_`.
+    """Return the ids of all results of a search that are in one near-duplicate group with document
+    `id_`.
 
     The ids are in search order and among the first 1,000 results. If `id_` is not among these
     results, return those of them that are its near-duplicates. If there are none, return [`id_`].
@@ -155,7 +158,11 @@ def list_collapsed_ids(index: Index, records: Records, query: SearchQuery, id_: 
 def _search_for_comparison(
     index: Index, query: SearchQuery
 ) -> tuple[SearchResults, SearchQuery, Sequence[IndexDocument]]:
-    """Return the results of a search, the query with resolved themes, and the documents found."""
+    """Search the documents to compare with each other: at most `COMPARED_MAX`, from the first
+    result on.
+
+    Return the results, the query with its themes resolved to documents, and the documents found.
+    """
     comparison_query = replace(
         query, offset=0, after=None, count_max=COMPARED_MAX, with_snippets=False
     )
@@ -165,7 +172,7 @@ def _search_for_comparison(
 
 
 def _load_hits(index: Index, query: SearchQuery, ids: Sequence[str]) -> tuple[Hit, ...]:
-    """Return the hits of documents in the order of `ids`.
+    """Return the hits of a query for the documents `ids`, in this order.
 
     Documents deleted meanwhile are omitted.
     """

@@ -28,9 +28,10 @@ from fonds.search.unread_files import has_no_text_filter
 class SearchAnswer:
     """Result of a search request.
 
-    - `request`, `query`: the search, with the match mode that was used.
+    - `request`, `query`: the search, with the match mode (all words or any word) that was used.
     - `page`: the requested page of results.
     - `direct_hits`: files that the search text names by URL, SHA-1, story id, DOI or file name.
+      Empty on all pages but the first.
     - `themes`: number of documents per theme of the requested collection; None if none was
       requested.
     """
@@ -43,12 +44,12 @@ class SearchAnswer:
 
     @property
     def results(self) -> SearchResults:
-        """Hits, total and counts of the page."""
+        """Hits of the requested page, with total and counts of the whole result."""
         return self.page.results
 
 
 def resolve_query(request: SearchRequest, index: Index, records: Records) -> SearchQuery:
-    """Return the query for the index.
+    """Return the index query for a search request.
 
     For a request with `alike`, look up the near-duplicates of that document. Raises ValueError with
     a message for users if the request is invalid.
@@ -60,7 +61,7 @@ def resolve_query(request: SearchRequest, index: Index, records: Records) -> Sea
 
 
 def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
-    """Count all documents that a request finds.
+    """Count all documents that a search request finds.
 
     Raises ValueError with a message for users if the request is invalid.
     """
@@ -68,7 +69,7 @@ def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
 
 
 def needs_stores(request: SearchRequest) -> bool:
-    """Return whether a request needs the records and blobs besides the index."""
+    """Return whether a search request needs the records and blobs besides the index."""
     return bool(
         request.themes
         or request.alike

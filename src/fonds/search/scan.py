@@ -16,8 +16,9 @@ PAGE_DOCUMENTS = 500
 def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDocument]:
     """Yield up to `count_max` documents that a query finds, in order of id, without texts.
 
-    Each document is yielded once. A document indexed meanwhile may be missing. Themes are resolved
-    once, by the first request. Raises ValueError with a message for users if the query is invalid.
+    Each document is yielded once. A document indexed meanwhile may be missing. Themes in the query
+    are resolved to documents once, by the first request. Raises ValueError with a message for users
+    if the query is invalid.
     """
     remaining, after = count_max, None
     while remaining > 0:
@@ -35,12 +36,12 @@ def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """Number of documents that a search finds.
+    """Number of documents that a query finds.
 
-    - `query`: the query with resolved themes, so that later it uses the same documents of each
-      theme.
+    - `query`: the query with its themes resolved to documents, so that later searches use the same
+      documents of each theme.
     - `total`: number of documents.
-    - `generation`: state of the index; None if unknown.
+    - `generation`: id of the index state during the search; None if unknown.
     """
 
     query: SearchQuery
@@ -58,23 +59,26 @@ def count_matches(index: Index, query: SearchQuery) -> MatchCount:
 
 
 def get_generation(index: Index) -> str | None:
-    """Return the current generation (an id of the state) of the index; None if unknown."""
+    """Return the current generation of the index, an id of its state; None if unknown."""
     return index.search(SearchQuery(count_max=0, facet_values_max=0)).generation
 
 
 def confirm_generation(index: Index, generation: str | None) -> str | None:
-    """Return `generation` if the index still has this generation; None if the index changed."""
+    """Return `generation` if the index still has this generation (id of its state); None if it
+    changed.
+    """
     return generation if generation == get_generation(index) else None
 
 
 def _pin_themes(query: SearchQuery, results: SearchResults) -> SearchQuery:
-    """Return the query with the themes as the index resolved them for `results`."""
+    """Return a query whose themes have the documents that the index found for them in `results`."""
     return replace(query, themes=results.themes or query.themes)
 
 
 @dataclass(slots=True)
 class ResultContents:
-    """Number of documents in a result, and a hash of their ids and the SHA-1s of their files.
+    """Number of documents in a search result, and a hash of their ids and the SHA-1s of their
+    files.
 
     The documents must be collected in order of id.
     """

@@ -21,7 +21,7 @@ def has_no_text_filter(query: str) -> bool:
 
 
 def describe_unread(records: Records, query: str) -> str | None:
-    """Return sentences that count the stored files of types that Fonds reads no text from.
+    """Return sentences that count the stored files of types from which Fonds reads no text.
 
     Returns None if the query does not ask for such files, or if none is stored.
     """

@@ -1,9 +1,10 @@
 """Verify an export: repeat its search and compare each exported document with the library.
 
-Each document belongs to one kind (`ResultComparison`). The counts add up:
-exported then = unchanged + read_again + other_version + no_longer_found + taken_down + under_embargo
-       + gone + not_compared
-found now = unchanged + read_again + other_version + added
+Each document has one outcome (a field of `ResultComparison`). The counts add up:
+
+    exported then = unchanged + read_again + other_version + no_longer_found + taken_down + under_embargo
+           + gone + not_compared
+    found now = unchanged + read_again + other_version + added
 
 If the export was limited to the first documents by id, the comparison ends at the last exported
 document. At most `walked_max` documents of the current result are read. Exported documents after
@@ -58,7 +59,7 @@ class ChangedDocument:
 
 @dataclass(slots=True)
 class ResultComparison:
-    """Number of documents of an exported result, by what became of them.
+    """Number of exported documents by what became of them, and of documents that are new.
 
     - `unchanged`: found, with the same file, text and extractor.
     - `read_again`: found, with another text or extractor.
@@ -70,7 +71,7 @@ class ResultComparison:
     - `gone`: missing for no known reason.
     - `not_compared`: not compared, because a limit was reached.
     - `added`: found now, but not in the export.
-    - `listed`: the first 50 documents of each kind except `unchanged`.
+    - `listed`: the first 50 documents of each outcome except `unchanged`.
     """
 
     unchanged: int = 0
@@ -85,7 +86,9 @@ class ResultComparison:
     listed: list[ChangedDocument] = field(default_factory=list)
 
     def count_document(self, document: ChangedDocument) -> None:
-        """Count one document, and list it if fewer than 50 of its kind are listed."""
+        """Count one document under its outcome, and list it if fewer than 50 with this outcome are
+        listed.
+        """
         count = (getattr(self, document.change) or 0) + 1
         setattr(self, document.change, count)
         if count <= LISTED_MAX:
@@ -103,17 +106,20 @@ OUTCOME_WORDS = {
     "not_compared": "not compared",
     "added": "came since",
 }
-"""Descriptions of what became of a document, by field of `ResultComparison`, in display order."""
+"""Descriptions of what became of an exported document, by field of `ResultComparison`.
+
+The order is that of display.
+"""
 FOUND_SORTS = ("unchanged", "read_again", "other_version", "added")
 """Fields of `ResultComparison` that count documents which the search finds now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonAccount:
-    """Number of documents of one kind in a comparison.
+    """Number of documents with one outcome when an export is compared with the library.
 
-    - `name`: field of `ResultComparison`.
-    - `words`: description of the kind for people.
+    - `name`: field of `ResultComparison` for the outcome.
+    - `words`: description of the outcome for people.
     - `count`: number of documents.
     - `is_found`: whether the search finds such documents now.
     """
@@ -125,7 +131,10 @@ class ComparisonAccount:
 
 
 def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
-    """Return the counts of all kinds in a comparison that the user may see."""
+    """Return the number of documents for each outcome of a comparison, in display order.
+
+    Documents under embargo are included only if the user may see them.
+    """
     counts = {name: getattr(compared, name) for name in OUTCOME_WORDS}
     return [
         ComparisonAccount(name, OUTCOME_WORDS[name], count, name in FOUND_SORTS)
@@ -170,7 +179,7 @@ class VerificationResult:
 
     @property
     def generation_is_same(self) -> bool | None:
-        """Whether the index is unchanged since the export; None if one of the two generations is
+        """Whether the index is unchanged since the export; None if its state then or now is
         unknown.
         """
         if self.generation_then is None or self.generation_now is None:
@@ -179,10 +188,10 @@ class VerificationResult:
 
 
 def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
-    """Return the path of the exported file next to its manifest, and whether its SHA-256 is
-    unchanged.
+    """Return the path of the exported file, and whether its SHA-256 is still that of the manifest.
 
-    Raises ConfigurationError if the file cannot be read.
+    `path` is the path of the manifest or file; the exported file is in the same folder. Raises
+    ConfigurationError if the file cannot be read.
     """
     file = path.with_name(Path(manifest.file).name)
     try:
@@ -194,17 +203,17 @@ def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
 
 
 def ignore_progress(done: int) -> None:
-    """Do nothing with the number of documents read; default of `ManifestVerifier.progress`."""
+    """Ignore the number of documents read. Default for `ManifestVerifier.progress`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerifier:
-    """Verifier of manifests. Call the object with a manifest.
+    """Verifies exports against the library. Call it with the manifest of an export.
 
     - `stores`: stores that contain only what the user may see.
     - `unfiltered_records`: records of all files; None unless the user may see embargoes.
     - `walked_max`: maximum number of documents of the current result that are read.
-    - `progress`: function that is called with the number of documents read.
+    - `progress`: function that is called with the number of documents read so far.
     """
 
     stores: Stores
@@ -217,8 +226,9 @@ class ManifestVerifier:
     ) -> VerificationResult:
         """Verify the manifest of an export against the library.
 
-        `file` and `file_is_whole` are copied to the result. Raises ValueError with a message for
-        users if the search of the manifest cannot be run, or if its list of documents is invalid.
+        `file` (path) and `file_is_whole` are copied to the result. Raises ValueError with a message
+        for users if the search of the manifest cannot be run, or if its list of documents is
+        invalid.
         """
         search, n_exported = manifest.search, manifest.rows
         if search is None:
@@ -313,12 +323,12 @@ class ManifestVerifier:
 
 @dataclass(slots=True)
 class ResultWalk:
-    """Documents that a search finds now, in order of id.
+    """Reads the documents that the search of an export finds now, in order of id.
 
-    - `limit`: limit of the export; None if there was none.
+    - `limit`: maximum number of documents of the export; None if there was none.
     - `documents_max`: maximum number of documents to read.
-    - `last`: position in the order of ids after which reading stops; becomes the position reached
-      if reading stops at `documents_max`.
+    - `last`: position in the order of ids after which reading stops. It becomes the position
+      reached if reading stops at `documents_max`.
     - `is_incomplete`: whether reading stopped at `documents_max` before the end of the result.
     - `contents`: count and hash of the documents read.
     """
@@ -332,7 +342,7 @@ class ResultWalk:
     contents: ResultContents = field(default_factory=ResultContents)
 
     def iter_documents(self) -> Iterator[IndexDocument]:
-        """Yield each document once, without text.
+        """Yield each document that the search finds now once, without text.
 
         Raises ValueError with a message for users if the query is invalid.
         """
@@ -353,7 +363,8 @@ class ResultWalk:
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
-    """Return the position of the last exported document if the export was limited.
+    """Return the position of the last exported document in the order of ids, if the export was
+    limited.
 
     Returns `ORDER_KEY_END` if the export has all documents of its search.
     """
@@ -369,7 +380,7 @@ def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMemb
 
 
 def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int) -> int:
-    """Return the maximum number of documents to read from the current result.
+    """Return the maximum number of documents to read from the current result of an exported search.
 
     If the manifest lists no documents, it is one more than were exported. The extra document shows
     that the result grew.
@@ -380,7 +391,7 @@ def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int
 
 
 def _describe_rereading(previous_member: ManifestMember, now: ManifestMember) -> str:
-    """Describe whether text and extractor of a document changed since the export.
+    """Describe how the text or extractor of an exported document changed since the export.
 
     Returns "" if neither changed, or if the earlier values are unknown.
     """

@@ -1,1 +1,1 @@
-"""Queue on Kafka."""
+"""Message queue on Apache Kafka."""

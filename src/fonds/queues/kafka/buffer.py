@@ -1,5 +1,6 @@
-"""Buffer of messages read from Kafka but not handed out yet: ready messages, and delayed messages
-until they are due.
+"""Buffer of messages that were read from Kafka and not handed out yet.
+
+It has ready messages, and delayed messages, which become ready when they are due.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ _NUMBERS = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Position from which a message was read.
+    """Identifies the Kafka record of a received message, so that the message can be settled.
 
-    - `partition`, `offset`: the position.
-    - `term`: number of the partition's assignment to this process, which distinguishes it from
-      earlier assignments.
+    - `partition`: topic and partition number from which the record was read.
+    - `offset`: offset of the record in the partition.
+    - `term`: number of the partition's assignment to this process. A receipt from an earlier
+      assignment is no longer valid.
     """
 
     partition: Partition
@@ -38,10 +40,10 @@ class Receipt:
 
 @dataclass(slots=True)
 class _DelayedMessages:
-    """Delayed messages of one topic.
+    """Buffered messages of one Kafka topic of delayed messages.
 
     - `heap`: (due time in Unix milliseconds, sequence number, message); the first is due next.
-    - `size_bytes`: size of all bodies.
+    - `size_bytes`: total size of the message bodies.
     """
 
     heap: list[tuple[int, int, Delivery]] = field(default_factory=list)
@@ -49,8 +51,10 @@ class _DelayedMessages:
 
 
 class DeliveryBuffer:
-    """Messages that this process has read and not handed out. The caller must hold the reader's
-    lock.
+    """Messages that this process has read from Kafka and not handed out yet.
+
+    `delayed` names the topics of delayed messages. The class takes no lock: the caller must hold
+    the lock of the `ReaderState`.
     """
 
     def __init__(self, delayed: Iterable[str]) -> None:
@@ -62,8 +66,10 @@ class DeliveryBuffer:
         return len(self._ready)
 
     def add(self, delivery: Delivery, due_ms: int) -> None:
-        """Add a message. If it is from a topic of delayed messages, it becomes ready at `due_ms`
-        (Unix milliseconds).
+        """Add a message to the buffer.
+
+        A message from a topic of delayed messages becomes ready at `due_ms` (Unix milliseconds).
+        Any other message is ready immediately.
         """
         delayed_messages = self._delayed.get(get_partition(delivery)[0])
         if delayed_messages is None:
@@ -74,7 +80,7 @@ class DeliveryBuffer:
             delayed_messages.size_bytes += len(delivery.message.body)
 
     def release_due(self, now_ms: float) -> None:
-        """Make delayed messages ready that are due at `now_ms` (Unix milliseconds)."""
+        """Make the delayed messages ready that are due by `now_ms` (Unix milliseconds)."""
         for delayed_messages in self._delayed.values():
             while delayed_messages.heap and delayed_messages.heap[0][0] <= now_ms:
                 _, _, delivery = heapq.heappop(delayed_messages.heap)
@@ -84,18 +90,21 @@ class DeliveryBuffer:
                 self._ready_bytes += size_bytes
 
     def take(self, count_max: int) -> list[Delivery]:
-        """Remove and return up to `count_max` ready messages."""
+        """Remove up to `count_max` ready messages from the buffer and return them, oldest first."""
         deliveries = [self._ready.popleft() for _ in range(min(count_max, len(self._ready)))]
         self._ready_bytes -= sum(len(delivery.message.body) for delivery in deliveries)
         return deliveries
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Put messages back in front of all others, in the given order."""
+        """Put messages back in front of all ready messages, in the given order."""
         self._ready.extendleft(reversed(deliveries))
         self._ready_bytes += sum(len(delivery.message.body) for delivery in deliveries)
 
     def drop(self, partitions: Collection[Partition]) -> None:
-        """Drop the messages of revoked partitions. The new owner of a partition receives them."""
+        """Drop all buffered messages of revoked partitions.
+
+        Kafka delivers them to the consumer that the partitions are assigned to next.
+        """
         self._ready = deque(
             delivery for delivery in self._ready if get_partition(delivery) not in partitions
         )
@@ -112,11 +121,11 @@ class DeliveryBuffer:
             )
 
     def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
-        """Return whether reading of a topic should pause. A paused topic resumes when its buffer is
-        half empty.
+        """Return whether reading of a topic should pause, because too many messages are buffered.
 
-        A resumed partition is fetched again from its position, so resuming for every message would
-        be slow.
+        `is_paused` is whether the topic is paused already. A paused topic resumes only when its
+        buffer is half empty. A resumed partition is fetched again from its position, so resuming
+        for every message would be slow.
         """
         share = 2 if is_paused else 1
         delayed_messages = self._delayed.get(topic, _DelayedMessages())
@@ -129,11 +138,13 @@ class DeliveryBuffer:
 
     @property
     def ready_delayed_count(self) -> int:
-        """Number of ready messages that came from topics of delayed messages."""
+        """Number of ready messages that came from topics of delayed messages and are now due."""
         return sum(get_partition(delivery)[0] in self._delayed for delivery in self._ready)
 
 
 def get_partition(delivery: Delivery) -> Partition:
-    """Return the partition that a message was read from."""
+    """Return the (topic, partition number) that a message was read from; ("", 0) if it is not from
+    Kafka.
+    """
     receipt = delivery.receipt
     return receipt.partition if isinstance(receipt, Receipt) else ("", 0)

@@ -1,5 +1,7 @@
-"""Reader of one address on Kafka: polls in threads, hands out messages, and commits settled
-offsets.
+"""Reader of one queue address on Kafka.
+
+It polls Kafka in threads, hands out messages, and commits the offsets of settled messages. Each
+thread has one client, as a member of one consumer group.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ ListOffsets = Callable[[Iterable[Partition]], list[TopicPartition]]
 
 
 class PendingCommits:
-    """Requests to commit the offsets of partitions, and their results. Uses the lock of
-    the reader.
+    """Offset commits that threads request and the polling thread performs.
+
+    The Kafka client must not be used by two threads at once. `state` is the lock of the
+    `ReaderState`.
     """
 
     def __init__(self, state: threading.Condition, broker_name: str) -> None:
@@ -46,14 +50,17 @@ class PendingCommits:
 
     @property
     def outstanding(self) -> set[Partition]:
-        """Partitions whose last commit failed or is pending. The caller must hold the lock."""
+        """Partitions whose offset commit is pending or failed. The caller must hold the reader's
+        lock.
+        """
         return set(self._requested)
 
     def commit(self, partitions: Iterable[Partition]) -> None:
-        """Request commits of these partitions, and wait until they are done.
+        """Request offset commits for these partitions, and wait until the polling thread has done
+        them.
 
-        Raises StoreUnavailableError if Kafka does not answer, and ConfigurationError if it refuses
-        a commit.
+        Raises StoreUnavailableError if there is no result within `RESPONSE_TIMEOUT_S` seconds or
+        Kafka does not answer, and ConfigurationError if Kafka refuses a commit.
         """
         requested = set(partitions)
         if not requested:
@@ -71,7 +78,12 @@ class PendingCommits:
     def run_commits(
         self, consumer: Consumer, list_offsets: ListOffsets, skipped: Collection[Partition] = ()
     ) -> None:
-        """Commit the requested partitions and those in `skipped`. The polling thread calls this."""
+        """Commit the offsets of all requested partitions and of those in `skipped`. Then wake
+        waiting threads.
+
+        Only the polling thread calls this method, with its Kafka client. `list_offsets` returns the
+        offset to commit for each partition. After an error, the partitions stay requested.
+        """
         with self._state:
             request_count, to_commit = self._request_count, self._requested.union(skipped)
             if request_count == self._done_count and not skipped:
@@ -87,8 +99,9 @@ class PendingCommits:
 
 
 def _commit_offsets(consumer: Consumer, offsets: list[TopicPartition]) -> KafkaError | None:
-    """Commit offsets. Return the first error, or None. Errors of reassigned partitions are
-    ignored.
+    """Commit offsets to Kafka. Return the first error, or None.
+
+    Errors are ignored if they mean that the partition is assigned to another consumer now.
     """
     try:
         results = consumer.commit(offsets=offsets, asynchronous=False) or []
@@ -121,8 +134,14 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """Member of a consumer group. It reads messages of `topics` into `state` and commits settled
-    offsets.
+    """Member of a Kafka consumer group, with its own thread and client.
+
+    The thread reads records of `topics` into `state` and commits the offsets of settled messages.
+
+    - `is_assigned`: whether Kafka has assigned partitions (perhaps none) to this member.
+    - `is_behind`: whether Kafka may have records that this member should read now. Paused
+      partitions do not count.
+    - `fault`: error because of which Kafka counts as unavailable; None if Kafka answers.
     """
 
     def __init__(
@@ -158,16 +177,24 @@ class Poller:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether polling has stopped, so that a new Poller is needed."""
+        """Whether polling has stopped after a fatal error or the end of its thread. A new Poller is
+        then needed.
+        """
         fatal = self.fault is not None and self.fault.fatal()
         return fatal or not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Ask the polling thread to leave the group. `close` waits for that."""
+        """Ask the polling thread to leave the consumer group, without waiting. `close` waits for
+        it.
+        """
         self._closing = True
 
     def close(self) -> None:
-        """Leave the group, so that other members receive the leased messages immediately."""
+        """Leave the consumer group, and wait at most `RESPONSE_TIMEOUT_S` seconds for the polling
+        thread.
+
+        Kafka then delivers the unsettled messages to other members of the group immediately.
+        """
         self.stop()
         self._thread.join(RESPONSE_TIMEOUT_S)
 
@@ -202,7 +229,10 @@ class Poller:
             self._probe(self._suspected_error)
 
     def _update_state(self) -> None:
-        """Update whether more messages are available, and pause or resume partitions."""
+        """Update whether Kafka has more records for this reader, and pause or resume partitions.
+
+        Partitions of a topic are paused while too many of its messages are buffered.
+        """
         positions = self._state.get_positions(self.topics)
         self.is_behind = not self.is_assigned or any(
             partition not in self._paused and self._has_more(position, partition)
@@ -223,16 +253,20 @@ class Poller:
         self._paused = to_pause
 
     def _has_more(self, position: int, partition: Partition) -> bool:
-        """Return whether a partition has messages after `position`, from cached information without
-        a request.
+        """Return whether a partition has records at or after the offset `position`.
+
+        Uses the end offset that the Kafka client has cached, without a request. Returns True if the
+        client knows no end offset yet.
         """
         low_high = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
         high = low_high[1] if low_high else -1
         return high < 0 or position < high
 
     def _probe(self, suspected_error: KafkaError) -> None:
-        """Check whether Kafka answers. Report it as unavailable, with `suspected_error`, only if it
-        does not.
+        """Check with a request whether Kafka answers, and set or clear `fault`.
+
+        A `suspected_error` that the client reported becomes the `fault` only if the request fails
+        or the error is fatal.
         """
         try:
             self._consumer.list_topics(next(iter(self.topics)), timeout=PROBE_S)
@@ -273,7 +307,9 @@ class Poller:
 
 
 def _choose_start(committed: TopicPartition) -> TopicPartition:
-    """Return the partition with the offset to read first: the committed one, or the earliest."""
+    """Return the partition with the offset to read first: the committed one, or the earliest if
+    none is.
+    """
     offset = committed.offset if committed.offset >= 0 else OFFSET_BEGINNING
     return TopicPartition(committed.topic, committed.partition, offset)
 
@@ -282,12 +318,13 @@ JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0
 
 
 class Reader:
-    """Reads the messages of one address.
+    """Reads the messages of one queue address from Kafka.
 
-    - `shares`: topics that each consumer group reads, by group name. Kafka distributes the
+    - `shares`: Kafka topics that each consumer group reads, by group name. Kafka distributes the
       partitions of a group evenly over its members, whatever their topic. If one group read all
       topics, one process could get all partitions of the busy topic.
-    - `delayed`: topics whose messages are held until they are due.
+    - `delayed`: topics of delayed messages, which are handed out only when they are due.
+    - `selectors`: pipeline whose messages are handed out, by topic; '' hands out all messages.
     """
 
     def __init__(
@@ -308,14 +345,18 @@ class Reader:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether reading has stopped, so that a new Reader is needed."""
+        """Whether reading has stopped, because one of the polling threads has. A new Reader is then
+        needed.
+        """
         return any(poller.has_ended for poller in self._pollers)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return up to `count_max` messages; wait at most `wait_s` seconds for the first.
+        """Lease and return up to `count_max` messages; wait at most `wait_s` seconds for the first.
 
-        The first call waits until this process has joined the group. Raises StoreUnavailableError
-        if Kafka does not answer.
+        The first call waits up to `JOIN_MAX_S` seconds until this process has joined its consumer
+        groups. If Kafka has unread records at the end of the wait, `take` waits up to `IN_FLIGHT_S`
+        seconds longer. Raises StoreUnavailableError if Kafka does not answer, and
+        ConfigurationError if it refuses access.
         """
         deadline = time.monotonic() + wait_s
         with self._state.lock:
@@ -338,8 +379,10 @@ class Reader:
         return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle messages and commit their offsets. Messages of reassigned partitions are
-        skipped.
+        """Settle messages and commit their offsets to Kafka. Retry commits that failed before.
+
+        Messages are skipped if their partition is assigned to another consumer by now. Raises
+        StoreUnavailableError if Kafka does not answer.
         """
         moved = self._state.settle(deliveries)
         with self._state.lock:
@@ -348,23 +391,33 @@ class Reader:
         self._commit(moved.union(*outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Make messages ready again in this process, and increase their number of redeliveries."""
+        """Make leased messages ready again in this process, and count one more redelivery of
+        each.
+        """
         self._state.release(deliveries, increment=1)
 
     def filter_owned(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the messages whose partition is still assigned to this reader."""
+        """Return the messages of `deliveries` that are still leased and in partitions assigned
+        here.
+        """
         return self._state.filter_in_hand(deliveries)
 
     def get_positions(self, topic: str) -> dict[Partition, int]:
-        """Return the offset to read next of each assigned partition of a topic."""
+        """Return the offset to read next in each assigned partition of a topic."""
         return self._state.get_positions([topic])
 
     def get_counts(self) -> BufferedCounts:
-        """Return the counts that correct the group's lag for what this process knows."""
+        """Return the numbers of messages that this process has read, leased or settled.
+
+        They correct the lag of the consumer group, which Kafka computes from committed offsets
+        alone.
+        """
         return self._state.get_counts()
 
     def close(self) -> None:
-        """Leave the group, so that other members receive the leased messages immediately."""
+        """Leave all consumer groups. Kafka then delivers unsettled messages to other members
+        immediately.
+        """
         for poller in self._pollers:
             poller.stop()
         for poller in self._pollers:

@@ -1,4 +1,4 @@
-"""Translate errors of the Kafka client to errors of Fonds."""
+"""Translate errors of the Kafka client to Fonds errors."""
 
 from __future__ import annotations
 
@@ -66,10 +66,11 @@ _Result = TypeVar("_Result")
 
 
 def retry_during_election(request: Callable[[], _Result], duration_max_s: float) -> _Result:
-    """Return the result of a request. Repeat it while another broker takes over the partition or
-    group, for at most `duration_max_s` seconds.
+    """Call `request` and return its result. Repeat the call while another broker becomes leader.
 
-    Raises the errors of the Kafka client.
+    Kafka answers with an error while another broker takes over a partition or a consumer group. The
+    calls are repeated for at most `duration_max_s` seconds. Raises KafkaException for all other
+    errors, and for an election that takes longer.
     """
     deadline = time.monotonic() + duration_max_s
     while True:
@@ -82,8 +83,10 @@ def retry_during_election(request: Callable[[], _Result], duration_max_s: float)
 
 
 def explain_error(error: KafkaError, broker_name: str) -> FondsError:
-    """Return ConfigurationError for an error that a person must fix, otherwise
-    StoreUnavailableError.
+    """Return the Fonds error for an error of the Kafka client.
+
+    It is a ConfigurationError if a person must fix the cause, such as a wrong password or topic.
+    Otherwise it is a StoreUnavailableError, after which a retry may succeed.
     """
     if error.code() in _REFUSED:
         return ConfigurationError(f"Kafka at {broker_name} refuses: {error.str()}")
@@ -91,10 +94,11 @@ def explain_error(error: KafkaError, broker_name: str) -> FondsError:
 
 
 def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> FondsError:
-    """Return the error for a record that could not be produced, by a producer that still works.
+    """Return the Fonds error for a record that a Kafka producer could not deliver.
 
-    Such a producer reports a destroyed record only if the partition was deleted, along with its
-    topic. All other errors are those of `explain_error`.
+    A producer that still works reports a destroyed record only if the partition was deleted along
+    with its topic. For a destroyed record, return a ConfigurationError that names `topic`. For all
+    other errors, return the result of `explain_error`.
     """
     if error.code() == KafkaError._DESTROY:
         return ConfigurationError(f"Kafka at {broker_name} refuses: the topic {topic} was deleted")
@@ -103,7 +107,11 @@ def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> Fond
 
 @contextmanager
 def translate_errors(broker_name: str) -> Iterator[None]:
-    """Translate errors of the Kafka client that are raised within this context."""
+    """Context manager that translates exceptions of the Kafka client within it.
+
+    A KafkaException becomes a ConfigurationError if a person must fix the cause, otherwise a
+    StoreUnavailableError. A TimeoutError becomes a StoreUnavailableError.
+    """
     try:
         yield
     except KafkaException as error:

@@ -1,7 +1,7 @@
-"""Lag of a consumer group: the number of records that it has not settled.
+"""Lag of a Kafka consumer group: the number of records that it has not settled.
 
-The lag is computed from offsets. If a subscription selects the messages of one pipeline, records
-are sampled to estimate how many are selected.
+The lag is computed from offsets. If a subscription selects the messages of one pipeline, a sample
+of the records is read to estimate how many are selected.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from fonds.queues.kafka.records import matches_pipeline
 RESPONSE_TIMEOUT_S = 20.0
 SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
-"""For each partition, the first offset that is not settled, and the offset after the last
-record.
+"""Offsets that a consumer group has not committed: (first, end) for each partition.
+
+The end is the offset after the last record.
 """
 SCANNER_SETTINGS: Mapping[str, Any] = {
     "group.id": "fonds-looks",
@@ -35,11 +36,11 @@ SCANNER_SETTINGS: Mapping[str, Any] = {
 
 
 class CommittedOffsets:
-    """Reads the committed offsets of consumer groups.
+    """Reads the offsets that Kafka consumer groups have committed.
 
-    It keeps one consumer for each group. `AdminClient.list_consumer_group_offsets` would need
-    none, but ends the process with a segmentation fault while a broker takes over the group
-    (librdkafka 2.16.1, issue 5040).
+    It keeps one open consumer for each group. `AdminClient.list_consumer_group_offsets` would need
+    no consumer. But it ends the process with a segmentation fault while a broker takes over the
+    group (librdkafka 2.16.1, issue 5040).
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -48,9 +49,10 @@ class CommittedOffsets:
         self._consumers: dict[str, Consumer] = {}
 
     def fetch(self, group: str, partitions: list[TopicPartition]) -> dict[Partition, int]:
-        """Return the committed offset of each partition; it is negative if nothing is committed.
+        """Return the committed offset of each partition for a group; negative if the group
+        committed none.
 
-        Raises the errors of the Kafka client.
+        Raises KafkaException if the request fails.
         """
         with self._lock:
             if group not in self._consumers:
@@ -62,7 +64,7 @@ class CommittedOffsets:
         }
 
     def close(self) -> None:
-        """Close the consumers."""
+        """Close the Kafka consumers of all groups."""
         with self._lock:
             consumers, self._consumers = self._consumers, {}
         for consumer in consumers.values():
@@ -72,7 +74,8 @@ class CommittedOffsets:
 def fetch_committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
     """Return the partitions with the offset and metadata that the consumer's group has committed.
 
-    Raises the errors of the Kafka client, including that of the first partition with an error.
+    The request is repeated while another broker takes over the group. Raises KafkaException if it
+    fails, or for the first partition with an error.
     """
 
     def fetch() -> list[TopicPartition]:
@@ -88,9 +91,11 @@ def fetch_committed(consumer: Consumer, partitions: list[TopicPartition]) -> lis
 def list_spans(
     admin: AdminClient, committed_offsets: CommittedOffsets, group: str, topics: Sequence[str]
 ) -> Spans:
-    """Return the range of records that a group has not committed, for each partition.
+    """Return the offsets of records that a consumer group has not committed: (first, end) per
+    partition.
 
-    Raises the errors of the Kafka client.
+    Topics that do not exist and partitions without such records are omitted. Raises KafkaException
+    if a request fails.
     """
     cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
     partitions = [
@@ -112,7 +117,7 @@ def list_spans(
 
 
 def count_all(spans: Spans) -> int:
-    """Return the number of offsets in all ranges."""
+    """Return the total number of offsets in the ranges of all partitions."""
     return sum(end - start for start, end in spans.values())
 
 
@@ -121,8 +126,9 @@ def count_others(
 ) -> int:
     """Estimate how many unread records are for other pipelines than `pipeline`.
 
-    `read_to` is the offset to read next, by partition. At most `SCAN_COUNT_MAX` records are read,
-    for at most `SCAN_MAX_S` seconds. The number is extrapolated from this sample.
+    `spans` are the uncommitted offsets, by partition. `read_to` is the offset that this process
+    reads next, by partition; records before it are not counted. At most about `SCAN_COUNT_MAX`
+    records are read, for at most `SCAN_MAX_S` seconds. The number is extrapolated from this sample.
     """
     unread = {
         partition: (max(start, read_to.get(partition, start)), end)
@@ -141,8 +147,8 @@ def count_others(
 
 
 def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
-    """Return the number of offsets scanned, and the number of these that are for other
-    pipelines.
+    """Read a sample of unread records. Return (offsets scanned, records of them for other
+    pipelines).
     """
     scanner = Consumer({**settings, **SCANNER_SETTINGS})
     positions = {partition: start for partition, (start, _) in unread.items()}

@@ -1,4 +1,6 @@
-"""State of a reader: offsets of its assigned partitions, buffered messages and leased messages."""
+"""Reader's state of its assigned Kafka partitions: offsets, buffered messages and leased
+messages.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, get_pa
 from fonds.queues.kafka.records import decode_message, matches_pipeline
 
 ENDS_MAX, RUNS_MAX_CHARS = 50, 2_800
-"""Maximum number of unclean ends, and of characters of settled ranges, that fit the 4,096 bytes of
-a commit's metadata.
+"""Maximum number of unclean ends of readers, and of characters of settled ranges.
+
+Both together fit the 4,096 bytes of metadata that Kafka stores with an offset commit.
 
 Settled records beyond that are delivered again if their reader is killed.
 """
@@ -27,7 +30,10 @@ UNKNOWN = -1
 
 @dataclass(slots=True)
 class OffsetLedger:
-    """Offsets of one partition since it was assigned to this process.
+    """Offsets of one Kafka partition since it was assigned to this process.
+
+    Kafka stores one committed offset per partition, but messages may be settled in any order. The
+    first four fields are therefore stored in the metadata of each commit, for the next reader.
 
     - `start`: offset to commit: all records before it are settled. UNKNOWN until a record was read.
     - `handed_out_to`: offset after the last record that this or an earlier reader handed out.
@@ -38,8 +44,6 @@ class OffsetLedger:
     - `unsettled`: whether a record is settled, by offset, from the first unsettled record on.
     - `position`: offset to read next.
     - `last_committed`: offset that was committed last.
-
-    The first four are stored in the metadata of each commit.
     """
 
     start: int = UNKNOWN
@@ -52,10 +56,10 @@ class OffsetLedger:
 
     @classmethod
     def resume(cls, committed: int, metadata: str | None) -> OffsetLedger:
-        """Return the state that an earlier reader committed.
+        """Return the offsets of a partition as an earlier reader committed them.
 
-        `committed` is its offset; negative if there is none. `metadata` is the text that it stored
-        with the commit.
+        `committed` is its committed offset; negative if there is none. `metadata` is the text that
+        it stored with the commit. Metadata that is missing or unreadable is ignored.
         """
         numbers, _, runs = (metadata or "").partition(";")
         words, lengths = numbers.split(","), runs.split()
@@ -71,10 +75,9 @@ class OffsetLedger:
         return cls(committed, handed_to, ends, settled_ranges, last_committed=committed)
 
     def read(self, offset: int) -> bool:
-        """Record that a record was read at `offset`, which is now unsettled. Return whether to hand
-        it out.
+        """Record that the record at `offset` was read. Return whether to hand it out.
 
-        It is not handed out if an earlier reader has settled it.
+        A record that an earlier reader has settled is settled at once and not handed out.
         """
         was_rewound = offset < self.position
         self.unsettled[offset] = False
@@ -94,21 +97,30 @@ class OffsetLedger:
         return True
 
     def mark_end(self, offset: int) -> None:
-        """Record that the partition has no records before `offset` that are not read."""
+        """Record that the end of the partition was reached at `offset`: all records before it are
+        read.
+        """
         self.position = max(self.position, offset)
 
     def count_returns(self, offset: int) -> int:
-        """Return how many earlier readers handed out the record at `offset` without settling it."""
+        """Return how many earlier readers may have handed out the record at `offset` without
+        settling it.
+        """
         return sum(offset < end for end in self.ends)
 
     def hand_out(self, offset: int) -> None:
-        """Record that the record at `offset` was handed out. If this reader is killed, all records
-        up to it count as handed out.
+        """Record that the record at `offset` was handed out.
+
+        If this reader is killed, the next reader counts all records up to this offset as handed
+        out.
         """
         self.handed_out_to = max(self.handed_out_to, offset + 1)
 
     def settle(self, offset: int) -> bool:
-        """Settle the record at `offset`. Return whether it was unsettled before."""
+        """Mark the record at `offset` as settled, and advance the offset to commit where possible.
+
+        Return whether the record was unsettled before. An offset that was never read returns False.
+        """
         if self.unsettled.get(offset, True):
             return False
         self.unsettled[offset] = True
@@ -134,15 +146,19 @@ class OffsetLedger:
 
     @property
     def uncommitted_count(self) -> int:
-        """Number of offsets that are settled and not committed yet."""
+        """Number of offsets between the last committed offset and the offset to commit next.
+
+        Returns 0 if the last committed offset is unknown.
+        """
         return max(0, self.start - self.last_committed) if self.last_committed != UNKNOWN else 0
 
     @property
     def metadata(self) -> str:
-        """Text to store with a commit, for the next reader.
+        """Text to store with an offset commit, from which the next reader resumes.
 
-        The format is `handed_out_to,end,…;gap run gap run…`: a run is a number of settled records,
-        a gap the number of records before it.
+        The format is `handed_out_to,end,…;gap run gap run…`. A run is a number of consecutive
+        settled records. A gap is the number of records between the previous run, or `start`, and
+        the next run. Runs beyond `RUNS_MAX_CHARS` characters are left out.
         """
         words, room, position = list[str](), RUNS_MAX_CHARS, self.start
         for first, end in [*self._iter_settled_runs(), *self._list_skipped()]:
@@ -155,7 +171,9 @@ class OffsetLedger:
         return f"{numbers};{' '.join(words)}"
 
     def _iter_settled_runs(self) -> Iterator[tuple[int, int]]:
-        """Yield (first offset, end) of each range of settled records after an unsettled record."""
+        """Yield (first offset, end) of each run of settled records that follow an unsettled
+        record.
+        """
         if not any(self.unsettled.values()):
             return
         first = end = UNKNOWN
@@ -169,7 +187,9 @@ class OffsetLedger:
             yield first, end
 
     def _list_skipped(self) -> list[tuple[int, int]]:
-        """Return the ranges that earlier readers settled and that are not read yet."""
+        """Return (first offset, end) of records that earlier readers settled and this reader has
+        not reached.
+        """
         return [
             (max(first, self.position), end)
             for first, end in self.settled_ahead_ranges
@@ -183,7 +203,7 @@ NO_SELECTORS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class BufferedCounts:
-    """Numbers that correct the lag of a group for what this process knows.
+    """Numbers that correct the lag of a consumer group for messages that this process has read.
 
     - `unsettled`: leased messages.
     - `due`: ready messages that came from topics of delayed messages.
@@ -199,9 +219,11 @@ class BufferedCounts:
 
 
 class ReaderState:
-    """State of a reader. `lock` guards it and is notified of every change.
+    """State of a Kafka reader: assigned partitions, buffered messages and leased messages.
 
-    - `address`: address that is read.
+    `lock` guards the state; threads that wait for messages wait on it.
+
+    - `address`: queue address that is read.
     - `delayed`: topics of delayed messages.
     - `selectors`: pipeline whose messages are handed out, by topic. Messages of other pipelines are
       settled as soon as they are read.
@@ -220,7 +242,9 @@ class ReaderState:
         self._passed: set[Partition] = set()
 
     def assign(self, committed: Iterable[TopicPartition]) -> None:
-        """Add assigned partitions, starting at their committed offsets."""
+        """Add partitions that Kafka assigned to this process, starting at their committed
+        offsets.
+        """
         term = next(_TERMS)
         with self.lock:
             for committed_partition in committed:
@@ -234,8 +258,11 @@ class ReaderState:
             self.lock.notify_all()
 
     def revoke(self, partitions: Collection[Partition]) -> None:
-        """Remove revoked partitions. The new owner receives the messages that were read
-        from them.
+        """Remove partitions that Kafka took from this process, with their buffered and leased
+        messages.
+
+        Kafka delivers the unsettled messages to the consumer that the partitions are assigned to
+        next.
         """
         with self.lock:
             for partition in partitions:
@@ -248,8 +275,8 @@ class ReaderState:
             self._buffer.drop(partitions)
 
     def read(self, records: Sequence[KafkaRecord]) -> None:
-        """Buffer the records of assigned partitions, and make delayed messages ready that
-        are due.
+        """Buffer the records of assigned partitions, and make delayed messages ready that are due
+        now.
         """
         with self.lock:
             for record in records:
@@ -278,10 +305,10 @@ class ReaderState:
         self._buffer.add(delivery, due_ms)
 
     def wait_until_ready(self, is_given_up: Callable[[], object], deadline: float) -> bool:
-        """Wait until a message is ready. Return whether there is one.
+        """Wait until a message is buffered. Return whether there is one.
 
-        Return early if `is_given_up` returns True or the monotonic clock reaches `deadline`
-        (seconds).
+        Stop waiting if `is_given_up` returns a true value, or if the monotonic clock reaches
+        `deadline` (seconds).
         """
         with self.lock:
             remaining_s = max(0.0, deadline - time.monotonic())
@@ -289,7 +316,7 @@ class ReaderState:
             return bool(self._buffer)
 
     def take(self, count_max: int) -> list[Delivery]:
-        """Hand out up to `count_max` ready messages, which are leased from then on."""
+        """Lease up to `count_max` ready messages and return them."""
         with self.lock:
             deliveries = self._buffer.take(count_max)
             for partition, offset in self._list_places(deliveries):
@@ -298,7 +325,10 @@ class ReaderState:
         return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> set[Partition]:
-        """Settle messages. Return the partitions in which an offset was settled."""
+        """Mark messages as settled. Return the partitions in which a message was unsettled before.
+
+        Messages are skipped if their partition was reassigned since they were read.
+        """
         changed_partitions = set()
         with self.lock:
             for partition, offset in self._list_places(deliveries):
@@ -308,8 +338,11 @@ class ReaderState:
         return changed_partitions
 
     def take_skipped(self, topics: Collection[str]) -> set[Partition]:
-        """Return the partitions of these topics in which records were skipped since the
-        last call.
+        """Return the partitions of `topics` in which records were settled unread since the last
+        call.
+
+        A record is settled without being handed out if it is for another pipeline, or if an earlier
+        reader settled it.
         """
         with self.lock:
             partitions = {partition for partition in self._passed if partition[0] in topics}
@@ -317,7 +350,7 @@ class ReaderState:
         return partitions
 
     def filter_in_hand(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the messages that are still leased by this process."""
+        """Return the messages of `deliveries` that this process still leases."""
         with self.lock:
             return [
                 delivery
@@ -326,9 +359,7 @@ class ReaderState:
             ]
 
     def release(self, deliveries: Sequence[Delivery], increment: int) -> None:
-        """Make leased messages ready again. Their number of redeliveries increases by
-        `increment`.
-        """
+        """Make leased messages ready again, and add `increment` to their number of redeliveries."""
         with self.lock:
             released = []
             for delivery in deliveries:
@@ -342,7 +373,12 @@ class ReaderState:
             self.lock.notify_all()
 
     def list_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
-        """Return the offset to commit, with its metadata, for each assigned partition."""
+        """Return the offset to commit, with its metadata, for each of `partitions` that is
+        assigned.
+
+        The returned offsets count as committed from then on. A partition of which no record was
+        read and nothing was committed is omitted.
+        """
         with self.lock:
             ledgers = [
                 (partition, self._ledgers[partition][1])
@@ -358,7 +394,7 @@ class ReaderState:
             return offsets
 
     def get_positions(self, topics: Collection[str]) -> dict[Partition, int]:
-        """Return the offset to read next of each assigned partition of these topics."""
+        """Return the offset to read next in each assigned partition of these topics."""
         with self.lock:
             return {
                 partition: max(ledger.position, ledger.start, 0)
@@ -367,19 +403,24 @@ class ReaderState:
             }
 
     def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
-        """Return whether reading of a topic should pause, because too many messages are
-        buffered.
+        """Return whether reading of a topic should pause, because too many messages are buffered.
+
+        `is_paused` is whether the topic is paused already; it then resumes at half the limits.
         """
         with self.lock:
             return self._buffer.is_crowded(topic, is_paused=is_paused)
 
     @property
     def has_in_hand(self) -> bool:
-        """Return whether messages are leased. If so, some are likely to be settled soon."""
+        """Whether messages are leased. If so, some are likely to be settled soon."""
         return bool(self._in_hand)
 
     def get_counts(self) -> BufferedCounts:
-        """Return the counts that correct the group's lag for what this process knows."""
+        """Return the numbers of messages that this process has read, leased or settled.
+
+        They correct the lag of the consumer group, which Kafka computes from committed offsets
+        alone.
+        """
         with self.lock:
             in_hand = len(self._in_hand)
             delayed_hand = sum(partition[0] in self._delayed for partition, _ in self._in_hand)
@@ -398,8 +439,8 @@ class ReaderState:
         )
 
     def _list_places(self, deliveries: Iterable[Delivery]) -> list[tuple[Partition, int]]:
-        """Return partition and offset of each message whose partition is still in the same
-        assignment.
+        """Return (partition, offset) of each message whose partition was not reassigned since it
+        was read.
         """
         return [
             (receipt.partition, receipt.offset)
@@ -410,5 +451,5 @@ class ReaderState:
 
 
 def list_partitions(deliveries: Iterable[Delivery]) -> set[Partition]:
-    """Return the partitions that the messages were read from."""
+    """Return the (topic, partition number) pairs that the messages were read from."""
     return {get_partition(delivery) for delivery in deliveries}

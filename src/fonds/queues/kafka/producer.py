@@ -1,5 +1,6 @@
-"""Produce records to Kafka in batches. All replicas acknowledge them; retries keep order and add no
-duplicates.
+"""Produce records to Kafka in batches.
+
+All in-sync replicas acknowledge each record. Retries keep the order and add no duplicates.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ RESPONSE_TIMEOUT_S = 30.0
 
 
 class Outbox:
-    """Producer of this process. It is replaced after a fatal error."""
+    """Kafka producer of this process. It is created at the first use, and again after a fatal
+    error.
+    """
 
     def __init__(self, settings: Mapping[str, Any], broker_name: str) -> None:
         self._settings = {
@@ -46,11 +49,11 @@ class Outbox:
         self._producer: Producer | None = None
 
     def put(self, topic: str, messages: Sequence[Message], due_ms: int | None) -> None:
-        """Produce messages to a topic, and wait until all are stored.
+        """Produce messages to a Kafka topic, and wait until all are stored.
 
         `due_ms` is the due time of delayed messages in Unix milliseconds, or None. Raises
         StoreUnavailableError if Kafka does not answer, and ConfigurationError if it refuses a
-        record.
+        record. After an error, some messages may have been stored.
         """
         batch, producer = _DeliveryBatch(len(messages)), self._get_producer()
         deadline = time.monotonic() + RESPONSE_TIMEOUT_S
@@ -73,7 +76,7 @@ class Outbox:
             raise explain_undelivered(batch.error, topic, self._broker_name)
 
     def close(self) -> None:
-        """Wait until the records that are being sent are stored."""
+        """Wait at most `RESPONSE_TIMEOUT_S` seconds until records in transmission are stored."""
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
@@ -91,13 +94,17 @@ class Outbox:
             raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept messages")
 
     def _handle_error(self, error: KafkaError) -> None:
-        """Drop the producer after a fatal error, because an idempotent producer cannot continue."""
+        """Discard the Kafka producer after a fatal error, because an idempotent producer cannot
+        continue.
+        """
         if error.fatal() or error.code() == KafkaError._FATAL:
             self._producer = None
 
 
 class _DeliveryBatch:
-    """Number of unfinished records of a batch, and the first error."""
+    """Records that are produced together: the number of unconfirmed records, and the first
+    error.
+    """
 
     def __init__(self, remaining: int) -> None:
         self.remaining = remaining

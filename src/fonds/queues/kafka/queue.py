@@ -1,4 +1,4 @@
-"""Queue on Kafka. A topic of Fonds is a Kafka topic; a subscription is a consumer group."""
+"""Message queue on Kafka. A Fonds topic is a Kafka topic; consumer groups read a subscription."""
 
 from __future__ import annotations
 
@@ -43,13 +43,15 @@ FONDS_OPTIONS = frozenset({"partitions", "replication"})
 
 
 class KafkaQueue:
-    """Implements the port Queue with `kafka://[user:password@]host:port[,host:port…]`.
+    """Implements the Queue interface on Kafka, with
+    `kafka://[user:password@]host:port[,host:port…]`.
 
-    URL options: `partitions` (per topic), `replication` (default 1), and any librdkafka setting,
-    such as `security.protocol=SASL_SSL` or `session.timeout.ms=6000`.
+    URL options: `partitions` (number per topic), `replication` (number of replicas, default 1), and
+    any librdkafka setting, such as `security.protocol=SASL_SSL` or `session.timeout.ms=6000`.
 
     `get_depth` counts messages leased by this process. Messages leased by other processes count as
-    ready. If a process is removed from the group, other members receive the messages it has leased.
+    ready. If Kafka removes a process from the consumer group, other members receive the messages
+    that the process has leased.
     """
 
     def __init__(self, url: str) -> None:
@@ -81,9 +83,10 @@ class KafkaQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create missing topics. Existing topics are not changed.
+        """Create the Kafka topics that do not exist yet. Existing topics are not changed.
 
-        Raises ConfigurationError if the cluster refuses to create a topic.
+        Raises ConfigurationError if the cluster refuses the login or the creation of a topic, and
+        StoreUnavailableError if it does not answer.
         """
         subscription_topics, self._refusal = (
             [SubscriptionTopics(names) for names in subscriptions],
@@ -107,8 +110,11 @@ class KafkaQueue:
             self._topics |= {*topics, *(names.subscription.topic for names in subscription_topics)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put `messages`, acknowledged by all replicas. After an error, some messages may have been
-        stored.
+        """Put messages to an address, and wait until all in-sync replicas have stored them.
+
+        After an error, some messages may have been stored. Raises ValueError for a delay at any
+        address but the incoming address of a subscription, and ConfigurationError for an undeclared
+        address.
         """
         topic, due_ms = self._find_topic(address), None
         if delay_s > 0:
@@ -127,35 +133,43 @@ class KafkaQueue:
             self._outbox.put(topic, messages, due_ms)
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return the topic's `max.message.bytes` at the time of `declare`, but at most 16 MB."""
+        """Return the maximum message size of an address in bytes.
+
+        It is the Kafka topic's `max.message.bytes` at the time of `declare`, but at most 16 MB.
+        """
         limit = self._limits.get(self._find_topic(address), MESSAGE_MAX_BYTES)
         return min(limit, MESSAGE_MAX_BYTES)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return messages in the order of their partitions. The first call joins the consumer
-        group.
+        """Lease and return up to `count_max` messages, in the order of their partitions.
+
+        Waits at most `wait_s` seconds for the first message. The first call also waits until this
+        process has joined the consumer groups. Raises ConfigurationError for an undeclared address
+        or a topic.
         """
         self._find_topic(address)
         return self._get_reader(address).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle messages and commit up to the first unsettled message.
+        """Settle messages, and commit the offset of the first unsettled message of each partition
+        to Kafka.
 
-        Settled messages after that one are committed as soon as it is settled.
+        Messages that were settled after an unsettled one are stored in the commit's metadata.
         """
         for reader, group in self._group_by_reader(deliveries):
             reader.settle(group)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Make messages ready again in this process."""
+        """Make leased messages ready again in this process."""
         for reader, group in self._group_by_reader(deliveries):
             reader.release(group)
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the messages whose partition is still assigned to this process.
+        """Return the messages that are still leased and whose partition is still assigned to this
+        process.
 
-        A thread polls Kafka, so messages stay leased while the process lives and reaches the
-        broker.
+        No request is needed: a thread polls Kafka, so messages stay leased while the process lives
+        and reaches the broker.
         """
         owned_receipts = {
             delivery.receipt
@@ -165,11 +179,11 @@ class KafkaQueue:
         return [delivery for delivery in deliveries if delivery.receipt in owned_receipts]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Return the number of messages by state: the lag of the groups, corrected for messages
-        leased or settled here.
+        """Return the numbers of ready, leased, delayed and quarantined messages of a subscription.
 
-        If another pipeline writes to the topic too, some thousand unread messages are sampled to
-        estimate how many are for this subscription.
+        They are the lag of its consumer groups, corrected for messages leased or settled by this
+        process. If the subscription selects one pipeline, up to about 5,000 unread messages are
+        sampled to estimate how many it receives.
         """
         places = SubscriptionTopics(subscription)
         shared = self._list_spans(places.name, [subscription.topic])
@@ -196,7 +210,7 @@ class KafkaQueue:
         )
 
     def close(self) -> None:
-        """Leave the consumer groups, and wait until all records that are being sent are stored."""
+        """Leave the consumer groups, and wait until records in transmission are stored."""
         with self._lock:
             readers, self._readers = list(self._readers.values()), {}
         for reader in readers:
@@ -205,8 +219,9 @@ class KafkaQueue:
         self._outbox.close()
 
     def _handle_error(self, error: KafkaError) -> None:
-        """Store the error of a refused login. The client retries a login forever and reports it
-        nowhere else.
+        """Store the error of a refused login, so that `declare` can report it.
+
+        The Kafka client retries a refused login forever and reports it nowhere else.
         """
         if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
             self._refusal = error
@@ -218,7 +233,7 @@ class KafkaQueue:
             return self._admin_client
 
     def _find_topic(self, address: str) -> str:
-        """Return the Kafka topic of an address. Raises ConfigurationError if the address was not
+        """Return the Kafka topic of a queue address. Raises ConfigurationError if it was not
         declared.
         """
         if address in self._topics:

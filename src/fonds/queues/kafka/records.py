@@ -1,7 +1,8 @@
-"""Convert messages to Kafka records and back.
+"""Convert Fonds messages to Kafka records and back.
 
-The value of a record is the body, unchanged. The key of a record is the message's key, or its id if
-it has no key. Fonds uses these headers; all others belong to the message:
+The value of a record is the message body, unchanged. The key of a record is the message's key, or
+the message id if it has no key. Fonds uses these record headers; all others belong to the message:
+
 - `fonds-id`: id of the message
 - `fonds-attempt`: attempt number in digits
 - `fonds-due`: due time of a delayed message in Unix milliseconds
@@ -23,15 +24,18 @@ RecordHeaders = list[tuple[str, str | bytes | None]]
 
 
 def encode_key(message: Message) -> bytes:
-    """Return the key of a record: the message's key, or its id. It decides the partition and the
-    compaction.
+    """Return the key of a message's Kafka record in UTF-8: the message's key, or its id if it has
+    none.
+
+    Kafka uses the record key to choose the partition and to compact the topic.
     """
     return (message.key or message.id).encode("utf-8", "replace")
 
 
 def encode_headers(message: Message, due_ms: int | None) -> RecordHeaders:
-    """Return the headers of a record; `due_ms` is the due time of a delayed message in Unix
-    milliseconds.
+    """Return the headers of a message's Kafka record.
+
+    `due_ms` is the due time of a delayed message in Unix milliseconds; None for no delay.
     """
     headers: RecordHeaders = [
         (ID, message.id.encode("utf-8", "replace")),
@@ -48,7 +52,7 @@ def encode_headers(message: Message, due_ms: int | None) -> RecordHeaders:
 
 
 def decode_message(record: KafkaRecord) -> tuple[Message, int]:
-    """Return the message of a record, and its due time in Unix milliseconds (0: ready now).
+    """Return the message of a Kafka record, and its due time in Unix milliseconds (0: ready now).
 
     Records of other programs are accepted. A message without an id gets an id made from its topic,
     partition and offset. In a key that is not UTF-8, invalid bytes become backslash escapes.
@@ -71,8 +75,9 @@ def decode_message(record: KafkaRecord) -> tuple[Message, int]:
 
 
 def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
-    """Return whether a record is for a pipeline, as `Message.is_for` does. '' matches
-    every record.
+    """Return whether a Kafka record is for a pipeline, by the record's header `pipeline`.
+
+    A record without this header is for every pipeline. An empty `pipeline` matches every record.
     """
     if not pipeline:
         return True
@@ -81,8 +86,7 @@ def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
 
 
 def _encode_header(text: str) -> list[str | bytes | None]:
-    """Return the values of a header in a record. A list becomes several headers with the
-    same name.
+    """Return the values of a message header in a Kafka record. A list becomes several headers.
 
     Kafka knows only null and bytes. Text and bytes are sent as bytes. Values of other types are
     sent in their text encoding (`queues/headers.py`), and so is text that would be decoded as null
@@ -107,7 +111,9 @@ def _encode_header(text: str) -> list[str | bytes | None]:
 
 
 def _decode_header(raws: Sequence[str | bytes | None]) -> str:
-    """Return the text of a header from its values in a record."""
+    """Return the text of a message header from the values that a Kafka record has under its
+    name.
+    """
     values = [_decode_raw(raw) for raw in raws]
     if len(values) > 1:
         return format_value(list(values))
@@ -120,7 +126,9 @@ def _decode_header(raws: Sequence[str | bytes | None]) -> str:
 
 
 def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
-    """Return bytes as text if they are valid UTF-8, otherwise unchanged."""
+    """Return the value of a Kafka header: as text if its bytes are valid UTF-8, otherwise
+    unchanged.
+    """
     try:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
@@ -128,7 +136,9 @@ def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
 
 
 def _read_headers(record: KafkaRecord) -> RecordHeaders:
-    """Return the headers of a record; an empty list if the client cannot decode their names."""
+    """Return the headers of a Kafka record; an empty list if the client cannot decode their
+    names.
+    """
     try:
         return list(record.headers() or ())
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Kafka topics and consumer groups of subscriptions, and functions that create them."""
+"""Names and creation of the Kafka topics of queue subscriptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SINGLE_PARTITION = TopicTraits(partitions=1)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionTopics:
-    """Names of the Kafka topics and groups of one subscription.
+    """Names of the Kafka topics and consumer groups of one queue subscription.
 
     They begin with a prefix, so that several environments can share a cluster.
     """
@@ -34,36 +34,44 @@ class SubscriptionTopics:
 
     @property
     def name(self) -> str:
-        """Name of the group that reads the shared topic. The names of the subscription's own topics
-        begin with it.
+        """Name of the consumer group that reads the subscription's topic, which other subscriptions
+        may share.
+
+        The names of the Kafka topics that only this subscription reads begin with it.
         """
         return self.subscription.qualified_name
 
     @property
     def direct_topic(self) -> str:
-        """Topic for messages to this subscription only. The group that reads the subscription's own
-        topics has the same name.
+        """Name of the Kafka topic for messages to this subscription only.
+
+        The consumer group that reads this topic and the delay topics has the same name.
         """
         return f"{self.name}-in"
 
     @property
     def own_topics(self) -> list[str]:
-        """Topics for this subscription only, without its quarantine."""
+        """Kafka topics that only this subscription reads: the direct topic and the delay topics."""
         return [self.direct_topic, *self.delay_topics]
 
     @property
     def quarantine_topic(self) -> str:
-        """Topic of quarantined messages. The group that reads it has the same name."""
+        """Name of the Kafka topic of quarantined messages, and of the consumer group that
+        reads it.
+        """
         return f"{self.name}-quar"
 
     @property
     def delay_topics(self) -> list[str]:
-        """Topics of delayed messages: one for each order of magnitude of the delay."""
+        """Kafka topics of delayed messages, one for each delay range: up to 4, 64, 1,024 and 16,384
+        seconds.
+        """
         return [f"{self.name}-delay-{level_s}s" for level_s in DELAY_LEVELS_S]
 
     def choose_delay_topic(self, delay_s: float) -> str:
-        """Return the topic for a delay: the first that covers it, or the one for the longest
-        delays.
+        """Return the Kafka topic for messages with a delay of `delay_s` seconds.
+
+        It is the first topic whose range covers the delay, or the last topic for longer delays.
         """
         fitting = [
             name for s, name in zip(DELAY_LEVELS_S, self.delay_topics, strict=True) if delay_s <= s
@@ -71,8 +79,11 @@ class SubscriptionTopics:
         return (fitting or self.delay_topics[-1:])[0]
 
     def build_topics(self, partitions: int | None) -> dict[str, TopicTraits]:
-        """Return the traits of all topics of the subscription, by name. `partitions` overrides
-        their number of partitions unless None.
+        """Return the number of partitions, compression and compaction of the subscription's topics,
+        by name.
+
+        `partitions` overrides the number of partitions unless None. Delay and quarantine topics
+        always have one partition.
         """
         shared = self.subscription.traits
         count = partitions or shared.partitions
@@ -84,9 +95,11 @@ class SubscriptionTopics:
 def create_topics(
     admin: AdminClient, topics: dict[str, TopicTraits], replication: int, broker_name: str
 ) -> list[str]:
-    """Create the topics that do not exist. Return the names of those that existed.
+    """Create the Kafka topics that do not exist. Return the names of those that existed.
 
-    `replication` is the number of replicas. Raises ConfigurationError if the cluster refuses.
+    Waits until the new topics have leaders. `replication` is the number of replicas. Raises
+    ConfigurationError if a name is illegal or the cluster refuses, and StoreUnavailableError if a
+    new topic has no leader in time.
     """
     illegal = [name for name in topics if not VALID_NAME.match(name)]
     if illegal:
@@ -122,9 +135,10 @@ def create_topics(
 
 
 def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, int]:
-    """Return `max.message.bytes` of each topic. Topics that Fonds may not query are omitted.
+    """Return the Kafka setting `max.message.bytes` of each topic.
 
-    Other programs may have created a topic with another limit.
+    Other programs may have created a topic with a limit of their own. Topics whose settings Fonds
+    is not authorized to read are omitted. Raises KafkaException if another request fails.
     """
     if not names:
         return {}
@@ -144,8 +158,10 @@ def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, i
 
 
 def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) -> None:
-    """Wait until every partition of the topics has a leader. A client that subscribes earlier may
-    wait minutes for its first message.
+    """Wait until every partition of the new Kafka topics has a leader.
+
+    A client that subscribes earlier may wait minutes for its first message. Raises
+    StoreUnavailableError after `RESPONSE_TIMEOUT_S` seconds.
     """
     deadline = time.monotonic() + RESPONSE_TIMEOUT_S
     while True:
@@ -165,8 +181,10 @@ def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) ->
 
 
 def _build_settings(traits: TopicTraits) -> dict[str, str]:
-    """Return the Kafka settings of a topic: records are not deleted by age, and compacted after a
-    week at the earliest, so that all readers see them.
+    """Return the Kafka settings of a new topic.
+
+    Records are never deleted by age. In a compacted topic, records are compacted after a week at
+    the earliest, so that all readers see them.
     """
     compression = "uncompressed" if traits.compression == "none" else traits.compression
     settings = {
@@ -184,10 +202,11 @@ def collect_topics(
     public_topics: Mapping[str, TopicTraits],
     partitions: int | None,
 ) -> dict[str, TopicTraits]:
-    """Return the traits of the topics of several subscriptions and of the public topics,
-    by name.
+    """Return the partition count, compression and compaction of all Kafka topics to create, by
+    name.
 
-    `partitions` overrides their number of partitions unless None.
+    These are the topics of several subscriptions and the public topics. `partitions` overrides the
+    number of partitions unless None; delay and quarantine topics always have one.
     """
     topics = {
         name: replace(traits, partitions=partitions or traits.partitions)

@@ -1,4 +1,4 @@
-"""Public message formats by payload type, and their JSON Schemas.
+"""Public message formats by type of payload, and their JSON Schemas.
 
 Source: JSON Schema, draft 2020-12.
 """
@@ -88,13 +88,17 @@ _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")
 
 
 def list_published_blob_keys(sha1hex: str) -> list[str]:
-    """Return the keys of the blobs that public messages about a file may refer to."""
+    """Return the blob keys that public messages about a file may refer to, by the file's SHA-1 in
+    hex.
+    """
     fields = [contract.large_field for contract in CONTRACTS.values()]
     return [field.build_key(sha1hex) for field in fields if field is not None]
 
 
 def build_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of every public format, by name. Each schema is self-contained."""
+    """Return the JSON Schema of every public message format, by name. Each schema is
+    self-contained.
+    """
     return {name: _build_schema(name, kinds) for name, kinds in _OBJECTS.items()}
 
 
@@ -113,8 +117,9 @@ def _build_schema(name: str, kinds: tuple[type[msgspec.Struct], ...]) -> dict[st
 
 
 def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
-    """Simplify a JSON Schema. Add the fields that each kind of location requires to objects that
-    name a location.
+    """Return a simplified JSON Schema of one object type.
+
+    For objects that give the location of a file, the alternatives of required fields are added.
     """
     rest = {keyword: value for keyword, value in part.items() if keyword != "title" and value != []}
     if "description" in rest:
@@ -135,8 +140,9 @@ def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _simplify_nullable(value: dict[str, Any]) -> dict[str, Any]:
-    """Write "one type or null" as a list of types, unless the type is an object with its own
-    schema.
+    """Return the JSON Schema of a field with "one type or null" as a list of types.
+
+    Other schemas are returned unchanged, and so is a reference to the schema of an object.
     """
     first, *alternatives = value.get("anyOf", [{}])
     if alternatives != [{"type": "null"}]:

@@ -1,9 +1,8 @@
-"""Encode payloads as message bodies in JSON, and decode them. Payloads on public topics have their
-public format.
+"""Encode message payloads as JSON bodies, and decode them.
 
-Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
-Limits: linear in the size of the message, which the broker limits. JSON that is nested too deeply
-is refused.
+Payloads on public topics have their public format. Source: DESIGN "Story" and "Topics"; field names
+of seeds 003 and 004. Limits: linear in the size of the message, which the broker limits. JSON that
+is nested too deeply is refused.
 """
 
 from __future__ import annotations
@@ -20,19 +19,20 @@ from fonds.queues.messages.contracts import CONTRACTS
 
 
 def encode(payload: object) -> bytes:
-    """Return the body of a message: the payload's public format if it has one, else its fields as a
-    JSON object.
+    """Return a payload as the body of a message.
+
+    It has the public format of the payload's type if there is one. Otherwise it is a JSON object
+    with the fields of the payload.
     """
     contract = CONTRACTS.get(type(payload))
     return contract.encode(payload) if contract else msgspec.json.encode(payload)
 
 
 def decode(message: Message, kind: type, tag: str | None = None) -> object:
-    """Decode a message to a payload of type `kind`. `tag` is the tag of the topic, such as a
-    thumbnail format.
+    """Return the payload of a message, which has the type `kind`.
 
-    A message of another program on a work topic becomes a Task. Raises DamagedInputError if the
-    body is invalid.
+    `tag` is the tag of the topic, such as a thumbnail format. A message of another program on a
+    work topic becomes a Task. Raises DamagedInputError if the body is invalid.
     """
     contract = CONTRACTS.get(kind)
     if contract:
@@ -45,10 +45,10 @@ def decode(message: Message, kind: type, tag: str | None = None) -> object:
 
 
 def build_foreign_entry(message: Message, kind: type, topic: str) -> Entry | None:
-    """Return the entry for a message that another program put on a public topic; None for a message
-    of Fonds.
+    """Return the ledger entry for a message that another program put on a public topic.
 
-    The entry of a task names the requested capture. Any other entry has the name of the topic.
+    Returns None for a message of Fonds. The entry of a task names the requested capture. Any other
+    entry has the name of the topic and the key of the message.
     """
     contract = CONTRACTS.get(kind)
     if contract and contract.is_work_topic:

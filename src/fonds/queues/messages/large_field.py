@@ -1,4 +1,4 @@
-"""Large string field of a result message, and the reference to a blob that replaces it."""
+"""Large string field of a result message, and the reference to a blob that replaces the field."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class DetachedField:
-    """A message without its large field.
+    """Message body whose large field was replaced by a reference to a blob.
 
-    - `body`: the body with a reference in place of the field.
-    - `headers`: headers that name the blob.
+    - `body`: the JSON body with the reference.
+    - `headers`: additional message headers that name the blob.
     - `blob`: the blob with the value of the field.
     """
 
@@ -48,11 +48,15 @@ class DetachedField:
 
 @dataclass(frozen=True, slots=True)
 class LargeField:
-    """A string field of a JSON body that may be stored as a blob.
+    """String field of a JSON message body that may be stored as a blob.
 
     If it is, the field is null and the field `NAME_blob` refers to the blob. The key of the blob
-    depends only on the topic and the message's key, so the next message with the same key replaces
+    depends only on the topic and the message's key. So the next message with the same key replaces
     the blob.
+
+    - `name`: name of the field.
+    - `folder`, `extension`: folder and ending of the blob's key.
+    - `content_type`: media type of the blob.
     """
 
     name: str
@@ -61,19 +65,23 @@ class LargeField:
     content_type: str
 
     def build_key(self, sha1hex: str) -> str:
-        """Return the key of the blob for the file with this SHA-1."""
+        """Return the key of the blob that has this field's value for the file with SHA-1
+        `sha1hex`.
+        """
         return build_blob_key(f"published/{self.folder}", sha1hex, self.extension)
 
     def find_key(self, message_key: str) -> str | None:
-        """Return the key of the blob for a message key; None if the message key is not a SHA-1 in
-        hexadecimal.
+        """Return the key of the blob for a message with the key `message_key`.
+
+        Returns None if the message key is not a SHA-1 in lower-case hexadecimal.
         """
         raw = parse_sha1(message_key)
         return self.build_key(message_key) if raw is not None and raw.hex() == message_key else None
 
     def detach(self, message_key: str, body: bytes) -> DetachedField | None:
-        """Replace the field in a body by a reference to a blob. Return None if the body has no such
-        field.
+        """Return a JSON body with this field replaced by a reference to a blob, and the blob.
+
+        Returns None if the body has no such field or the message key is not a SHA-1.
         """
         key = self.find_key(message_key)
         if key is None:

@@ -1,6 +1,6 @@
 """Messages on the result topics `pdf-text`, `grobid-output` and `pdf-thumbnail-SIZE-TYPE`.
 
-The topics are for other programs. Fonds decodes only results that it sent itself.
+These topics are for other programs. Fonds decodes only results that it sent itself.
 
 Sources: seed 003, "PDF Metadata and Text" and "Thumbnail Images"; sandcrawler's topic
 `grobid-output` with `key`, `status`, `status_code`, `tei_xml`, `error_msg`, `file_meta` and
@@ -39,11 +39,11 @@ T = TypeVar("T")
 
 
 def decode_result(message: Message, kind: type[T], work: str) -> T:
-    """Decode a result of type `kind` from a message.
+    """Decode the JSON body of a result message to an object of type `kind`.
 
-    `work` is the topic on which other programs request such results; the error names it. Raises
-    DamagedInputError (`bad-message`) for a result of another program. Its file may be unknown, so
-    it cannot be recorded.
+    `work` is the topic on which other programs request such results; the error message names it.
+    Raises DamagedInputError (`bad-message`) for an invalid body or a result of another program. The
+    file of such a result may be unknown to Fonds, so the result cannot be recorded.
     """
     if PIPELINE not in message.headers:
         reason = f"a result of another program; send work to `{work}` instead"
@@ -55,8 +55,8 @@ def decode_result(message: Message, kind: type[T], work: str) -> T:
 
 
 def refuse_reference(reference: FieldReference | UnsetType) -> None:
-    """Raise DamagedInputError (`bad-message`) if the large field of a result is a reference to a
-    blob.
+    """Raise DamagedInputError (`bad-message`) if a result message refers to a blob for its large
+    field.
 
     Such messages are for other programs. The steps of Fonds receive the whole result at another
     address.
@@ -115,7 +115,7 @@ class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_pdf_text(item: PdfText) -> bytes:
-    """Return the message body of a PdfText."""
+    """Return the text and metadata of a PDF as the JSON body of a `pdf-text` message."""
     return msgspec.json.encode(
         PdfTextObject(
             key=item.sha1hex,
@@ -139,8 +139,11 @@ def encode_pdf_text(item: PdfText) -> bytes:
 
 
 def decode_pdf_text(message: Message, tag: str | None = None) -> PdfText:
-    """Decode a PdfText. Raises DamagedInputError (`bad-message`) if Fonds did not send the
-    message.
+    """Return the text and metadata of a PDF from a message on the topic `pdf-text`. `tag` is not
+    used.
+
+    Raises DamagedInputError (`bad-message`) if Fonds did not send the message or its body is
+    invalid.
     """
     fields = decode_result(message, PdfTextObject, work="unextracted")
     refuse_reference(fields.text_blob)
@@ -182,7 +185,7 @@ class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_body(item: GrobidOutput) -> bytes:
-    """Return the message body of a GrobidOutput."""
+    """Return the result of GROBID for one PDF as the JSON body of a `grobid-output` message."""
     return msgspec.json.encode(
         GrobidOutputObject(
             key=item.sha1hex,
@@ -202,8 +205,10 @@ def encode_body(item: GrobidOutput) -> bytes:
 
 
 def decode_message(message: Message, tag: str | None = None) -> GrobidOutput:
-    """Decode a GrobidOutput. Raises DamagedInputError (`bad-message`) if Fonds did not send the
-    message.
+    """Return the result of GROBID for one PDF from a message on `grobid-output`. `tag` is not used.
+
+    Raises DamagedInputError (`bad-message`) if Fonds did not send the message or its body is
+    invalid.
     """
     fields = decode_result(message, GrobidOutputObject, work="ungrobided")
     refuse_reference(fields.tei_xml_blob)
@@ -223,12 +228,13 @@ def decode_message(message: Message, tag: str | None = None) -> GrobidOutput:
 
 
 def encode_thumbnail(item: Thumbnail) -> bytes:
-    """Return the message body of a thumbnail: the bytes of the picture."""
+    """Return the body of a thumbnail message: the bytes of the picture."""
     return item.image
 
 
 def decode_thumbnail(message: Message, tag: str | None = None) -> Thumbnail:
-    """Decode a thumbnail; `tag` is its format, such as `180px-jpg`.
+    """Return the thumbnail of a PDF from a message; `tag` is the picture's format, such as
+    `180px-jpg`.
 
     Raises DamagedInputError (`bad-message`) for an empty body or a message key that is not a SHA-1.
     """

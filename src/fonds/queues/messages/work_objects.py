@@ -79,10 +79,10 @@ class WorkObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def build_work_object(capture: Capture, sha1hex: str, mime: str) -> WorkObject:
-    """Build the work object with the location of a capture's bytes.
+    """Return the work object (a JSON object with a file location) for the bytes of a capture.
 
-    Readers take an object with `url` and `datetime` for a web capture, so other kinds of location
-    have no `datetime`.
+    Programs that read work objects take `url` with `datetime` for a web capture. So other kinds of
+    location have no `datetime`.
     """
     place_fields = _build_place_fields(capture)
     return WorkObject(sha1hex=sha1hex, mimetype=mime, url=capture.url, **place_fields)
@@ -102,10 +102,11 @@ def _build_place_fields(capture: Capture) -> dict[str, Any]:
 
 
 def read_task(data: bytes, *, key: str = "", id: str = "") -> Task:  # noqa: A002
-    """Parse a task from a JSON object, or from the object in its field `source`.
+    """Parse a task (the location of a file to process) from JSON bytes.
 
-    `key` is the message key, which may be the SHA-1 of the file. `id` becomes the id of the task.
-    Raises ValueError if the JSON is invalid or names no location.
+    The JSON is a work object, or an object that has one in its field `source`. `key` is the message
+    key, which may be the SHA-1 of the file. `id` becomes the id of the task. Raises ValueError if
+    the JSON is invalid, names no location, or names two files.
     """
     work_object = _convert(_unwrap(data))
     location_fields = {
@@ -172,10 +173,10 @@ def _get_field(work_object: WorkObject, name: str) -> str | None:
 
 
 def _find_sha1(work_object: WorkObject, key: str) -> str | None:
-    """Return the SHA-1 of the file in hexadecimal, from the fields that may have it; None if none
-    has.
+    """Return the SHA-1 of a work object's file in hexadecimal; None if it is not stated.
 
-    Raises ValueError if a SHA-1 is invalid or the fields differ.
+    It may be in `sha1hex`, in `file_meta` or in the message key. Raises ValueError if a field is
+    not a SHA-1, or if they differ.
     """
     hashes = {}
     for name, text in (
@@ -217,7 +218,7 @@ class FileMetaObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_file_meta(file: FileMeta) -> FileMetaObject:
-    """Convert a FileMeta to the object with its public field names."""
+    """Convert a file's hashes, size and type to the object with their names in public messages."""
     return FileMetaObject(
         sha1hex=file.sha1,
         sha256hex=file.sha256,
@@ -230,14 +231,17 @@ def encode_file_meta(file: FileMeta) -> FileMetaObject:
 
 
 def choose_mime(file: FileMeta | None, source: Capture) -> str:
-    """Return the media type of a file. If it is unknown, return the type that the capture declares,
-    or ''.
+    """Return the media type that Fonds detected for a file.
+
+    If it is unknown, return the type that the capture declares, or '' if it declares none.
     """
     return file.mime if file else source.mime or ""
 
 
 def decode_file_meta(encoded: FileMetaObject) -> FileMeta:
-    """Convert the object with public field names to a FileMeta."""
+    """Convert the object with a file's hashes, size and type from a public message to a
+    FileMeta.
+    """
     return FileMeta(
         size=encoded.size_bytes,
         mime=encoded.mimetype,
@@ -264,7 +268,7 @@ class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 def encode_unextracted(item: UnextractedPdf | UngrobidedPdf) -> bytes:
-    """Return the message body of a known PDF to be extracted."""
+    """Return the JSON body of a message that requests the extraction of a known PDF."""
     known_object = KnownObject(
         file_meta=encode_file_meta(item.file), capture=item.capture, after=item.after
     )
@@ -273,17 +277,19 @@ def encode_unextracted(item: UnextractedPdf | UngrobidedPdf) -> bytes:
 
 
 def decode_unextracted(message: Message, tag: str | None = None) -> UnextractedPdf | Task:
-    """Decode a message of `unextracted`: an UnextractedPdf if Fonds sent it, otherwise a Task.
+    """Return the payload of a message on `unextracted`, which requests the extraction of a PDF.
 
-    Raises DamagedInputError (`bad-message`) if the message is invalid.
+    It is an UnextractedPdf if Fonds sent the message, otherwise a Task. `tag` is not used. Raises
+    DamagedInputError (`bad-message`) if the message is invalid.
     """
     return _read(message, UnextractedPdf)
 
 
 def decode_grobid_message(message: Message, tag: str | None = None) -> UngrobidedPdf | Task:
-    """Decode a message of `ungrobided`: an UngrobidedPdf if Fonds sent it, otherwise a Task.
+    """Return the payload of a message on `ungrobided`, which requests that GROBID reads a PDF.
 
-    Raises DamagedInputError (`bad-message`) if the message is invalid.
+    It is an UngrobidedPdf if Fonds sent the message, otherwise a Task. `tag` is not used. Raises
+    DamagedInputError (`bad-message`) if the message is invalid.
     """
     return _read(message, UngrobidedPdf)
 

@@ -1,1 +1,1 @@
-"""Queue on RabbitMQ."""
+"""Message queue on RabbitMQ."""

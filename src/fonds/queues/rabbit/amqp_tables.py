@@ -1,5 +1,4 @@
-"""Encode and decode AMQP tables in RabbitMQ's format, and the message properties that contain a
-table.
+"""Encode and decode AMQP tables in RabbitMQ's format, and message properties that have a table.
 
 Source: AMQP 0-9-1 sections 4.2.5.5 and 2.3.5.2, with the field types of RabbitMQ's errata. This
 module replaces the codec of the library pika, which truncates floats to integers when reading and
@@ -35,8 +34,10 @@ _NUMBERS = {
 
 @dataclass(slots=True)
 class Properties:
-    """Message properties that Fonds reads or writes. The class has the interface of pika's
-    class.
+    """AMQP properties of a message that Fonds reads or writes, with the interface of pika's class.
+
+    Any of them may be absent (None). `delivery_mode` is 2 for a message that survives a restart of
+    the broker.
     """
 
     INDEX: ClassVar[int] = pika.BasicProperties.INDEX
@@ -46,9 +47,11 @@ class Properties:
     content_type: str | None = None
 
     def decode(self, encoded: bytes, offset: int = 0) -> Properties:
-        """Read the properties from the bytes of a content header after the body size.
+        """Read the message properties from `encoded`, the bytes of an AMQP content header. Return
+        self.
 
-        The broker has validated the format.
+        The properties begin at `offset`, after the body size. The broker has validated their
+        format.
         """
         (flags,) = struct.unpack_from(">H", encoded, offset)
         offset += 2
@@ -72,7 +75,9 @@ class Properties:
         return self
 
     def encode(self) -> list[bytes]:
-        """Return the bytes of a content header after the body size, in parts."""
+        """Return the properties as pieces of an AMQP content header: the bytes that follow the body
+        size.
+        """
         flags, pieces = HEADERS, list[bytes]()
         if self.content_type:
             flags |= CONTENT_TYPE
@@ -96,7 +101,7 @@ def _decode_short(short: bytes) -> str:
 
 
 def encode_table(table: dict[str, Value]) -> bytes:
-    """Encode a table with its length in front. Names longer than 255 bytes are cut."""
+    """Encode an AMQP table, with its length in front. Names longer than 255 bytes are cut."""
     pieces = list[bytes]()
     for name, value in table.items():
         pieces.append(_encode_short(name))
@@ -148,7 +153,7 @@ def _encode_long(data: bytes) -> bytes:
 
 
 def decode_table(encoded: bytes) -> dict[str, Value]:
-    """Decode a table, given without its length. Fields after an unreadable field are omitted.
+    """Decode an AMQP table, given without its length. Fields after an unreadable field are omitted.
 
     A table or list that is nested deeper than `DEPTH_MAX` is returned as bytes.
     """
@@ -181,9 +186,11 @@ def _read_list(encoded: bytes, depth: int) -> list[Value]:
 
 
 def _decode_value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    """Return the value at `offset`, and the offset after it.
+    """Return the value of an AMQP table field, and the offset after it. Its type byte is at
+    `offset`.
 
-    Raises KeyError for an unknown type and ValueError for a truncated value.
+    Raises KeyError for an unknown type, and ValueError, IndexError or struct.error for a truncated
+    value.
     """
     kind, offset = encoded[offset], offset + 1
     if kind in b"SxAF":

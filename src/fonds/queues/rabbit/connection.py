@@ -27,13 +27,16 @@ REFUSED = (
 
 
 class BrokerConnection:
-    """A connection that is open or permanently closed. To reconnect, callers create a new
-    connection.
+    """Connection to RabbitMQ, with its own thread. It is open, or permanently closed.
+
+    To reconnect, callers create a new connection.
     """
 
     def __init__(self, parameters: pika.URLParameters) -> None:
-        """Connect. Raises StoreUnavailableError if the broker does not answer, and
-        ConfigurationError if it refuses.
+        """Connect to RabbitMQ.
+
+        Raises StoreUnavailableError if the broker does not answer within `RESPONSE_TIMEOUT_S`
+        seconds, and ConfigurationError if it refuses the login or the virtual host.
         """
         self._broker_name = f"RabbitMQ at {parameters.host}:{parameters.port}"
         self._ended: Exception | None = None
@@ -51,13 +54,14 @@ class BrokerConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the connection has ended."""
+        """Whether the connection to RabbitMQ has ended."""
         return self._ended is not None
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Version of the broker, such as (3, 13, 7). An unreadable version counts as newer than any
-        other.
+        """Version of the RabbitMQ broker, such as (3, 13, 7).
+
+        An unreadable version becomes (99,), so that it counts as newer than any other.
         """
         version_text = str((self._connection.server_properties or {}).get("version", ""))
         words = version_text.partition("-")[0].split(".")
@@ -68,11 +72,11 @@ class BrokerConnection:
         )
 
     def run(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
-        """Call `act` in the connection's thread, and wait until it sets the result of the future it
-        was given.
+        """Call `act` in the connection's thread, and return the result that it sets on its future.
 
-        Raises StoreUnavailableError if the connection ends, or if there is no result within
-        `RESPONSE_TIMEOUT_S` seconds.
+        `act` gets the connection and the future. Raises StoreUnavailableError if the connection
+        ends, or if there is no result within `RESPONSE_TIMEOUT_S` seconds. Raises
+        ConfigurationError if the broker refuses the login.
         """
         future: Future[T] = Future()
 
@@ -94,13 +98,16 @@ class BrokerConnection:
         return self._await(future)
 
     def schedule(self, act: Callable[[], None]) -> None:
-        """Call `act` in the connection's thread without waiting for it."""
+        """Have the connection's thread call `act`, without waiting. Does nothing if the connection
+        is closed.
+        """
         if not self.is_closed:
             self._connection.ioloop.add_callback_threadsafe(act)
 
     def close(self) -> None:
-        """Close the connection. The broker delivers unsettled messages to other consumers
-        immediately.
+        """Close the connection to RabbitMQ, and wait for its thread to end.
+
+        The broker delivers unsettled messages to other consumers immediately.
         """
 
         def shut() -> None:
@@ -147,12 +154,12 @@ class BrokerConnection:
 
 
 def fail(future: Future[Any], error: BaseException) -> None:
-    """Set the error of a future, unless it is completed already."""
+    """Set the exception of a future, unless the future is completed already."""
     if not future.done():
         future.set_exception(error)
 
 
 def succeed(future: Future[T], value: T) -> None:
-    """Set the result of a future, unless it is completed already."""
+    """Set the result of a future, unless the future is completed already."""
     if not future.done():
         future.set_result(value)

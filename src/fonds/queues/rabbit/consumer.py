@@ -1,5 +1,5 @@
-"""Consumer of one RabbitMQ queue. It buffers the messages that the broker pushes until they are
-requested.
+"""Consumer of one RabbitMQ queue. It buffers messages that the broker pushes until callers take
+them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ Arguments: message, number of returns, due time in Unix milliseconds.
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Identifies a delivery: number of the inbox and delivery tag.
+    """Identifies a message that RabbitMQ delivered, so that it can be settled.
 
-    Deliveries of a closed inbox need no action, because the broker delivers them again.
+    - `inbox`: number of the consumer that received it. If the consumer is closed, there is nothing
+      to settle, because the broker delivers the message again.
+    - `tag`: delivery tag of the message on the consumer's channel.
     """
 
     inbox: int
@@ -44,12 +46,16 @@ class Receipt:
 
 
 class Inbox:
-    """Channel that consumes the queue of an address. The broker pushes only as many messages as
-    requested.
+    """Consumer of one RabbitMQ queue, on a channel of its own.
 
-    A classic queue marks a message that came back, but does not count how often. Fonds therefore
-    publishes such a message again with an increased count, and acknowledges the original. It does
-    the same with a message whose delay is longer than the delay queues support.
+    The broker pushes only as many messages as callers have requested. A classic queue marks a
+    message that came back, but does not count how often. Fonds therefore publishes such a message
+    again with an increased count, and acknowledges the original. It does the same with a message
+    whose delay is longer than the delay queues support.
+
+    - `address`: queue address that received messages name.
+    - `queue`: name of the RabbitMQ queue.
+    - `republish`: function that publishes a message again.
     """
 
     def __init__(
@@ -69,23 +75,27 @@ class Inbox:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the connection or the channel is closed. The broker then delivers leased
-        messages again.
+        """Whether the connection or the channel is closed. The broker then delivers leased messages
+        again.
         """
         return self._link.is_closed or not self._channel.is_open
 
     @property
     def waiting_count(self) -> int:
-        """Number of buffered messages that are not handed out."""
+        """Number of buffered messages that are not handed out yet."""
         return len(self._buffer)
 
     @property
     def in_hand_count(self) -> int:
-        """Number of messages that are handed out, and neither settled nor released."""
+        """Number of leased messages: handed out, and neither settled nor released."""
         return len(self._in_hand_tags)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return up to `count_max` messages; wait at most `wait_s` seconds for the first."""
+        """Lease and return up to `count_max` messages; wait at most `wait_s` seconds for the first.
+
+        If the queue has ready messages at the end of the wait, wait `IN_FLIGHT_S` seconds longer.
+        Returns an empty list if there are none or the connection is closed.
+        """
         deadline = time.monotonic() + wait_s
         with self._arrived:
             prefetch_count = len(self._in_hand_tags) + count_max
@@ -128,7 +138,7 @@ class Inbox:
         return deliveries
 
     def settle(self, tags: Sequence[int]) -> None:
-        """Acknowledge messages by delivery tag. When this returns, the broker has processed it.
+        """Acknowledge messages by delivery tag, and wait until the broker has processed that.
 
         AMQP does not confirm acknowledgements. So another request is sent after them, and its
         answer is awaited. Otherwise a process that is killed then would lose the last
@@ -139,17 +149,20 @@ class Inbox:
             self.count_ready()
 
     def release(self, tags: Sequence[int]) -> None:
-        """Return messages to the queue, by delivery tag."""
+        """Return leased messages to the RabbitMQ queue, by delivery tag."""
         self.acknowledge(tags, lambda tag: self._channel.basic_nack(tag, requeue=True))
 
     def filter_in_hand(self, tags: Sequence[int]) -> set[int]:
-        """Return the delivery tags in `tags` that are still handed out."""
+        """Return those of the delivery tags `tags` whose messages are still leased."""
         with self._arrived:
             return set() if self.is_closed else self._in_hand_tags.intersection(tags)
 
     def acknowledge(self, tags: Sequence[int], act: Callable[[int], None]) -> None:
-        """Call `act` with each delivery tag in `tags` that is handed out. Return when the calls are
-        sent.
+        """Call `act` with the delivery tag of each message in `tags` that is still leased, and end
+        its lease.
+
+        `act` sends an acknowledgement or a rejection. Returns when these are sent; the broker may
+        not have processed them yet.
         """
         with self._arrived:
             open_tags = [tag for tag in tags if tag in self._in_hand_tags]
@@ -166,7 +179,7 @@ class Inbox:
         self._link.run(run)
 
     def count_ready(self) -> int:
-        """Return the number of ready messages on the broker."""
+        """Return the number of ready messages in the RabbitMQ queue, from the broker."""
 
         def ask(_: pika.SelectConnection, future: Future[int]) -> None:
             self._channel.queue_declare(
@@ -187,7 +200,8 @@ class Inbox:
     def _consume(self, allowed: int, _: pika.SelectConnection, future: Future[None]) -> None:
         """Ask the broker to push up to `allowed` unacknowledged messages.
 
-        The broker applies a limit only to consumers that start after it is set.
+        An existing consumer is cancelled and a new one started. The broker applies a limit only to
+        consumers that start after it is set.
         """
 
         def consume() -> None:
@@ -223,6 +237,8 @@ class Inbox:
 def _get_routing_key(method: Basic.Deliver) -> str:
     """Return the routing key with which a message was published; '' if it was put directly on a
     queue.
+
+    A message from the exchanges for delays counts as put directly on a queue.
     """
     own = not method.exchange or method.exchange.startswith(DELAY_PREFIX)
     return "" if own else str(method.routing_key)

@@ -1,7 +1,8 @@
-"""Convert messages to AMQP message properties and back.
+"""Convert Fonds messages to AMQP message properties and back.
 
 Source: AMQP 0-9-1 `basic` class properties. The body is sent unchanged. Fonds uses the property
 `message_id` and these headers; all others belong to the message:
+
 - `fonds-id` (text): id of the message
 - `fonds-key` (text): key of the message
 - `fonds-attempt` (int): attempt number
@@ -60,7 +61,7 @@ def encode_properties(message: Message, returns: int = 0, due_ms: int | None = N
 def decode_message(
     properties: Properties, body: bytes, routing_key: str = ""
 ) -> tuple[Message, int]:
-    """Return the message, and the number of times it came back unsettled.
+    """Return the message of an AMQP delivery, and the number of times it came back unsettled.
 
     Messages of other programs are accepted. Their id is the `message_id`, or a hash of key and
     body. Their key is `routing_key`, with which they were published.
@@ -86,8 +87,9 @@ def decode_message(
 
 
 def get_due_ms(properties: Properties) -> int:
-    """Return the due time of a message with a long delay in Unix milliseconds; 0 for other
-    messages.
+    """Return the time at which a message with a long delay is due, in Unix milliseconds.
+
+    Returns 0 for messages without a delay or with a delay that the delay queues support.
     """
     return _count((properties.headers or {}).get(DUE))
 

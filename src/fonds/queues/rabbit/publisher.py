@@ -1,5 +1,6 @@
-"""Publish messages to RabbitMQ in batches that the broker confirms. Report messages that no queue
-accepts.
+"""Publish messages to RabbitMQ in batches that the broker confirms.
+
+Messages that no queue accepts are reported as errors.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fonds.queues.rabbit.connection import BrokerConnection, fail, succeed
 
 
 class Outbox:
-    """Channel of a connection on which the broker confirms each published message."""
+    """RabbitMQ channel on which the broker confirms each published message."""
 
     def __init__(self, link: BrokerConnection) -> None:
         self._link = link
@@ -31,11 +32,11 @@ class Outbox:
         routing_key: str,
         messages: Sequence[tuple[Properties, bytes, bool]],
     ) -> None:
-        """Publish messages, given as (properties, body, whether a queue must accept it), and wait
-        for the confirmation.
+        """Publish messages to an exchange, and wait until the broker has confirmed them.
 
-        Raises ConfigurationError if no queue accepts a message that a queue must accept. Raises
-        StoreUnavailableError if the broker refuses or does not answer.
+        Each message is (properties, body, whether a queue must accept it). Raises
+        ConfigurationError if no queue accepts a message that a queue must accept. Raises
+        StoreUnavailableError if the broker rejects a message or does not answer.
         """
 
         def act(_: pika.SelectConnection, future: Future[None]) -> None:
@@ -77,10 +78,10 @@ class Outbox:
     def _on_returned(
         self, channel: Channel, method: Basic.Return, properties: pika.BasicProperties, body: bytes
     ) -> None:
-        """Mark the batch of a returned message as failed.
+        """Mark the batch of a message that no queue accepted as failed.
 
-        The broker returns a message before it confirms the message. So the batch is the oldest that
-        is not confirmed.
+        The broker returns such a message before it confirms the message. So its batch is the oldest
+        that is not confirmed.
         """
         target = method.exchange or method.routing_key
         error = ConfigurationError(f"no queue is bound for {target!r} ({method.reply_text})")
@@ -95,13 +96,15 @@ class Outbox:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the channel is closed."""
+        """Whether the channel is closed."""
         return not self._channel.is_open
 
 
 class _ConfirmBatch:
-    """Messages that are published together. `remaining` is the number of messages not confirmed
-    yet.
+    """Messages that are published together.
+
+    - `future`: completed when the broker has confirmed all of them.
+    - `remaining`: number of messages that are not confirmed yet.
     """
 
     def __init__(self, future: Future[None], remaining: int) -> None:

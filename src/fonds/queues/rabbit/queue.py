@@ -1,4 +1,4 @@
-"""Queue on RabbitMQ. A topic is an exchange; an address is a queue."""
+"""Message queue on RabbitMQ. A Fonds topic is an exchange; each address is a RabbitMQ queue."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ CHUNK = 500
 
 
 class RabbitQueue:
-    """Implements the port Queue with `amqp://user:password@host:port/vhost`. `?quorum=1` uses
-    quorum queues.
+    """Implements the Queue interface on RabbitMQ, with `amqp://user:password@host:port/vhost`.
+
+    The URL option `?quorum=1` selects quorum queues instead of classic queues.
 
     A topic is the fanout exchange `TOPIC-out`. A subscription has the queues `NAME-in`, `NAME-quar`
-    and `NAME-delay-1s` to `-65536s` (`topology.py`). NAME includes the topic's prefix, so
+    and `NAME-delay-1s` to `NAME-delay-65536s` (`topology.py`). NAME includes the topic's prefix, so
     environments can share a virtual host without sharing messages.
 
     A message stays leased while the connection lives and the broker's consumer timeout allows. Each
@@ -83,8 +84,10 @@ class RabbitQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create exchanges and queues. Raises ConfigurationError if one exists with other
-        properties.
+        """Create the RabbitMQ exchanges and queues of subscriptions and topics.
+
+        Raises ConfigurationError if one exists with other properties or a name is too long, and
+        StoreUnavailableError if the broker does not answer.
         """
         declared = list(subscriptions)
         for name in [
@@ -107,8 +110,11 @@ class RabbitQueue:
             self._topics |= {*topics, *(subscription.topic for subscription in declared)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Publish `messages` and wait for the broker's confirmation. After an error, some messages
-        may have been published.
+        """Publish messages to an address, and wait for the broker's confirmation.
+
+        After an error, some messages may have been published. Raises ValueError for a delay at any
+        address but the incoming address of a subscription, and ConfigurationError for an undeclared
+        address.
         """
         exchange, queue = self._find_target(address)
         if delay_s > 0:
@@ -151,14 +157,18 @@ class RabbitQueue:
             self._get_outbox().publish(delay.exchange, delay.routing_key, batch)
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Return `MESSAGE_MAX_BYTES` for every address. Clients cannot query the limit of
-        RabbitMQ.
+        """Return the maximum message size in bytes, `MESSAGE_MAX_BYTES`, for every address.
+
+        Clients cannot query the limit of RabbitMQ.
         """
         return MESSAGE_MAX_BYTES
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Return messages in the order in which the broker pushes them. Released messages come
-        last.
+        """Lease and return up to `count_max` messages, in the order in which the broker pushes
+        them.
+
+        Waits at most `wait_s` seconds for the first message. Released messages come last. Raises
+        ConfigurationError for an undeclared address or a topic.
         """
         exchange, queue = self._find_target(address)
         if exchange:
@@ -168,23 +178,23 @@ class RabbitQueue:
         return self._get_inbox(address, queue).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle messages. Messages of a closed connection are skipped, because the broker delivers
-        them again.
+        """Settle messages. When this returns, the broker has removed them.
+
+        Messages of a closed connection are skipped, because the broker delivers them again.
         """
         for inbox, tags in self._group_by_inbox(deliveries):
             inbox.settle(tags)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release messages. Messages of a closed connection are skipped, because the broker has
-        released them.
+        """Make leased messages ready again.
+
+        Messages of a closed connection are skipped, because the broker has released them.
         """
         for inbox, tags in self._group_by_inbox(deliveries):
             inbox.release(tags)
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the messages whose connection is still open. They stay leased as long as it is
-        open.
-        """
+        """Return the messages that are still leased because their connection is still open."""
         open_receipts = {
             (inbox.number, tag)
             for inbox, tags in self._group_by_inbox(deliveries)
@@ -198,8 +208,9 @@ class RabbitQueue:
         ]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Count the ready, delayed and quarantined messages on the broker, and the messages leased
-        by this process.
+        """Return the numbers of ready, leased, delayed and quarantined messages of a subscription.
+
+        Messages leased by other processes are not counted.
         """
         ready, quarantined, *delayed = self._call_broker(partial(_count, list_queues(subscription)))
         waiting, in_hand = self._count_here(subscription.incoming)
@@ -219,7 +230,7 @@ class RabbitQueue:
             link.close()
 
     def _count_here(self, address: str) -> tuple[int, int]:
-        """Return the number of buffered messages and of leased messages in this process."""
+        """Return the numbers of buffered and of leased messages of an address in this process."""
         inbox = self._inboxes.get(address)
         return (
             (0, 0)
@@ -228,7 +239,9 @@ class RabbitQueue:
         )
 
     def _find_target(self, address: str) -> tuple[str, str]:
-        """Return exchange and routing key of an address. Raises ConfigurationError if the address
+        """Return the exchange and routing key for messages to an address.
+
+        The exchange is '' for a subscription's address. Raises ConfigurationError if the address
         was not declared.
         """
         if address in self._topics:
@@ -241,8 +254,10 @@ class RabbitQueue:
         raise ConfigurationError(f"{address!r} was never declared")
 
     def _call_broker(self, act: Callable[[Channel, Future[Any]], None]) -> Any:
-        """Call `act` with a new channel and return its result. Raises ConfigurationError if the
-        broker refuses.
+        """Call `act` with a new channel and return the result that it sets on its future.
+
+        Raises ConfigurationError if the broker closes the channel because it refuses a request, and
+        StoreUnavailableError if it does not answer.
         """
 
         def run(connection: pika.SelectConnection, future: Future[Any]) -> None:
@@ -258,7 +273,7 @@ class RabbitQueue:
         return self._open_link().run(run)
 
     def _open_link(self) -> BrokerConnection:
-        """Return the connection. Connect again if it has ended."""
+        """Return the connection to RabbitMQ. Connect again if it has ended."""
         with self._lock:
             if self._link is None or self._link.is_closed:
                 self._link, self._outbox, self._inboxes = (
@@ -286,8 +301,9 @@ class RabbitQueue:
             return inbox
 
     def _republish(self, queue: str, message: Message, returns: int, due_ms: int) -> None:
-        """Publish a returned message again with its number of returns. Delay it if it is not due
-        yet.
+        """Publish a returned message again with its number of returns.
+
+        It is delayed if its due time (`due_ms`, Unix milliseconds) is in the future.
         """
         if (delay_s := due_ms / 1000 - time.time()) > 0:
             self._put_delayed(queue, [message], delay_s, returns)
@@ -297,8 +313,9 @@ class RabbitQueue:
         )
 
     def _group_by_inbox(self, deliveries: Sequence[Delivery]) -> list[tuple[Inbox, list[int]]]:
-        """Group delivery tags by inbox. Deliveries of inboxes that were closed or replaced are
-        omitted.
+        """Return the delivery tags of messages, grouped by the consumer that received them.
+
+        Messages of consumers that were closed or replaced are omitted.
         """
         groups: list[tuple[Inbox, list[int]]] = []
         for address in dict.fromkeys(delivery.address for delivery in deliveries):
@@ -316,7 +333,9 @@ class RabbitQueue:
 
 
 def _count(names: Sequence[str], channel: Channel, future: Future[list[int]]) -> None:
-    """Set the future's result to the number of ready messages in each queue of `names`."""
+    """Set the result of `future` to the number of ready messages in each of the RabbitMQ queues
+    `names`.
+    """
     counts: list[int] = []
 
     def counted(frame: Any) -> None:

@@ -1,4 +1,4 @@
-"""Names and declaration of the exchanges and queues of topics and subscriptions on RabbitMQ.
+"""Names and declaration of the RabbitMQ exchanges and queues of topics and subscriptions.
 
 The exchange `TOPIC-out` delivers every message to all bound queues. A subscription that selects a
 pipeline is bound to `TOPIC-select`, which matches the header `pipeline`. Messages without that
@@ -40,14 +40,16 @@ TOPIC_EXCHANGE = "topic"
 
 
 def name_incoming_queue(subscription: Subscription) -> str:
-    """Return the name of the queue from which the readers of a subscription receive."""
+    """Return the name of the RabbitMQ queue from which the readers of a subscription receive."""
     return f"{subscription.qualified_name}-in"
 
 
 @dataclass(frozen=True, slots=True)
 class DelayTarget:
-    """Exchange and routing key for a delayed message. `is_longer` is whether it must be delayed
-    again afterwards.
+    """RabbitMQ exchange and routing key to which a delayed message is published.
+
+    `is_longer` is whether the delay exceeds the maximum of the delay queues. The message must then
+    be delayed again afterwards.
     """
 
     exchange: str
@@ -56,7 +58,8 @@ class DelayTarget:
 
     @classmethod
     def for_queue(cls, delay_s: float, queue: str) -> DelayTarget:
-        """Return the exchange and routing key for a delay before a queue.
+        """Return the exchange and routing key that deliver a message to `queue` after `delay_s`
+        seconds.
 
         The delay is rounded up to whole seconds, and is at least one second.
         """
@@ -67,7 +70,9 @@ class DelayTarget:
 
     @staticmethod
     def name_queue(subscription: Subscription, level_s: int) -> str:
-        """Return the name of a subscription's delay queue for a delay of `level_s` seconds."""
+        """Return the name of a subscription's RabbitMQ queue that delays messages by `level_s`
+        seconds.
+        """
         return f"{subscription.qualified_name}-delay-{level_s}s"
 
 
@@ -76,7 +81,10 @@ def _name_exchange(level_s: int) -> str:
 
 
 def declare_exchanges(channel: Channel, future: Future[None]) -> None:
-    """Declare the exchanges for delayed messages, which all subscriptions share."""
+    """Declare the RabbitMQ exchanges for delayed messages, which all subscriptions share.
+
+    Completes `future` when the broker has confirmed the last request.
+    """
     channel.exchange_declare(END_EXCHANGE, TOPIC_EXCHANGE, durable=True)
     lower = END_EXCHANGE
     for level_s in reversed(LEVELS_S):
@@ -89,8 +97,9 @@ def declare_exchanges(channel: Channel, future: Future[None]) -> None:
 
 
 def declare_delays(subscription: Subscription, kind: Mapping[str, Any], channel: Channel) -> None:
-    """Declare the delay queues of a subscription. `kind` are the queue arguments common to all
-    queues.
+    """Declare the RabbitMQ delay queues of a subscription, without waiting for the confirmation.
+
+    `kind` are the queue arguments common to all queues, such as the queue type.
     """
     incoming = name_incoming_queue(subscription)
     dead_letter_options = {
@@ -113,19 +122,22 @@ ONLY_QUORUM_SINCE = (4, 3)
 
 
 def name_exchange(topic: str) -> str:
-    """Return the exchange to which a topic's messages are published. Queues of other programs are
-    bound to it.
+    """Return the name of the RabbitMQ exchange to which a topic's messages are published.
+
+    Other programs bind their queues to it.
     """
     return f"{topic}-out"
 
 
 def name_quarantine_queue(subscription: Subscription) -> str:
-    """Return the name of the queue of quarantined messages."""
+    """Return the name of the RabbitMQ queue of a subscription's quarantined messages."""
     return f"{subscription.qualified_name}-quar"
 
 
 def declare_topic(topic: str, channel: Channel, future: Future[None]) -> None:
-    """Declare the exchange of a topic."""
+    """Declare the RabbitMQ exchange of a topic. Complete `future` when the broker has
+    confirmed it.
+    """
     channel.exchange_declare(
         name_exchange(topic), "fanout", durable=True, callback=lambda _: succeed(future, None)
     )
@@ -138,9 +150,11 @@ def declare_subscription(
     channel: Channel,
     future: Future[None],
 ) -> None:
-    """Declare all queues of a subscription, then bind them, and wait for the confirmation.
+    """Declare all RabbitMQ queues of a subscription, then bind them to the exchange of its topic.
 
-    - `kind`: queue arguments common to all queues.
+    Completes `future` when the broker has confirmed the last request.
+
+    - `kind`: queue arguments common to all queues, such as the queue type.
     - `version`: version of the broker.
     """
     exchange, incoming = name_exchange(subscription.topic), name_incoming_queue(subscription)
@@ -165,8 +179,10 @@ def declare_subscription(
 
 
 def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
-    """Declare the exchange that selects by pipeline, and the exchange for messages without a
-    pipeline. Return both names.
+    """Declare the RabbitMQ exchanges through which subscriptions select one pipeline's messages.
+
+    Return two names: of the exchange that matches the header `pipeline`, and of the exchange for
+    messages without this header.
     """
     select, marked, unmarked = (f"{topic}-{word}" for word in ("select", "marked", "unmarked"))
     for name in (marked, unmarked):
@@ -185,8 +201,9 @@ def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
 
 
 def list_queues(subscription: Subscription) -> list[str]:
-    """Return the names of all queues of a subscription: incoming, quarantine, then the delay
-    queues.
+    """Return the names of all RabbitMQ queues of a subscription.
+
+    The order is the incoming queue, the quarantine queue, then the delay queues.
     """
     delays = [DelayTarget.name_queue(subscription, level_s) for level_s in LEVELS_S]
     return [name_incoming_queue(subscription), name_quarantine_queue(subscription), *delays]

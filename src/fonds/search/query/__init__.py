@@ -1,1 +1,1 @@
-"""Query language: parser, syntax tree, filters and completion."""
+"""Query language of searches: parser, syntax tree, filters and completion."""

@@ -1,4 +1,4 @@
-"""Find what a user is typing in a search (a field name or a value) and insert a completion.
+"""Find what a user is typing in a search (a field name or a value), and insert a completion.
 
 Completion uses the tokens of the parser, so that both understand a query in the same way.
 """
@@ -33,10 +33,11 @@ _OPERATOR_KINDS = frozenset({"not", "exact"})
 
 
 def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
-    """Return the field name or value that a user is typing at the cursor.
+    """Return the field name or value that a user is typing at the cursor of a query.
 
-    The cursor is a number of characters from the start of the text; None means the end. Raises
-    ValueError if the cursor is outside the text.
+    The cursor is a number of characters from the start of the text; None means the end. The result
+    has the kind NOTHING if nothing can be completed. Raises ValueError if the cursor is outside the
+    text.
     """
     cursor = len(text) if cursor is None else cursor
     if not 0 <= cursor <= len(text):
@@ -56,7 +57,7 @@ def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
 
 
 def insert_completion(text: str, typed: TypedText, query_value: str) -> tuple[str, int]:
-    """Replace the text that a user is typing by a completion.
+    """Replace the part of a query that a user is typing by a completion.
 
     Return the new text and the cursor position directly after the completion. A space is added if a
     completed value would touch the following text.
@@ -75,13 +76,15 @@ def insert_completion(text: str, typed: TypedText, query_value: str) -> tuple[st
 
 
 def list_fields(prefix: str) -> list[str]:
-    """Return the names of search fields that begin with `prefix`."""
+    """Return the names of search fields that begin with `prefix`; an empty list for an empty
+    prefix.
+    """
     folded = prefix.lower()
     return [name for name in LISTED_FIELDS if folded and name.startswith(folded)]
 
 
 def format_value(field: str, value: str) -> str | None:
-    """Return a field value as a user writes it after the colon in a query; '' becomes `none`.
+    """Return a field value as a user writes it after the colon in a query; `none` for ''.
 
     Returns None if the parser would read the written value as another value.
     """
@@ -106,8 +109,8 @@ def _parse_value(field: str, value: str) -> Node:
 
 
 def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
-    """Return the field of a value that follows the tokens, and whether an equals sign precedes the
-    value.
+    """Return the search field to which a value after the given tokens belongs, and whether an
+    equals sign precedes the value.
 
     A value belongs to a field if it is directly after the colon, or in parentheses after the colon,
     as in the parser. The field is '' if the value belongs to none.
@@ -126,10 +129,10 @@ def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
 
 
 def _find_empty_value(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
-    """Return the value that begins at the cursor; text directly after the cursor is part of the
-    value.
+    """Return the field value that begins at the cursor of a query.
 
-    Returns None if no value of a field can begin at the cursor.
+    Text directly after the cursor is part of the value. Returns None if no value of a field can
+    begin at the cursor.
     """
     field, _ = _find_field(tokens)
     if field not in FIELDS:
@@ -145,10 +148,10 @@ def _find_empty_value(text: str, cursor: int, tokens: Sequence[Token]) -> TypedT
 
 
 def _find_quoted(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | None:
-    """Return the quoted value that has the cursor inside its quotes or directly after them, or
-    None.
+    """Return the quoted field value that has the cursor inside its quotes or directly after them.
 
-    If the text has one unclosed quote, it belongs to this value, and the value ends at the cursor.
+    Returns None if there is none. If the query has one unclosed quote, it belongs to this value,
+    and the value ends at the cursor.
     """
     last, (field, _) = tokens[-1], _find_field(tokens[:-1])
     if field not in FIELDS or last.tail:
@@ -177,11 +180,11 @@ def _find_word(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | N
 def _build_typed_word(
     cursor: int, last: Token, full_token: Token, field: str, is_exact: bool
 ) -> TypedText | None:
-    """Return the single word at the cursor: a value if it is in a field, otherwise the start of a
+    """Return the single word at the cursor: a field value if it is in a field, otherwise a field
     name.
 
-    `full_token` is the whole token that begins with the typed word. Returns None if nothing can be
-    completed.
+    `last` is the token up to the cursor, `full_token` the whole token that begins with it. Returns
+    None if nothing can be completed.
     """
     end = last.start + full_token.end
     if full_token.kind in ("field", "unknown"):

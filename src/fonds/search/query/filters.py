@@ -1,6 +1,6 @@
 """Validate and normalize the filters of a query: order, page, dates and exact values.
 
-All backends of the index use this module.
+All index backends use this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SORTS = ("score", "newest", "oldest", "added", "id")
 
 
 def normalize_query(query: SearchQuery) -> SearchQuery:
-    """Return a query with the values of its filters as the index stores them.
+    """Return a query whose filter values have the form that the index stores.
 
     Raises ValueError with a message for users if the order is unknown, the page is out of range,
     the dates exclude each other, or a language is invalid.

@@ -75,7 +75,10 @@ Raises ValueError with a message for users if the theme is unknown.
 
 
 def get_themes(query: SearchQuery) -> Themes:
-    """Return a function that finds the documents of the themes stored in a query."""
+    """Return a function that looks up the document ids of a theme among those stored in a query.
+
+    The function raises ValueError for a theme that the query does not store.
+    """
 
     def find_ids(value: str) -> Sequence[str]:
         if value not in query.themes:
@@ -86,7 +89,7 @@ def get_themes(query: SearchQuery) -> Themes:
 
 
 def parse(text: str, themes: Themes | None = None) -> Node:
-    """Parse a query text into a tree; an empty text becomes `AndNode()`.
+    """Return the syntax tree of a query text; `AndNode()` for an empty text.
 
     In a sentence, characters that break the syntax count as punctuation. In any other text they
     raise QueryError with a message for users. If `themes` is None, any theme in the query raises
@@ -101,8 +104,10 @@ def parse(text: str, themes: Themes | None = None) -> Node:
 
 
 def _is_sentence(text: str) -> bool:
-    """Return whether a text has several stop words of one language and no syntax that only queries
-    have.
+    """Return whether a query text looks like a sentence.
+
+    A sentence has at least three different stop words of one language and no syntax that only
+    queries have.
     """
     tokens = list(tokenize_unfinished(text))
     if any(token.tail or token.kind in ONLY_IN_QUERIES for token in tokens):
@@ -131,9 +136,10 @@ def _parse_syntax(text: str, themes: Themes | None) -> Node:
 
 
 def parse_query(query: SearchQuery) -> Node:
-    """Return the tree of a query, adapted to its match mode and the story versions to search.
+    """Return the syntax tree of a query, adapted to its match mode and the story versions to
+    search.
 
-    Raises QueryError if the text cannot be parsed, as `parse` does.
+    Raises QueryError with a message for users if the text cannot be parsed.
     """
     tree = parse(query.text.encode("utf-8", "ignore").decode(), get_themes(query))
     if query.in_versions is not None:
@@ -142,7 +148,7 @@ def parse_query(query: SearchQuery) -> Node:
 
 
 def has_all_versions(text: str) -> bool:
-    """Return whether a query contains `version:all`; False if it cannot be parsed."""
+    """Return whether a query text contains `version:all`; False if it cannot be parsed."""
     if f"{VERSION}:" not in text.lower():
         return False
     tokens = list(tokenize_unfinished(text))
@@ -154,7 +160,7 @@ def has_all_versions(text: str) -> bool:
 
 
 def add_all_versions(text: str) -> str:
-    """Return a query for the same words that also searches earlier versions of stories.
+    """Return a query text for the same words that also searches earlier versions of stories.
 
     In a sentence, characters that would break the syntax are removed.
     """
@@ -165,7 +171,7 @@ def add_all_versions(text: str) -> str:
 class _Parser:
     """Recursive descent parser of query tokens.
 
-    It parses alternatives, then sequences, then exclusions, then single terms.
+    It parses alternatives (OR), then sequences, then exclusions (NOT), then single terms.
     """
 
     def __init__(self, tokens: Sequence[Token], themes: Themes) -> None:
@@ -173,7 +179,7 @@ class _Parser:
         self._themes = themes
         self._position = 0
         self.versions: set[str] = set()
-        """Values of `version:` in the query."""
+        """Values of the field `version` in the query: `all` or `current`."""
 
     def parse(self) -> Node | None:
         nodes = []
@@ -255,9 +261,10 @@ class _Parser:
         return _build_term(token, field, exact=False)
 
     def _apply_version(self, token: Token) -> None:
-        """Read the value of `version:`.
+        """Read the value of `version:` at the current token, and add it to `versions`.
 
-        The version is not part of the tree, because it applies to the whole query.
+        The version is not part of the syntax tree, because it applies to the whole query. Raises
+        QueryError for any other value than `all` or `current`.
         """
         value = self._next()
         if value is None or value.kind not in ("word", "phrase"):
@@ -327,7 +334,10 @@ def _build_exact(token: Token, field: str) -> ExactValue:
 
 
 def _build_prefix_exact(token: Token, field: str) -> ExactValue:
-    """Build a node for all values of an exact field that begin with the text before the star."""
+    """Return a tree node for all values of an exact field that begin with the text before the star.
+
+    Raises QueryError if the text is too short or has another star.
+    """
     start = token.text.removesuffix("*").lower()
     if len(start) < VALUE_PREFIX_MIN_CHARS or "*" in start:
         raise token.build_error(
@@ -351,7 +361,11 @@ def _build_range(token: Token, name: str) -> NumberRange:
 
 
 def _build_near(token: Token, field: str | None) -> Node:
-    """Build a node for two to four different words with a maximum number of words between them."""
+    """Return a tree node for two to four different words with few other words between them.
+
+    The maximum number of words between is in the token's tail, as in `"a b"~5`. Raises QueryError
+    if the words or the number are invalid.
+    """
     distance = token.tail.removeprefix("~")
     if token.tail[0] == "^" or not (
         distance.isascii() and distance.isdigit() and len(distance) <= 3
@@ -366,15 +380,15 @@ def _build_near(token: Token, field: str | None) -> Node:
 
 
 def list_pairs(near: NearWords) -> list[tuple[str, str]]:
-    """Return all pairs of the words that must be near each other."""
+    """Return all pairs of the words in a nearness search, such as `"flood river"~5`."""
     return list(combinations(near.words, 2))
 
 
 def _build_prefix(token: Token, field: str | None) -> Term:
-    """Build a term for words that begin with the text before the star.
+    """Return a tree node for words that begin with the text before the star.
 
     The star must be at the end of a word with at least three letters or digits, so that few words
-    match.
+    match. Raises QueryError otherwise.
     """
     stem = token.text.rstrip(".,;:!?").removesuffix("*")
     parts = split_words(stem)

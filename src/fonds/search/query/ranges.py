@@ -1,9 +1,9 @@
-"""Parse values of date and number fields: a single one, or a range.
+"""Parse values of date and number fields in a query: a single value, or a range.
 
-year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
-year:2020..2024   date:2024-01..2024-06   words:500..       from and to, inclusive; one may be
-omitted words:>500   pages:<=10   date:>=2024-05                    more than, at most, since
-date:none   pages:none                                      without a value
+    year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
+    year:2020..2024   date:2024-01..2024-06   words:500..       inclusive; one end may be omitted
+    words:>500   pages:<=10   date:>=2024-05                    more than, at most, since
+    date:none   pages:none                                      without a value
 
 `captured:` and `added:` accept the same values as `date:`.
 """
@@ -24,10 +24,10 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 
 def parse_range(name: str, field: str, value: str) -> NumberRange:
-    """Parse the value of a date or number field as typed.
+    """Return the tree node for the value of a date or number field as typed, such as `2020..2024`.
 
-    `name` is the field name in queries, `field` the field of documents. Raises ValueError with a
-    message for users if the value is invalid.
+    `name` is the field name in queries, `field` the attribute of documents. Raises ValueError with
+    a message for users if the value is invalid.
     """
     value = value.strip().lower()
     if value == NONE:
@@ -66,16 +66,18 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
 
 
 def _get_minimum(name: str) -> int:
-    """Return the first number of a range without a start: 1 for dates (0 means undated), otherwise
-    0.
+    """Return the first number of a range without a start.
+
+    It is 1 for dates, because 0 means undated, and 0 for other numbers.
     """
     return 1 if name in DAY_FIELDS else 0
 
 
 def _parse_limits(name: str, value: str) -> tuple[int, int]:
-    """Return the first and last number that a value covers.
+    """Return the first and last number that a typed date or number covers.
 
-    A day or number covers itself. A month or year covers all its days.
+    Dates are day numbers, as in `date.toordinal`. A day or number covers itself. A month or year
+    covers all its days. Raises ValueError with a message for users if the value is invalid.
     """
     if name in DAY_FIELDS:
         return _parse_days(name, value)

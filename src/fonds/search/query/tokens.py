@@ -1,4 +1,4 @@
-"""Split a query into tokens with their positions."""
+"""Split a query text into tokens with their positions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Token of a query.
+    """Token of a query text.
 
     - `kind`: open, close, not, and, or, exact, field, word or phrase. In an unfinished query also
       `unclosed` (a phrase without closing quote) or `unknown` (an unknown field with its value).
@@ -63,7 +63,7 @@ def normalize_quotes(text: str) -> str:
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """Yield the tokens of a query in order.
+    """Yield the tokens of a query text in order.
 
     Raises QueryError if a field is unknown or a quote is not closed.
     """
@@ -76,7 +76,7 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def tokenize_unfinished(text: str) -> Iterator[Token]:
-    """Yield the tokens of a query that a user is typing.
+    """Yield the tokens of a query text that a user is typing.
 
     Unknown fields and unclosed quotes become tokens instead of errors.
     """
@@ -99,10 +99,10 @@ def tokenize_unfinished(text: str) -> Iterator[Token]:
 
 
 def _iter_field_tokens(match: re.Match[str]) -> Iterator[Token]:
-    """Yield the tokens of `name:value`.
+    """Yield the tokens of `name:value` in a query text.
 
-    If there is no field with this name, yield a word if nothing follows the colon, otherwise an
-    unknown field.
+    If there is no field with this name, yield a word if nothing follows the colon, otherwise a
+    token of the kind `unknown`.
     """
     name, value, display = match["name"], match["value"], match.group()
     field, start, end = name.lower(), match.start(), match.end()

@@ -1,4 +1,4 @@
-"""Syntax tree of a query. Every backend of the index translates this tree to its own query."""
+"""Syntax tree of a query. Every index backend translates this tree to its own query language."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fonds.text.words import split_words
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Documents with one word, or with several adjacent words, in a field.
+    """Tree node for documents with one word, or with several adjacent words, in a field.
 
     - `text`: words as typed, not case-folded.
-    - `field`: field of documents; None for title or text.
+    - `field`: attribute of documents; None for title or text.
     - `is_prefix`: whether `text` is the beginning of one word.
     - `is_exact`: whether a single word matches only as written. Otherwise it matches in any of its
       forms. Several words always match as written.
@@ -31,11 +31,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NearWords:
-    """Documents with two to four different words near each other, in any order.
+    """Tree node for documents with two to four different words near each other, in any order.
 
     - `words`: words, which match only as written.
     - `between`: maximum number of other words between any two of the words.
-    - `field`: field of documents; None for title or text.
+    - `field`: attribute of documents; None for title or text.
     - `in_versions`: whether earlier versions of a story match too.
     """
 
@@ -47,9 +47,9 @@ class NearWords:
 
 @dataclass(frozen=True, slots=True)
 class ExactValue:
-    """Documents with an exact value in a field.
+    """Tree node for documents with an exact value in a field.
 
-    - `field`: field of documents.
+    - `field`: attribute of documents.
     - `value`: value as the index stores it; '' for documents without a value.
     - `is_prefix`: whether the values of documents need only begin with `value`.
     """
@@ -61,7 +61,7 @@ class ExactValue:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """Documents whose number or date in `field` is in a range.
+    """Tree node for documents whose number or date in `field` is in a range.
 
     - `first`, `last`: limits of the range, inclusive; None for no limit. If both are None, the node
       matches documents without a value. Dates are day numbers, as in `date.toordinal`.
@@ -74,28 +74,28 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class IdSet:
-    """Documents with these ids."""
+    """Tree node for documents with one of these ids."""
 
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NotNode:
-    """Documents that `node` does not match."""
+    """Tree node for documents that `node` does not match."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class AndNode:
-    """Documents that all nodes match; without nodes, every document."""
+    """Tree node for documents that all child nodes match; without child nodes, every document."""
 
     nodes: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OrNode:
-    """Documents that at least one of two or more nodes matches."""
+    """Tree node for documents that at least one of two or more child nodes matches."""
 
     nodes: tuple[Node, ...]
 
@@ -105,8 +105,10 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions: bool = True) -> Node:
-    """Return a tree whose terms in title and text match, or do not match, earlier versions of
-    stories.
+    """Return a query tree that also matches earlier versions of stories, or no longer does.
+
+    `in_versions` is set on terms in title and text; terms in other fields match only the current
+    version.
     """
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
@@ -122,7 +124,7 @@ def set_versions(node: Node, *, in_versions: bool = True) -> Node:
 
 
 def is_in_versions(node: Node) -> bool:
-    """Return whether any term of the tree matches earlier versions of stories."""
+    """Return whether any term of a query tree matches earlier versions of stories."""
     if isinstance(node, Term | NearWords):
         return node.in_versions
     if isinstance(node, NotNode):
@@ -131,7 +133,7 @@ def is_in_versions(node: Node) -> bool:
 
 
 def relax_to_any(node: Node) -> Node:
-    """Return a tree that matches documents with any of the words in `node`.
+    """Return a query tree that matches documents with any of the words in `node`.
 
     Words, phrases and near words become alternatives, without stop words. Values, ranges, themes
     and exclusions still apply.
@@ -162,7 +164,7 @@ def relax_to_any(node: Node) -> Node:
 
 
 def _iter_required(node: Node) -> Iterator[Node]:
-    """Yield the nodes that must all match, including nodes in groups in parentheses."""
+    """Yield the tree nodes that must all match, including nodes in groups in parentheses."""
     if not isinstance(node, AndNode) or not node.nodes:
         yield node
         return
@@ -171,7 +173,7 @@ def _iter_required(node: Node) -> Iterator[Node]:
 
 
 def _is_words(node: Node) -> bool:
-    """Return whether a node consists only of words, phrases and near words."""
+    """Return whether a tree node consists only of words, phrases and near words."""
     if isinstance(node, AndNode | OrNode):
         return bool(node.nodes) and all(_is_words(child) for child in node.nodes)
     return isinstance(node, Term | NearWords)
@@ -186,7 +188,9 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 
 
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
-    """Return the nodes that are not only stop words, or all nodes if none would remain."""
+    """Return the tree nodes that have other words than stop words, or all nodes if none would
+    remain.
+    """
     plain_words = [_list_plain_words(node) for node in nodes]
     stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
     remaining = [
@@ -198,8 +202,9 @@ def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
 
 
 def _list_plain_words(node: Node) -> Sequence[str]:
-    """Return the folded words of a term without quotes, equals sign or star; an empty tuple
-    otherwise.
+    """Return the case-folded words of a term without quotes, equals sign or star.
+
+    Returns an empty tuple for any other tree node.
     """
     if not isinstance(node, Term) or node.is_exact or node.is_prefix:
         return ()
@@ -207,7 +212,7 @@ def _list_plain_words(node: Node) -> Sequence[str]:
 
 
 def list_highlighted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:
-    """Return the terms of a tree to highlight in one field of documents.
+    """Return the terms of a query tree to highlight in one field of documents.
 
     Excluded terms are omitted.
     """
@@ -221,7 +226,10 @@ def list_highlighted_terms(node: Node, field: str = "text_content") -> tuple[Ter
 
 
 def list_exact_values(node: Node) -> tuple[ExactValue, ...]:
-    """Return the exact values that a matching document can have. Excluded values are omitted."""
+    """Return the exact field values in a query tree that a matching document can have.
+
+    Excluded values are omitted.
+    """
     if isinstance(node, ExactValue):
         return (node,)
     if isinstance(node, AndNode | OrNode):
