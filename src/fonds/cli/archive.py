@@ -126,7 +126,7 @@ class FaultAnswer(msgspec.Struct, frozen=True):
     """JSON answer: a fault in a WARC file.
 
     - `offset`: offset of the record in bytes; null for a fault of the whole file.
-    - `told`: description of the fault.
+    - `message`: description of the fault.
     """
 
     offset: int | None

@@ -4,7 +4,8 @@ Each document belongs to one kind of change (`SORTS`). The counts add up:
 
     found now = unchanged + other_version + version_added + added + read_again + not_compared
     found then = unchanged + other_version + no_longer_found, plus an unknown part of read_again
-           + read_again_no_longer_found + not_compared + not_compared_no_longer_found + taken_down + under_embargo
+           + read_again_no_longer_found + not_compared + not_compared_no_longer_found
+           + taken_down + under_embargo
 
 Fonds stores only the newest extraction of a file. If a file was extracted again after that day, its
 earlier text is unknown. Fonds stores all versions of a story. The version that was indexed on that
