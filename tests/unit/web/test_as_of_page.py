@@ -30,8 +30,8 @@ def sums(told: dict[str, object]) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize(("day", "change"), [(BEFORE, "added"), (SINCE, "unchanged")])
-def test_page_twin_api_and_table_tell_the_same(client: TestClient, day: str, became: str) -> None:
-    asked = f"q=flood&day={day}&change={became}"
+def test_page_twin_api_and_table_tell_the_same(client: TestClient, day: str, change: str) -> None:
+    asked = f"q=flood&day={day}&change={change}"
     told = client.get(f"{API}?{asked}").json()
     assert client.get(f"/search/as-of.json?{asked}").json() == told
     assert sums(told) == (told["then"], told["unknown"], told["now"])
