@@ -82,8 +82,8 @@ class LayeredArchive:
         return self._archive.open(path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return the size in bytes of each finished WARC file that is not yet uploaded, by file
-        name.
+        """Return the finished WARC files that are not yet uploaded: size in bytes, including the
+        index, by file name.
         """
         return self._archive.list_unsent()
 
