@@ -41,7 +41,12 @@ class DayCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StoredPace(msgspec.Struct, frozen=True, array_like=True):
-    """Rate limit of one host or domain; `next_at_s` is in Unix seconds, as in `fetching/pace.py`."""
+    """Rate limit of one host or domain, as stored in the SQL table `paces`.
+
+    `fetching/pace.py` defines the values.
+
+    - `next_at_s`: time of the next allowed request, in Unix seconds.
+    """
 
     next_at_s: float
     slowdown: float
