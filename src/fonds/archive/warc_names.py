@@ -103,7 +103,7 @@ class WarcNames:
         for name in candidates:
             if self._reserve_name(name, path, head):
                 return name
-        # Every name is taken by earlier content of this same file.
+        # Every name is taken by earlier content of the same path.
         return candidates[-1]
 
     def _reserve_name(self, name: str, path: str, head: str) -> bool:

@@ -74,7 +74,7 @@ def escape_link_url(url: str) -> str:
     """
     plain = url.strip()
     if plain[:5].lower() != "file:":
-        # No key has the fragment. Escaped, it would become part of the path.
+        # SURT keys contain no fragment. An escaped fragment would become part of the path.
         plain = plain.partition("#")[0]
     return quote(plain, safe=_SAFE, errors="replace")
 

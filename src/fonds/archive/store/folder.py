@@ -126,7 +126,7 @@ class FolderArchive:
                 batch.undo()
                 raise
             self._full += batch.full
-            # The file written last goes last. Only the latest prefixes keep their files open.
+            # The prefix written last goes last. Only the files of the last few prefixes stay open.
             older = {
                 prefix: volume for prefix, volume in self._open.items() if prefix not in batch.open
             }

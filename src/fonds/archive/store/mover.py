@@ -172,7 +172,7 @@ class WarcUploader:
         files = [path for path in (build_index_path(warc), warc) if path.exists()]
         for path in files:
             self.upload(path, path.name)
-        # The index is removed last: alone, it says that its WARC was moved.
+        # The index is removed last: an index without its WARC shows that the WARC was moved.
         for path in reversed(files):
             path.unlink(missing_ok=True)
             sync_folder(self._folder)

@@ -430,7 +430,7 @@ class RemoteBodies:
                 Reason.UNREADABLE_SOURCE, f"unsupported URL: {redact_secrets(url)[:200]!r}"
             ) from None
         except ConfigurationError as error:
-            # A missing library for one place must not stop the work on all others.
+            # A library that is missing for one location must not stop the work on all others.
             raise PermanentError(Reason.UNREADABLE_SOURCE, str(error)) from error
 
 

@@ -180,8 +180,8 @@ class S3Archive:
         return state
 
     def _download(self, target: Path, size_bytes: int) -> None:
-        # Under its own name the file is complete or absent, because anything with that name is
-        # moved.
+        # Download under a temporary name: any file under its final name is taken as complete and
+        # moved to the bucket.
         part = build_part_path(target)
         with part.open("wb") as stream:
             for start in range(0, size_bytes, PIECE_BYTES):

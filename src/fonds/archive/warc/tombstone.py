@@ -118,7 +118,7 @@ def _compute_padding(size_bytes: int, head: str, content: bytes) -> int | None:
     fixed_bytes = len(_build_header(head, 0, bytes(20))) - 1 + len(_END)
     min_bytes = len(content) + len(_PADDING) + 2
     block_bytes = _compute_content_bytes(size_bytes) - fixed_bytes
-    # The longer the block, the more digits its length has.
+    # Subtract the digits of Content-Length: a longer block has more.
     block_bytes -= len(str(max(0, block_bytes)))
     return block_bytes - min_bytes if block_bytes >= min_bytes else None
 
