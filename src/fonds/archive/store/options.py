@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def get_utc_now() -> datetime:
-    """Return the current time, aware UTC."""
+    """Return the current time as aware UTC. Default of `ArchiveOptions.clock`."""
     return datetime.now(UTC)
 
 
@@ -30,7 +30,7 @@ class ArchiveOptions:
 
     Writing:
     - `prefix` begins the name of a WARC file, unless an entry has its own prefix.
-    - `agent` is the User-Agent with which Fonds fetches; "" if it does not fetch.
+    - `agent` is the User-Agent with which Fonds fetches; "" to leave it out of WARC files.
     - `version` is `WARC/1.1` or `WARC/1.0`.
     - `is_for_media_cloud` selects the format of `archive/warc/media_cloud.py`, whatever `version`
       is.
