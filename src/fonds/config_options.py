@@ -15,7 +15,9 @@ HIDDEN = {"hidden": True}
 
 
 def format_settings(settings: Struct) -> str:
-    """Format a group of settings as text for display, without settings that may contain a password."""
+    """Format a group of settings as text for display, without settings that may contain a
+    password.
+    """
     values = (
         (setting_field.name, setting_field.type, getattr(settings, setting_field.name))
         for setting_field in fields(settings)
@@ -132,7 +134,9 @@ class PageSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings for the WARC files that Fonds writes, and for the WARC files that a CDX index names."""
+    """Settings for the WARC files that Fonds writes, and for the WARC files that a CDX index
+    names.
+    """
 
     prefix: Annotated[
         str,
@@ -286,13 +290,17 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def user_agent(self) -> str:
-        """Value of the User-Agent header: name and version of the fetcher, and its contact if set."""
+        """Value of the User-Agent header: name and version of the fetcher, and its contact if
+        set.
+        """
         contact = f" (+{self.contact})" if self.contact else ""
         return f"{self.agent}/{__version__}{contact}"
 
 
 class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings for followed sources, such as feeds and sitemaps, and for the links that they list."""
+    """Settings for followed sources, such as feeds and sitemaps, and for the links that they
+    list.
+    """
 
     poll_shortest_s: Annotated[
         float, Meta(ge=10, description="Minimum time between two polls of a source")

@@ -73,7 +73,9 @@ class IndexedCapture:
 
     @property
     def rank(self) -> CaptureRank:
-        """Rank of this capture among the captures of its file; the lowest rank is the best capture."""
+        """Rank of this capture among the captures of its file; the lowest rank is the best
+        capture.
+        """
         return rank_capture(self.location, self.mime)
 
 

@@ -181,7 +181,9 @@ def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
 
 
 def _is_alike(known_name: str, name: str) -> bool:
-    """Return whether one of two names is a suffix of the other, compared by whole path components."""
+    """Return whether one of two names is a suffix of the other, compared by whole path
+    components.
+    """
     known_name = known_name.removeprefix("./")
     return known_name == name or known_name.endswith(f"/{name}") or name.endswith(f"/{known_name}")
 

@@ -1,4 +1,6 @@
-"""Tasks: requests of other programs to read a file, with the location of its bytes and their SHA-1."""
+"""Tasks: requests of other programs to read a file, with the location of its bytes and their
+SHA-1.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,9 @@ def find_record(data: bytes, start: int) -> int | None:
 
 
 def is_warc_line(line: bytes) -> bool:
-    """Return whether the first line of a record belongs to a WARC record rather than an ARC record."""
+    """Return whether the first line of a record belongs to a WARC record rather than an ARC
+    record.
+    """
     return line[:5].upper() == b"WARC/"
 
 

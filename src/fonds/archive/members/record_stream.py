@@ -188,7 +188,9 @@ class RecordStream:
         return self._fault
 
     def is_at_junk(self) -> bool:
-        """Return whether the bytes after blank lines are neither a record nor the end of the file."""
+        """Return whether the bytes after blank lines are neither a record nor the end of the
+        file.
+        """
         while not self._skip_blanks():
             if not self._fill(joining=False):
                 return False

@@ -81,7 +81,9 @@ class KeyRange:
         return build_lookup_key(self.text) if self.is_exact else build_lookup_prefix(self.text)
 
     def reaches(self, row: CdxRow) -> bool:
-        """Return whether a capture's row, read in key order, is not yet past the end of the range."""
+        """Return whether a capture's row, read in key order, is not yet past the end of the
+        range.
+        """
         return (
             row.surt_key == self.first_key
             if self.is_exact
@@ -129,7 +131,9 @@ def build_cursor_before(key: str, datetime14: str) -> Cursor:
 
 
 def build_cursor_after(key: str, datetime14: str) -> Cursor:
-    """Return a cursor from which a query continues with the captures of a lookup key after a time."""
+    """Return a cursor from which a query continues with the captures of a lookup key after a
+    time.
+    """
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 
 

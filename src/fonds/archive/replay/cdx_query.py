@@ -110,7 +110,9 @@ class CdxCollapse:
 
 
 def check_fields(text: str) -> tuple[str, ...]:
-    """Parse the names of CDX fields, separated by commas. Raises ValueError if a name is unknown."""
+    """Parse the names of CDX fields, separated by commas. Raises ValueError if a name is
+    unknown.
+    """
     return tuple(_check_field(name.strip()) for name in text.split(","))
 
 
@@ -266,7 +268,9 @@ def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Va
 
 
 def _build_values(row: CdxRow) -> Values:
-    """Return the CDX fields of a capture by name, as texts without blanks. Unknown values are `-`."""
+    """Return the CDX fields of a capture by name, as texts without blanks. Unknown values are
+    `-`.
+    """
     raw = parse_sha1(row.sha1hex)
     values = {
         "urlkey": row.surt,

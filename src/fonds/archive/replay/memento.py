@@ -99,7 +99,9 @@ def parse_accept_datetime(header: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class MementoOrigin:
-    """Web origin (scheme, host and port) at which captures are replayed. `url` has no final slash."""
+    """Web origin (scheme, host and port) at which captures are replayed. `url` has no final
+    slash.
+    """
 
     url: str
 

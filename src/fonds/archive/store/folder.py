@@ -1,4 +1,6 @@
-"""Archive in a local folder: writes WARC files to the folder, and reads bodies from any location."""
+"""Archive in a local folder: writes WARC files to the folder, and reads bodies from any
+location.
+"""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ from fonds.model.errors import (
 from fonds.model.secrets import redact_secrets
 from fonds.text.coding import decode_body
 
-# Idle readers, positioned in compressed members that many records share. The next record of a member
-# is read from there, without decompressing the member from its start.
+# Idle readers, positioned in compressed members that many records share. The next record of a
+# member is read from there, without decompressing the member from its start.
 
 
 _READERS_MAX = 8

@@ -90,7 +90,9 @@ class RecordFields:
 
     @property
     def url(self) -> str:
-        """Target URI of the record without the angle brackets that some writers add; "" if missing."""
+        """Target URI of the record without the angle brackets that some writers add; "" if
+        missing.
+        """
         url = self.fields.get("WARC-Target-URI", "")
         return url[1:-1] if url.startswith("<") and url.endswith(">") else url
 

@@ -58,7 +58,9 @@ class MediaCloudWriter:
         self._writer.write_warcinfo(filename, created_at, hostname)
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """Write the WARC records of an entry. Return the first, which has the body or is a revisit."""
+        """Write the WARC records of an entry. Return the first, which has the body or is a
+        revisit.
+        """
         return self._writer.write_entry(convert_to_media_cloud(entry))
 
 

@@ -133,7 +133,9 @@ def _iter_block(content: bytes, padding_bytes: int) -> Iterator[bytes]:
 def _iter_stored_member(
     head: str, content: bytes, padding_bytes: int, size_bytes: int
 ) -> Iterator[bytes]:
-    """Yield the pieces of a gzip member with an uncompressed tombstone record, padded with blanks."""
+    """Yield the pieces of a gzip member with an uncompressed tombstone record, padded with
+    blanks.
+    """
     content_bytes = _compute_content_bytes(size_bytes)
     block_bytes = len(content) + len(_PADDING) + padding_bytes + 2
     digest = hashlib.sha1(usedforsecurity=False)

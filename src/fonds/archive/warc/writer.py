@@ -221,7 +221,9 @@ class _GzipMemberWriter:
         self._out.write(self._packer.compress(data))
 
     def flush(self) -> None:
-        """Do nothing. The library that writes records flushes before the gzip member is complete."""
+        """Do nothing. The library that writes records flushes before the gzip member is
+        complete.
+        """
 
     def close(self) -> None:
         """Complete the gzip member. The underlying file stays open."""

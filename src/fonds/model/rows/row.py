@@ -47,7 +47,9 @@ class DerivativeRow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Query condition: the column's text begins with `text`, case-sensitive; "" matches all texts."""
+    """Query condition: the column's text begins with `text`, case-sensitive; "" matches all
+    texts.
+    """
 
     text: str
 
