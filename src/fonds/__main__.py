@@ -1,4 +1,4 @@
-"""Entry point of `python -m fonds`, the same as the command `fonds`."""
+"""Entry point of `python -m fonds`, which runs the same program as the command `fonds`."""
 
 from fonds.cli.main import main
 

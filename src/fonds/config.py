@@ -1,7 +1,8 @@
-"""Settings from defaults, `fonds.toml` in the home, `FONDS_*` variables and flags; later ones
-override.
+"""Load the settings from defaults, `fonds.toml` in the home, `FONDS_*` environment variables, and
+flags.
 
-Only this module reads the environment.
+A later one of these overrides an earlier one. The home is the folder of a library. Only this module
+reads the environment.
 """
 
 from __future__ import annotations
@@ -148,18 +149,25 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     __repr__ = format_settings
 
     def flatten(self) -> dict[str, Any]:
-        """Return every setting's value by name; those of a group as `group.name`."""
+        """Return the value of every setting by name. A setting in a group is named `group.name`."""
         return dict(_flatten({name: _to_table(value) for name, value in asdict(self).items()}))
 
     def replace_values(self, **values: object) -> Settings:
-        """Return settings with some values changed; members of a group are named `group_name`."""
+        """Return a copy of the settings with some values changed. A setting in a group is named
+        `group_name`.
+
+        Raises ConfigurationError for an invalid value.
+        """
         changes = {JOINED_NAMES[name]: value for name, value in values.items()}
         return build_settings({**self.flatten(), **changes})
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Type, default and metadata of one setting; `limits` are msgspec's."""
+    """Type, default value and metadata of one setting.
+
+    `limits` is the msgspec metadata of the setting: its description, and the limits of its value.
+    """
 
     kind: type
     default: Any
@@ -167,7 +175,7 @@ class Setting:
 
     @property
     def description(self) -> str:
-        """Description of the setting."""
+        """Description of the setting for people; "" if it has none."""
         return self.limits.description or ""
 
 
@@ -190,16 +198,19 @@ def _build_setting(field: FieldInfo) -> Setting:
 
 
 SETTINGS = _build_settings()
-"""Every setting by name; those of a group as `group.name`."""
+"""Every setting by name. A setting in a group is named `group.name`."""
 JOINED_NAMES = {name.replace(".", "_"): name for name in SETTINGS}
-"""Names without a dot, as used after `FONDS_` and in Python."""
+"""Names of all settings by their form without a dot (`group_name`), which is used after `FONDS_`
+and in Python.
+"""
 
 
 def find_home(flag: str | None) -> Path:
-    """Return the absolute path of the home: the flag, else FONDS_HOME, else `./fonds-data`.
+    """Return the absolute path of the home, which is the folder of a library.
 
-    Raises ConfigurationError for the home of an unknown user, and for a name that is not UTF-8,
-    which databases and index cannot store.
+    It is `flag` if given, else FONDS_HOME, else `./fonds-data`. Raises ConfigurationError for the
+    home folder of an unknown user (`~name`). Raises it also for a name that is not UTF-8, because
+    the databases and the index cannot store it.
     """
     path = flag or os.environ.get("FONDS_HOME") or str(DEFAULT_HOME)
     try:
@@ -218,8 +229,11 @@ def find_home(flag: str | None) -> Path:
 
 
 def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Load the settings of a home. Raises ConfigurationError for an unknown or invalid one, with
-    the nearest name.
+    """Load the settings of the library in the folder `home`. `flags` are settings from the command
+    line.
+
+    Raises ConfigurationError for an unknown setting, with the nearest existing name, and for an
+    invalid value.
     """
     layers: list[tuple[str, Mapping[str, Any]]] = [
         (str(home / SETTINGS_FILE), _load_file(home / SETTINGS_FILE)),
@@ -235,7 +249,10 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
 
 
 def build_settings(values: Mapping[str, Any]) -> Settings:
-    """Build settings from text or values by name. Raises ConfigurationError for an invalid one."""
+    """Build the settings from texts or values by name. A setting in a group is named `group.name`.
+
+    Missing settings have their defaults. Raises ConfigurationError for an invalid value.
+    """
     parsed_values = {
         name: _parse_switch(value) if SETTINGS[name].kind is bool else value
         for name, value in values.items()
@@ -254,7 +271,7 @@ def build_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _parse_switch(value: object) -> object:
-    """Convert common words for true and false."""
+    """Convert the words yes, on, no and off to a boolean. Other values are returned unchanged."""
     return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
 
 
@@ -288,7 +305,9 @@ def _load_file(path: Path) -> Mapping[str, Any]:
 
 
 def _flatten(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Flatten tables of groups to `group.name`."""
+    """Yield the name and value of each setting in nested tables. A setting in a group is named
+    `group.name`.
+    """
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from (
@@ -299,8 +318,11 @@ def _flatten(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) -> None:
-    """Raises ConfigurationError for a URL with an ambiguous password, or secrets where they are not
-    allowed.
+    """Check the settings for secrets in URLs.
+
+    Raises ConfigurationError for a URL whose password is ambiguous, and for a secret in a setting
+    from a place where others can read it, such as the command line. `origin` names where the
+    settings come from, and `may_hold` says whether secrets are allowed there.
     """
     for name, value in values.items():
         if not isinstance(value, str):
@@ -332,9 +354,10 @@ def _load_environment() -> Mapping[str, str]:
 
 
 def _parse_variable(variable: str, value: str) -> tuple[str, str]:
-    """Return the setting of a variable.
+    """Return the name and value of the setting in one environment variable.
 
-    `FONDS_NAME_FILE` names a file that contains the value of NAME, unless it is a setting itself.
+    The variable `FONDS_NAME_FILE` names a file that contains the value of the setting NAME, unless
+    `name_file` is a setting itself. Raises ConfigurationError if the file cannot be read.
     """
     name = variable.removeprefix(ENVIRONMENT_PREFIX)
     if not name.endswith(FILE_SUFFIX) or name.lower() in JOINED_NAMES:
@@ -346,8 +369,10 @@ def _parse_variable(variable: str, value: str) -> tuple[str, str]:
 
 
 def _resolve_name(name: str, origin: str) -> str:
-    """Return a setting's name from any of its spellings. Raises ConfigurationError for an unknown
-    one.
+    """Return the full name of a setting from `group.name` or `group_name`.
+
+    Raises ConfigurationError for an unknown setting. `origin` says in the message where the name
+    was found.
     """
     if name in SETTINGS:
         return name

@@ -1,4 +1,4 @@
-"""Groups of settings; each is a table of `fonds.toml`."""
+"""Groups of settings. Each group is a table of the file `fonds.toml`, such as `[fetch]`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from msgspec.structs import fields
 from fonds import __version__
 
 HIDDEN = {"hidden": True}
-"""Marks a setting that may contain a password and is not shown with the others."""
+"""Metadata of a setting that may contain a password. Such a setting is not shown with the others.
+"""
 
 
 def format_settings(settings: Struct) -> str:
-    """Format settings as text, without those that may contain a password."""
+    """Format a group of settings as text for display, without settings that may contain a
+    password.
+    """
     values = (
         (setting_field.name, setting_field.type, getattr(settings, setting_field.name))
         for setting_field in fields(settings)
@@ -24,12 +27,12 @@ def format_settings(settings: Struct) -> str:
 
 
 def is_hidden(kind: Any) -> bool:
-    """Return whether a setting's type says that it may contain a password."""
+    """Return whether the type of a setting is marked as one that may contain a password."""
     return any(meta.extra == HIDDEN for meta in getattr(kind, "__metadata__", ()))
 
 
 class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Concurrency and retries."""
+    """Settings for concurrency, retries and the memory of isolated processes."""
 
     children: Annotated[
         int, Meta(ge=0, description="Maximum number of isolated readers; 0 means one per core")
@@ -76,7 +79,7 @@ class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Reading of PDFs, and thumbnails."""
+    """Settings for reading PDFs and making thumbnails."""
 
     max_bytes: Annotated[int, Meta(ge=1, description="Maximum size of a PDF")] = 256 * 1024**2
     timeout_s: Annotated[float, Meta(gt=0, description="Time limit for one PDF")] = 60.0
@@ -100,7 +103,7 @@ class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """GROBID server for PDFs, if any."""
+    """Settings for the GROBID server that processes PDFs. If `url` is empty, there is none."""
 
     url: Annotated[
         str,
@@ -124,14 +127,16 @@ class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PageSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Reading of pages."""
+    """Settings for reading web pages."""
 
     max_bytes: Annotated[int, Meta(ge=1, description="Maximum size of a page body")] = 10_000_000
     timeout_s: Annotated[float, Meta(gt=0, description="Time limit for one page")] = 20.0
 
 
 class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """WARC files: ours, and those named by an index."""
+    """Settings for the WARC files that Fonds writes, and for the WARC files that a CDX index
+    names.
+    """
 
     prefix: Annotated[
         str,
@@ -175,7 +180,9 @@ class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Data on other machines, and access to it."""
+    """Settings for access to data on other machines: S3, web archives, petabox items and work
+    objects.
+    """
 
     task_folder: Annotated[
         str, Meta(description="Folder whose files tasks of other programs may name; empty: none")
@@ -213,7 +220,7 @@ class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Fetching: identity, rate limits and size limits."""
+    """Settings for fetching pages: identity, rate limits, timeouts and size limits."""
 
     agent: Annotated[
         str,
@@ -283,13 +290,17 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def user_agent(self) -> str:
-        """Value of the User-Agent header: name, version and contact."""
+        """Value of the User-Agent header: name and version of the fetcher, and its contact if
+        set.
+        """
         contact = f" (+{self.contact})" if self.contact else ""
         return f"{self.agent}/{__version__}{contact}"
 
 
 class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Followed sources, and the links they list."""
+    """Settings for followed sources, such as feeds and sitemaps, and for the links that they
+    list.
+    """
 
     poll_shortest_s: Annotated[
         float, Meta(ge=10, description="Minimum time between two polls of a source")
@@ -337,7 +348,7 @@ class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Recurring audit."""
+    """Settings for the recurring audit of all stored data."""
 
     days: Annotated[
         int,
@@ -349,7 +360,7 @@ class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CollectionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Collections, and the building of their clusterings."""
+    """Settings for collections of documents, and for building their clusterings."""
 
     prefix: Annotated[
         str,
@@ -377,7 +388,7 @@ class CollectionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Web pages, and the metrics of workers."""
+    """Settings for the web pages, the replay of captures, and the metrics of workers."""
 
     host: Annotated[str, Meta(description="Address of the web server and the metrics")] = (
         "127.0.0.1"

@@ -1,1 +1,3 @@
-"""Web archives: WARC codecs, WARC files written by Fonds, CDX indexes and replay."""
+"""Web archives: reading and writing WARC files, storage of the WARC files that Fonds writes, CDX
+indexes, and replay of captures.
+"""

@@ -1,7 +1,6 @@
-"""Merge captures from a CDX index with the captures that the journal-extract table already has for
-a file.
+"""Merge captures from a CDX index with the captures that the wide table already has for a file.
 
-Pure functions. The result does not depend on the order of the captures or on repeats.
+The functions are pure. The result does not depend on the order of the captures or on repeats.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
 Cells = Mapping[str, bytes]
 COLUMNS = (F_C, FILE_CDX, FILE_MIME, FILE_META)
-"""Columns of the existing table row that `merge` reads."""
+"""Columns of the file's table row that `merge` reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """Table cells to write for one file.
+    """Table cells to write for one file after its captures were merged.
 
     `alternate_rows`: row key and cells for each capture other than the best capture.
-    `file_cells`: cells to write to the file's own row; empty if the row is to stay unchanged.
+    `file_cells`: cells to write to the file's own row; empty if that row must not change.
     """
 
     alternate_rows: list[tuple[bytes, dict[str, bytes]]]
@@ -43,14 +42,16 @@ class MergedFile:
 
 
 def merge(sha1hex: str, captures: Sequence[IndexedCapture], existing: Cells) -> MergedFile:
-    """Merge captures into the file's own row and its alternate rows.
+    """Merge captures from a CDX index into the table row of a file, and return the cells to write.
 
-    The best capture goes into the file's own row. Each other capture gets an alternate row.
-    Revisits are ignored.
+    `sha1hex` is the SHA-1 of the file. `existing` holds the current cells of the file's row.
 
-    A row with `file:meta` belongs to a file that Fonds has read. It keeps its capture and its
-    `f:c`. A row whose cells cannot be parsed is left unchanged too: nothing is lost, and the audit
-    reports it.
+    The best of the new and stored captures goes into the file's own row. Each other capture gets an
+    alternate row, which is a separate table row with its location. Revisits are ignored.
+
+    If the row has the cell `file:meta`, Fonds has read the file. Then the row keeps its capture and
+    its first-seen cell `f:c`, and the new captures only get alternate rows. A row whose cells
+    cannot be parsed is left unchanged too: nothing is lost, and the audit reports it.
     """
     bodies = {capture.location: capture for capture in captures if not capture.is_revisit}
     try:
@@ -87,7 +88,9 @@ def merge(sha1hex: str, captures: Sequence[IndexedCapture], existing: Cells) -> 
 
 
 def build_first_seen(location: Location) -> FirstSeen:
-    """Build the content of the cell `f:c` for a file whose first capture is at this location."""
+    """Build the content of the table cell `f:c` (first seen) from the location of a file's first
+    capture.
+    """
     digits = location.datetime14
     return FirstSeen(
         url=location.url,
@@ -100,8 +103,8 @@ def build_first_seen(location: Location) -> FirstSeen:
 
 
 def ranks_above(capture: IndexedCapture, other: IndexedCapture) -> bool:
-    """Return whether `capture` takes precedence over `other`, when two index lines name the same
-    WARC record.
+    """Return whether `capture` takes precedence over `other` if two CDX lines name the same WARC
+    record.
     """
     return _place_key(capture) < _place_key(other)
 
@@ -135,7 +138,10 @@ def _is_same_location(location: Location, stored: Location | None) -> bool:
 
 
 def _age_key(first_seen: FirstSeen) -> tuple[str, str, str, int]:
-    """Sort key for the earliest capture. Times with and without a trailing `Z` compare as equal."""
+    """Return the sort key that puts the earliest capture first.
+
+    Dates with and without a trailing `Z` compare as equal.
+    """
     return (
         first_seen.date.removesuffix("Z"),
         first_seen.url,

@@ -1,13 +1,15 @@
-"""Captures from an index: their records, which sort by SHA-1, and their rank within a file.
+"""Captures from a CDX index: their sortable encoding, and their rank among the captures of one
+file.
 
 The first of these criteria that differs decides which capture is better:
 1. Its WARC has a path (`item/file`) by which it can be fetched.
 2. It was captured over HTTP.
-3. Its length is known.
+3. The length of its WARC record is known.
 4. It is newer.
-5. Its URL, WARC and location come first in byte order.
+5. Its URL, WARC name, offset, SURT, length and media type come first in sort order.
 
-All values are in `file:cdx`, so that stored captures can be compared with new ones.
+The table cells `file:cdx` and `file:mime` store all these values. So stored captures can be
+compared with new ones.
 """
 
 from __future__ import annotations
@@ -31,13 +33,15 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True, order=True)
 class CaptureRank:
-    """Sort key for captures of a file; the lowest is the best capture.
+    """Sort key for the captures of a file; the lowest key belongs to the best capture.
 
     `is_path_missing`: the WARC has no path (`item/file`) by which it can be fetched.
     `is_not_http`: the URL is not http(s).
     `is_size_missing`: the size of the WARC record is unknown.
-    `newness`: the capture time with each digit d replaced by 9 - d, so that newer sorts first.
-    `place`: URL, location and type, which decide between otherwise equal captures.
+    `newness`: the capture time with each digit d replaced by 9 - d, so that newer captures sort
+        first.
+    `place`: URL, WARC, offset, SURT, size and media type, which decide between otherwise equal
+        captures.
     """
 
     is_path_missing: bool
@@ -49,10 +53,10 @@ class CaptureRank:
 
 @dataclass(frozen=True, slots=True)
 class IndexedCapture:
-    """A capture from a CDX index.
+    """A capture that was read from a CDX index.
 
-    `sha1hex`: SHA-1 of the file in hex.
-    `location`: URL, time and WARC record.
+    `sha1hex`: SHA-1 of the captured file in hex.
+    `location`: URL and time of the capture, and the position of its WARC record.
     `mime`: normalized media type; `warc/revisit` for a revisit.
     `status`: HTTP status; None if unknown.
     """
@@ -64,17 +68,22 @@ class IndexedCapture:
 
     @property
     def is_revisit(self) -> bool:
-        """Whether the capture is a revisit, whose record has no body."""
+        """Whether the capture is a revisit, whose WARC record has no body."""
         return self.mime == REVISIT_MIME
 
     @property
     def rank(self) -> CaptureRank:
-        """Rank of the capture among captures of the same file."""
+        """Rank of this capture among the captures of its file; the lowest rank is the best
+        capture.
+        """
         return rank_capture(self.location, self.mime)
 
 
 def rank_capture(location: Location, mime: str) -> CaptureRank:
-    """Return the rank of a capture from its `file:cdx` and `file:mime`."""
+    """Return the rank of a capture from its location and media type; the lowest rank is the best.
+
+    The table stores these two values in the cells `file:cdx` and `file:mime`.
+    """
     size_bytes = -1 if location.size_bytes is None else location.size_bytes
     tie_breaker = (location.url, location.warc, location.offset, location.surt, size_bytes, mime)
     return CaptureRank(
@@ -87,10 +96,10 @@ def rank_capture(location: Location, mime: str) -> CaptureRank:
 
 
 def encode_record(line: CdxLine, mime: str) -> bytes:
-    """Encode an index line as a record of the import, which sorts by SHA-1. `mime` is the
-    normalized media type.
+    """Encode a CDX line as bytes that sort by the SHA-1 of the file.
 
-    Raises ValueError if the line has no SHA-1.
+    The import of CDX indexes sorts these records to group captures by file. `mime` is the
+    normalized media type. Raises ValueError if the line has no SHA-1.
     """
     raw = parse_sha1(line.digest or "")
     if raw is None:
@@ -110,14 +119,16 @@ def encode_record(line: CdxLine, mime: str) -> bytes:
 
 
 def decode_record(record: bytes) -> IndexedCapture:
-    """Decode a record that `encode_record` wrote."""
+    """Decode the bytes that `encode_record` wrote into the capture of the CDX line."""
     surt, url, datetime14, warc, offset, size, mime, status = _decode(record[SHA1HEX_CHARS + 1 :])
     location = Location(surt, url, datetime14, warc, offset, None if size < 0 else size)
     return IndexedCapture(record[:SHA1HEX_CHARS].decode(), location, mime, status)
 
 
 def _clean(values: Sequence[Any]) -> Sequence[Any]:
-    """Replace lone surrogates, which JSON cannot encode."""
+    """Return the values with lone surrogates in texts replaced by `?`, because JSON cannot encode
+    them.
+    """
     return [
         value
         if not isinstance(value, str) or value.isascii()

@@ -1,8 +1,9 @@
-"""CDX and CDXJ index lines: parsing with a reason for each rejected line, and writing as CDXJ.
+"""CDX and CDXJ indexes of captures: parse their lines, with a reason for each rejected line, and
+write CDXJ lines.
 
-Source: the CDX file format of the Internet Archive (letters of the ` CDX` header line); CDXJ as
-pywb writes it (`urlkey timestamp {json}`).
-Linear in a line. Sources read lines of at most 64 KiB.
+Source: the CDX file format of the Internet Archive, where letters in the ` CDX` header line name
+the fields; CDXJ as pywb writes it (`urlkey timestamp {json}`).
+Parsing takes time linear in the length of a line. Readers of inputs pass lines of at most 64 KiB.
 """
 
 from __future__ import annotations
@@ -51,20 +52,21 @@ _USUAL_LINE = re.compile(
     r" (?![{]|- )([!-~]+) ([!-~]+) ([0-9]{3}|-) ([A-Z2-7]{32}|-) [!-~]+ [!-~]+"
     r" ([0-9]{1,12}|-) ([0-9]{1,12}) (?!-(?: |$))([!-~]+)(?: .*)?"
 )
-"""Matches a regular line of eleven fields.
+"""Matches a regular CDX line of eleven fields.
 
-Nearly all lines match and are parsed by this one expression.
+Nearly all lines match, and one expression then parses the whole line.
 """
 
 
 class CdxLine(NamedTuple):
     """One capture in a CDX index.
 
-    `surt`: URL with the host reversed, for sorting.
+    `surt`: SURT of the URL, which has the host reversed so that pages of one site sort together.
     `datetime14`: capture time in UTC as 14 digits; checked to be valid.
+    `url`: URL of the capture.
     `mime`: media type; `-` if unknown.
     `status`: HTTP status; None without HTTP, and for revisits.
-    `digest`: SHA-1 in base32; None if missing or another hash.
+    `digest`: SHA-1 in base32; None if missing or if the line gives another hash.
     `size_bytes`: length of the WARC record on disk; None if unknown.
     `offset`: bytes from the start of the WARC to the record.
     `filename`: name or path of the WARC.
@@ -83,21 +85,21 @@ class CdxLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """Index line that cannot be parsed. `detail` is a sentence that says why."""
+    """CDX line that cannot be parsed. `detail` is a sentence that says why."""
 
     detail: str
 
 
 class _FaultError(Exception):
-    """Reason why a line is rejected."""
+    """Raised inside this module if a CDX line is rejected. The message is the reason."""
 
 
 class IndexReader:
-    """Parses the lines of one CDX or CDXJ index in order. A ` CDX` header line sets the order of
-    fields.
+    """Parser for the lines of one CDX or CDXJ index, which must be passed in order.
 
-    Without a header, a line of 9 or 10 fields has the usual fields for that number, and any other
-    line has the usual 11 fields. Additional fields are ignored.
+    A ` CDX` header line sets the order of the fields. Without it, a line of 9 or 10 fields has the
+    usual fields for that number, and any other line has the usual 11 fields. Additional fields are
+    ignored.
     """
 
     def __init__(self) -> None:
@@ -105,10 +107,11 @@ class IndexReader:
         self._has_usual_fields = True
 
     def parse(self, text: str) -> CdxLine | RejectedLine | None:
-        """Return the line's capture, a rejection, or None for blank lines, comments and headers.
+        """Parse one line of a CDX or CDXJ index.
 
-        Lines about an ARC file itself (`filedesc:`) also give None: they are not captures. Never
-        raises.
+        Returns the capture, or a RejectedLine with the reason if the line is invalid. Returns None
+        for blank lines, comments, header lines, and lines about an ARC file itself (`filedesc:`),
+        which are not captures. Never raises.
         """
         if self._has_usual_fields and (match := _USUAL_LINE.fullmatch(text)) is not None:
             key, moment, day, url, mime, status, digest, size, offset, name = match.groups()
@@ -227,7 +230,11 @@ def _parse_digest(text: str) -> str | None:
 
 
 def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
-    """Build the CDX line for an entry whose WARC record has this offset, size and file."""
+    """Build the CDX line of an archived entry from the position of its WARC record.
+
+    `offset` and `size_bytes` are the record's start and compressed length in bytes. `filename` is
+    the name of the WARC.
+    """
     mime = entry.mime or "unk"
     return CdxLine(
         surt=build_surt(entry.url),
@@ -243,7 +250,9 @@ def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str)
 
 
 def format_cdxj_line(line: CdxLine) -> bytes:
-    """Format one CDXJ line with its line end. Unknown values are left out."""
+    """Format a capture as one CDXJ line in bytes, including the line end. Unknown values are left
+    out.
+    """
     fields = {
         "url": line.url,
         "mime": line.mime,
@@ -259,5 +268,7 @@ def format_cdxj_line(line: CdxLine) -> bytes:
 
 
 def sort_cdxj_lines(lines: Iterable[CdxLine]) -> list[bytes]:
-    """Format CDXJ lines in byte order, as readers that use binary search require."""
+    """Format captures as CDXJ lines and sort them by bytes, as programs that search by bisection
+    require.
+    """
     return sorted(format_cdxj_line(line) for line in lines)

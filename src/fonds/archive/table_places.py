@@ -1,4 +1,6 @@
-"""Rows in `cdx` and cells in the journal table that record where a file's bytes lie."""
+"""Build the SQL rows (`cdx`) and wide-table cells that record where the bytes of a capture are
+stored.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,21 @@ from fonds.stores.journal_table.keys import build_alternate_key
 from fonds.urls.surt import build_lookup_key, build_surt
 
 INDEXED_PREFIX = "cdx-"
-"""Prefix of the ids of captures known only from an index."""
+"""Prefix of the ids of captures that are known only from a CDX index and were never read."""
 
 
 def build_cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime) -> CdxRow:
-    """Build the `cdx` row of a capture whose bytes lie at `place`."""
+    """Build the row of the SQL table `cdx` for a capture whose bytes are stored at `place`.
+
+    `now` is the creation time of the row.
+    """
     return _build_row(capture, file.sha1, file.mime, place, now)
 
 
 def build_revisit_rows(capture: Capture, place: Place, now: datetime) -> list[CdxRow]:
-    """Build the row of a revisit, with the digest it declares.
+    """Build the row of the SQL table `cdx` for a revisit record, with the SHA-1 that it declares.
 
-    Returns none without a digest or WARC place.
+    Returns an empty list if the revisit declares no SHA-1, or if `place` is not a WARC record.
     """
     raw = parse_sha1(capture.digest or "")
     if raw is None or place.kind is not PlaceKind.WARC:
@@ -46,18 +51,20 @@ def build_revisit_rows(capture: Capture, place: Place, now: datetime) -> list[Cd
 def build_first_cells(
     capture: Capture, place: Place, record_id: str | None = None
 ) -> dict[str, bytes]:
-    """Build the cells `f:c` and `file:cdx` for a file's first capture.
+    """Build the table cells `f:c` (first seen) and `file:cdx` (location) for the first capture of a
+    file.
 
-    `record_id` is the id of the record at `place`, as in `ArchivedRecord`, or None if unknown.
+    `record_id` is the WARC-Record-ID of the record at `place`; None if unknown.
     """
     first_seen = build_first_seen_cell(capture, place, record_id=record_id)
     return first_seen | build_cdx_cell(capture, place, build_surt(capture.url))
 
 
 def find_recorded_id(cells: Mapping[str, bytes], url: str, place: Place) -> str | None:
-    """Return the record id that `f:c` gives for `url` at `place`.
+    """Return the WARC-Record-ID that a file's cell `f:c` (first seen) gives for one capture.
 
-    Returns None if `f:c` is about another capture, has no id, or cannot be read.
+    `cells` are the cells of the file's table row. `url` and `place` identify the capture. Returns
+    None if the cell describes another capture, has no record id, or cannot be parsed.
     """
     try:
         first_seen = read_first_seen(cells)
@@ -69,14 +76,17 @@ def find_recorded_id(cells: Mapping[str, bytes], url: str, place: Place) -> str 
 
 
 def build_later_cells(capture: Capture, place: Place) -> dict[str, bytes]:
-    """Build the cell `file:cdx` for a later capture of the same file."""
+    """Build the table cell `file:cdx` (location) for a capture of a file that is not its first
+    capture.
+    """
     return build_cdx_cell(capture, place, build_surt(capture.url))
 
 
 def compute_indexed_capture_id(sha1hex: str, location: Location) -> str:
-    """Return the id of a capture known only from an index.
+    """Return the id of a capture that is known only from a CDX index.
 
-    It does not depend on where the line was read.
+    The id is computed from the SHA-1 and the location, so two indexes that list one capture give
+    one id.
     """
     key = "\n".join(
         (sha1hex, *(str(getattr(location, attribute.name)) for attribute in fields(location)))
@@ -85,14 +95,18 @@ def compute_indexed_capture_id(sha1hex: str, location: Location) -> str:
 
 
 def is_indexed(capture_id: str) -> bool:
-    """Whether a capture is known only from an index: it was never ingested, its body never read."""
+    """Return whether a capture id belongs to a capture known only from a CDX index.
+
+    Such a capture was never ingested, and its body was never read.
+    """
     return capture_id.startswith(INDEXED_PREFIX)
 
 
 def build_indexed_key(sha1hex: str, cells: Mapping[str, bytes]) -> bytes:
-    """Return the row key for an indexed capture that another replaces in the file's row.
+    """Return the key of the alternate table row for the capture that a file's row currently names.
 
-    Raises ValueError if the row's `file:cdx` is missing or invalid.
+    It is used when another capture replaces that capture in the file's row. Raises ValueError if
+    the cell `file:cdx` is missing or invalid.
     """
     location = read_location(cells)
     if location is None:
@@ -119,13 +133,16 @@ def _build_row(capture: Capture, sha1hex: str, mime: str, place: Place, now: dat
 
 
 def get_status(http: HttpHead | None) -> int | None:
-    """Return the HTTP status to store for a record, or None without a head or a readable code."""
+    """Return the HTTP status to store for a record. Returns None without an HTTP head or a readable
+    code.
+    """
     return (http.status or None) if http else None
 
 
 def find_end_offset(row: CdxRow) -> int:
-    """Return a lower bound for the end of a record in its WARC.
+    """Return a lower bound for the offset at which the WARC record of a capture ends.
 
-    For a shared member, that of the member.
+    For a record that shares a compressed member with others, the bound is the member's offset plus
+    one.
     """
     return split_offset(row.warc_offset)[0] + (row.warc_csize or 1)

@@ -1,7 +1,9 @@
-"""Names of WARCs as used in `cdx` and `file:cdx`, and the paths where each named WARC lies.
+"""Names of WARC files in the `cdx` table and `file:cdx` cells, and the paths where each named WARC
+is.
 
-A name is never a path of this machine. It is `item/file` as given by an index or task. Otherwise it
-is the last two parts of the file's path, or more if another WARC already has that name.
+A stored name is never a path of this machine. It is `item/file` if a CDX index or task gave that
+name. Otherwise it is the last two components of the file's path, or more if another WARC already
+has that name.
 """
 
 from __future__ import annotations
@@ -19,22 +21,30 @@ from fonds.model.rows import CdxRow, WarcFileRow
 from fonds.ports import Records, WarcFiles
 
 HEAD_BYTES = 1024
-"""Size of the start of a WARC that identifies it: the first record has an id and a date."""
+"""Bytes at the start of a WARC whose hash identifies the file. The first record there has an id and
+a date.
+"""
 PATHS_CACHED_MAX = 10_000
 ALIKE_MAX = 100
-"""Maximum rows examined of WARCs with the same file name."""
+"""Maximum number of rows examined when several WARCs have the same file name."""
 NAMES_MAX = 5
 
 CaptureKey = tuple[str, str, int, str]
 
 
 def build_capture_key(row: CdxRow) -> CaptureKey:
-    """Return a key that identifies a capture whatever folder or item its WARC's name has."""
+    """Return a key that identifies a capture, regardless of the folder or item in its WARC's name.
+
+    The key is the SHA-1, the WARC's file name, the record's offset, and the capture time.
+    """
     return row.sha1hex, row.warc_path.rpartition("/")[2], row.warc_offset, row.datetime
 
 
 def rank_name(name: str) -> int:
-    """Return the sort key for several names of one WARC; the lowest is the best name."""
+    """Return the sort key for several names of one WARC; the lowest key is the best name.
+
+    The order is: `item/file`, a URL, a name without a folder, an absolute path.
+    """
     if name.startswith("/"):
         return 3
     if "://" in name:
@@ -44,11 +54,13 @@ def rank_name(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WarcNames:
-    """Chooses names for WARC files, and records the paths of each name in the table `warc_files`.
+    """Chooses names for WARC files, and records the path of each named WARC in the table
+    `warc_files`.
+
     Thread-safe.
 
     `records`: SQL database with the table.
-    `archive`: opens files on this machine, whose first bytes identify a WARC.
+    `archive`: opens WARC files on this machine; a hash of their first bytes identifies a WARC.
     `clock`: returns the current time, aware UTC.
     """
 
@@ -58,7 +70,11 @@ class WarcNames:
     _names: dict[str, str] = field(default_factory=dict)
 
     def name_place(self, place: Place) -> Place:
-        """Replace the WARC's path in a place by its name. Other places are returned unchanged."""
+        """Return a location with the path of its WARC replaced by the WARC's name.
+
+        Chooses and records a name if the WARC has none. Locations that are not in a WARC, or
+        already have a name, are returned unchanged.
+        """
         if place.kind is not PlaceKind.WARC or not is_path(place.path):
             return place
         name = self._names.get(place.path)
@@ -70,7 +86,10 @@ class WarcNames:
         return Place(place.kind, name, place.offset, place.size_bytes)
 
     def record_path(self, name: str, path: str) -> None:
-        """Record that the WARC called `name` lies at `path`."""
+        """Record in the table `warc_files` that the WARC called `name` is stored at `path`.
+
+        Does nothing if `path` is neither an absolute path nor a URL.
+        """
         if is_path(path) and name != path:
             row = _build_row(name, path, self._hash_head(path), self.clock())
             self.records.put([row], replace=False)
@@ -84,7 +103,7 @@ class WarcNames:
         for name in candidates:
             if self._reserve_name(name, path, head):
                 return name
-        # Every name is taken by earlier content of this same file.
+        # Every name is taken by earlier content of the same path.
         return candidates[-1]
 
     def _reserve_name(self, name: str, path: str, head: str) -> bool:
@@ -108,7 +127,10 @@ class WarcNames:
         )
 
     def _hash_head(self, path: str) -> str:
-        """Hash the start of a file. Returns "" if it cannot be read or is not on this machine."""
+        """Return the SHA-1 of the first 1024 bytes of a WARC, in hex.
+
+        Returns "" if the file cannot be read or is not on this machine.
+        """
         if not path.startswith("/"):
             return ""
         with suppress(PermanentError, OSError), self.archive.open(path) as stream:
@@ -117,23 +139,28 @@ class WarcNames:
 
 
 def is_path(name: str) -> bool:
-    """Whether a WARC is given by its location: a path of this machine or a URL."""
+    """Return whether a WARC is given by its location (an absolute path or a URL) rather than by a
+    name.
+    """
     return name.startswith("/") or "://" in name
 
 
 def list_paths(records: Records, name: str) -> Sequence[str]:
-    """Return the paths and URLs where the WARC of this name was seen, latest first.
+    """Return the paths and URLs where the WARC called `name` was seen, latest first.
 
-    If no WARC has this name, a single WARC counts whose name ends with it, or with whose name it
-    ends: an index may give `a.warc.gz` for `item/a.warc.gz`. Raises PermanentError (MISSING_SOURCE)
-    if there are several.
+    If no WARC has exactly this name, the function uses the single WARC whose name ends with `name`,
+    or whose name is the end of `name`: an index may give `a.warc.gz` for `item/a.warc.gz`. Returns
+    an empty list if there is none. Raises PermanentError (MISSING_SOURCE) if there are several.
     """
     rows = list(records.find(WarcFileRow, {"name": name})) or _find_single_warc(records, name)
     return [row.path for row in sorted(rows, key=lambda row: row.row_created, reverse=True)]
 
 
 def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
-    """Return the rows of the single WARC that an otherwise unknown name may refer to."""
+    """Return the `warc_files` rows of the only WARC whose name ends like `name`, or an empty list.
+
+    Raises PermanentError (MISSING_SOURCE) if several different WARCs have such names.
+    """
     where = {"file_name": name.rpartition("/")[2]}
     rows = list(records.find(WarcFileRow, where, order=("name",), count_max=ALIKE_MAX))
     alike_rows = [row for row in rows if _is_alike(row.name, name)]
@@ -154,7 +181,9 @@ def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
 
 
 def _is_alike(known_name: str, name: str) -> bool:
-    """Whether one of two names is a suffix of the other, compared by whole path parts."""
+    """Return whether one of two names is a suffix of the other, compared by whole path
+    components.
+    """
     known_name = known_name.removeprefix("./")
     return known_name == name or known_name.endswith(f"/{name}") or name.endswith(f"/{known_name}")
 
@@ -177,8 +206,8 @@ def _iter_candidates(place: Place) -> Iterator[str]:
 
 
 def _is_same(first_hash: str, other_hash: str) -> bool:
-    """Whether two files may be the same WARC, judging by hashes of their starts.
+    """Return whether two files may be the same WARC, given the hashes of their first bytes.
 
-    An empty hash matches any.
+    An empty hash is unknown and matches any hash.
     """
     return not first_hash or not other_hash or first_hash == other_hash

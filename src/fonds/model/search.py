@@ -28,31 +28,35 @@ DAYS_COUNTED_MAX = 72
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """Search query. Empty `text` matches everything.
+    """Search query for the index, with filters, order and paging. An empty `text` matches
+    everything.
 
     - `text`: query syntax for people: words, "phrases", -excluded, OR, field:value.
     - `kinds`, `languages`, `domains`, `collections`: filters. Values of one filter are
-      alternatives, and all filters must match. The language or domain `none` or ''
-      selects documents without one.
-    - `ids`: only these documents, at most 1,000.
-    - `date_from`, `date_to`: inclusive range. `undated`: only documents without a date.
-    - `dates`: the kind of date for the range, the order and the counts. Counts are by
-      month, or by day for a range of at most 72 days.
-    - `sort`: `score`, `newest`, `oldest`, `added` (last added first) or `id`. The order
-      `id` depends only on the ids, so that results of any number can be paged through.
-    - `after`: with the order `id`, the page begins after this id. Documents that are
-      added or removed meanwhile do not move others.
-    - `offset` + `count_max`: at most 10,000.
-    - `facet_values_max`: values per facet, at most 1,000. With 0, nothing is counted by
-      value or month.
-    - `with_snippets`: whether hits have snippets.
+      alternatives, and all filters must match. The language or domain `none` or '' selects
+      documents without one.
+    - `ids`: only documents with these ids, at most 1,000.
+    - `date_from`, `date_to`: inclusive range of dates; None for no bound.
+    - `undated`: whether only documents without a date match.
+    - `dates`: which date of a document is used for the range, the order and the counts. Counts are
+      by month, or by day for a range of at most 72 days.
+    - `sort`: `score`, `newest`, `oldest`, `added` (last added first) or `id`. The order `id`
+      depends only on the ids, so that any number of results can be paged through.
+    - `after`: with the order `id`, the page begins after this id. Documents that are added or
+      removed meanwhile do not move others.
+    - `offset`, `count_max`: first result and maximum number of results; their sum is at most
+      10,000.
+    - `facet_values_max`: maximum number of values per facet, at most 1,000. With 0, nothing is
+      counted by value or by month.
+    - `with_snippets`: whether results have passages from the text.
     - `with_notes`: whether a search without results explains why.
     - `match`: whether all words must match, or any.
-    - `themes`: ids of the documents of each theme that `text` names with `theme:`. An
-      index knows no other themes.
-    - `in_versions`: whether to search earlier versions of stories too. None: only if
-      `text` has `version:all`.
-    - `cut_versions`: only documents with `earlier_left_out`.
+    - `themes`: ids of the documents of each theme that `text` names with `theme:`. An index knows
+      no other themes.
+    - `in_versions`: whether earlier versions of stories are searched too; None searches them only
+      if `text` contains `version:all`.
+    - `cut_versions`: whether only documents match whose earlier versions are incomplete in the
+      index (`earlier_left_out`).
     """
 
     text: str = ""
@@ -160,23 +164,25 @@ class SearchResults:
     """Results of a search.
 
     - `total`: number of all matches.
-    - `facets`: (value, count) pairs by `kind`, `language`, `canonical_domain` and
-      `collection`, largest first. The value '' means documents without one.
-    - `beyond`: by facet, the number of matches with other values. With the counts of the
-      pairs they add up to `total`.
-    - `dates`: counts by `YYYY-MM` or `YYYY-MM-DD` of the requested kind of date, in order.
-    - `undated`: number of matches without such a date.
-    - `themes`: the themes used for the query. If the next query has them, it selects the
-      same documents even after a rebuild of the themes.
-    - `generation`: name of the index content. Equal names mean the same documents. None
-      if it is unknown.
+    - `hits`: the results on the requested page.
+    - `facets`: (value, count) pairs by `kind`, `language`, `canonical_domain` and `collection`,
+      largest count first. The value '' stands for documents without one.
+    - `beyond`: by facet, the number of matches whose value is not among the pairs. With the counts
+      of the pairs, it adds up to `total`.
+    - `dates`: (`YYYY-MM` or `YYYY-MM-DD`, count) pairs for the requested date, in order.
+    - `undated`: number of matches without the requested date.
+    - `themes`: document ids of the themes used for the query. If they are passed to the next query,
+      it selects the same documents even after a rebuild of the themes.
+    - `generation`: identifier of the content of the index. Equal values mean the same documents;
+      None if unknown.
+    - `match`: whether the results match all words or any.
 
-    Without matches:
-    - `notes`: sentences that name the requested words, languages, domains and collections
-      that no document has.
+    For a search without matches:
+    - `notes`: sentences that name the requested words, languages, domains and collections that no
+      document has.
     - `corrected_query`: the query that was probably meant, if it differs.
     - `earlier_count`: number of stories that match in an earlier version.
-    - `earlier_text`: the query that finds them.
+    - `earlier_text`: the query that finds these stories.
     """
 
     total: int

@@ -1,4 +1,4 @@
-"""Keys, users and passwords in URLs: hide them in texts, and remove them from what is stored.
+"""Hide or remove keys, users and passwords in URLs and other texts.
 
 Source: RFC 3986, section 3.2.1 (userinfo), section 2.1 (percent-encoding).
 """
@@ -31,12 +31,13 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def redact_secrets(text: str) -> str:
-    """Return the text with users, passwords and keys of all URLs hidden, for display and logs.
+    """Return a text with the users, passwords and keys of all URLs hidden, for display and logs.
 
-    A text that begins as a URL counts as one to its end: everything before its last `@` is hidden
-    if it contains a colon, and every parameter that sounds like a secret up to the next `&`. In
-    other texts URLs end with their line, and parameters with a space or a quote. Access keys and
-    sessions of Fonds are hidden after their prefix everywhere. If in doubt, the text is hidden.
+    A text that begins with a URL counts as one URL to its end. Then everything before its last `@`
+    is hidden if it contains a colon, and so is the value of every parameter whose name sounds like
+    a secret, up to the next `&`. In other texts, URLs end with their line, and parameters end with
+    a space or a quote. Access keys and sessions of Fonds are hidden after their prefix everywhere,
+    and so are the credentials of Authorization headers. If in doubt, the text is hidden.
     """
     is_alone = _URL_START.match(text) is not None
     parameter = _PARAMETER_ALONE if is_alone else _PARAMETER
@@ -48,10 +49,10 @@ def redact_secrets(text: str) -> str:
 
 
 def _redact_password(piece: str, is_alone: bool) -> str:
-    """Hide user and password in the text between one `://` and the next.
+    """Hide the user and password in the text between one `://` and the next.
 
-    With a colon before the last `@` (of its line, unless it is alone) everything before it may be a
-    password.
+    If the text before the last `@` contains a colon, all of it may be a password and is hidden. The
+    last `@` is searched in the whole text if `is_alone`, else in its first line.
     """
     end = None if is_alone else _LINE.search(piece)
     line, rest = (piece, "") if end is None else (piece[: end.start()], piece[end.start() :])
@@ -62,9 +63,10 @@ def _redact_password(piece: str, is_alone: bool) -> str:
 
 
 def check_secrets(url: str) -> None:
-    """Raise ValueError, without quoting the URL, if its user or password is not percent-encoded.
+    """Raise ValueError if the user or password in a URL is not percent-encoded. The message does
+    not quote the URL.
 
-    Without encoding the end of the password is ambiguous.
+    Without encoding, the end of the password is ambiguous.
     """
     _, mark, rest = url.partition("://")
     if not mark or not _URL_START.match(url):
@@ -82,23 +84,29 @@ def check_secrets(url: str) -> None:
 
 
 def has_secret(url: str) -> bool:
-    """Return whether `redact_secrets` would hide anything."""
+    """Return whether `redact_secrets` would hide anything in a URL."""
     return redact_secrets(url) != url
 
 
 def strip_credentials(url: str) -> str:
-    """Return the URL without user and password, for storage."""
+    """Return a URL without its user and password, so that it can be stored."""
     return _USER_IN_URL.sub("", url)
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Users and passwords from settings by origin, stored separately from the URLs."""
+    """Users and passwords of servers, taken from the URLs in the settings and kept apart from the
+    stored URLs.
+
+    `by_origin`: value of the Authorization header by scheme, host and port.
+    """
 
     by_origin: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False)
 
     def build_authorization(self, scheme: str, host: str, port: int) -> str | None:
-        """Return the Authorization header for requests to this origin; None for none."""
+        """Return the value of the Authorization header for requests to an origin; None if it has no
+        credentials.
+        """
         return self.by_origin.get((scheme, host, port))
 
 
@@ -109,7 +117,10 @@ _ORIGIN = re.compile(
 
 
 def collect_credentials(urls: Iterable[str]) -> Credentials:
-    """Collect the credentials in http(s) URLs, encoded for Basic authentication (RFC 7617)."""
+    """Collect the users and passwords in http(s) URLs, encoded for Basic authentication (RFC 7617).
+
+    URLs without a user are ignored.
+    """
     by_origin = {}
     for url in urls:
         match = _ORIGIN.match(url)

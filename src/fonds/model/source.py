@@ -41,7 +41,14 @@ class DayCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StoredPace(msgspec.Struct, frozen=True, array_like=True):
-    """Rate limit of one host or domain; `next_at_s` is in Unix seconds, as in `fetching/pace.py`."""
+    """Rate limit of one host or domain, as stored in the SQL table `paces`.
+
+    - `next_at_s`: earliest time of the next request, in Unix seconds.
+    - `slowdown`: factor by which refusals extend the delay between requests; 1 for none.
+    - `average_s`: average response time in seconds.
+    - `floor_s`: Crawl-delay of the robots.txt in seconds.
+    - `failures`: number of consecutive requests without response.
+    """
 
     next_at_s: float
     slowdown: float

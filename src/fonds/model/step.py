@@ -1,4 +1,6 @@
-"""Results of steps, and pipelines as data: topics, stages, flavours."""
+"""Results of steps, and the parts of a pipeline as data: topics, stages, and pipelines (also called
+flavours).
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,29 @@ from fonds.model.message import DEFAULT_TRAITS, TopicTraits
 
 
 class Item(Protocol):
-    """Payload of a message.
+    """Payload of a message between steps.
 
-    It may also have `order_key`, if it is ordered by something other than `about` (a fetched
-    link by its registered domain), and `tag`, which distinguishes several kinds of one type.
+    An item may also have two more attributes. `order_key` is the key by which messages are ordered,
+    if that is not `about` (for a fetched link, its registered domain). `tag` distinguishes payloads
+    of one type that go to different topics.
     """
 
     @property
     def about(self) -> str:
-        """Subject: a file's SHA-1 in hex, a story's or document's id; "" while unknown."""
+        """Subject of the message: SHA-1 of a file in hex, or the id of a story or document; ""
+        while unknown.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Result of a step for one item: new items for other steps, and how the item ended.
+    """Result of a step for one item: how the item ended, and new items for other steps.
 
-    There may be any number of items, also several of one type. The runtime sends each to the topic
-    for its type and tag. A failed or dropped item may still emit partial results. `about` is the
-    subject found, as in `Item.about`; if None, that of the first of `items` counts.
+    - `disposition`: how the item ended.
+    - `items`: any number of new items, also several of one type. The runtime sends each to the
+      topic for its type and tag. A failed or dropped item may still emit partial results.
+    - `about`: subject that the step found, such as the SHA-1 of a file; None to use the subject of
+      the first new item.
     """
 
     disposition: Disposition = DONE
@@ -38,22 +45,26 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Kind of item: a payload type and its tag; `tag` None matches any."""
+    """Type and tag of the payloads that a step emits or a topic carries. The tag None stands for
+    every tag.
+    """
 
     payload: type
     tag: str | None = None
 
     def covers(self, other: Output) -> bool:
-        """Return whether every item that matches `other` matches this."""
+        """Return whether every payload that matches the output `other` also matches this output."""
         return self.payload is other.payload and self.tag in (None, other.tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Named stream of messages of one payload type (and tag), and how a broker stores it.
+    """Named stream of messages with one payload type (and tag), and how a broker stores the stream.
 
-    A public topic is a contract with other programs: it has the same name in every pipeline, and is
-    written whether or not a stage of Fonds reads it.
+    - `traits`: storage settings for a log-based broker.
+    - `tag`: tag of the payloads; None for any.
+    - `public`: whether other programs may rely on the topic's name and format. A public topic has
+      the same name in every pipeline, and is written even if no stage of Fonds reads it.
     """
 
     name: str
@@ -64,24 +75,29 @@ class Topic:
 
     @property
     def output(self) -> Output:
-        """Kind of item that the topic carries."""
+        """Payload type and tag of the messages in the topic."""
         return Output(self.payload, self.tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step in a pipeline: the topic it reads, those it writes, and the outputs it omits.
+    """One step in a pipeline, with the topics that it reads and writes.
 
-    - `writes`, `omits`: together all that the step may emit. A message whose outputs were all
-      omitted ends as dropped, `not-wanted`, unless the stage is a sink, which has stored something.
-    - `sink`: takes its messages as a batch.
-    - `tag`: distinguishes stages of one step.
-    - `threads`: None means one per core.
-    - `is_concurrent`: works on many messages at once, as a ConcurrentStep.
-    - `indexes`: writes the index, which some backends allow for one process only.
-    - `batch_max`: number of messages taken at once.
-    - `linger_s`: seconds to wait for more if fewer came, because a batch costs the store about as
-      much as a message.
+    - `step`: name of the step.
+    - `reads`: topic whose messages the step processes.
+    - `writes`, `omits`: topics to which the results are sent, and outputs that are discarded.
+      Together they contain everything that the step may emit. A message whose outputs were all
+      omitted ends as dropped with the reason `not-wanted`, unless the stage is a sink, which has
+      stored something.
+    - `sink`: whether the step processes its messages as a batch and stores their content.
+    - `tag`: distinguishes several stages of one step; "" if there is only one.
+    - `threads`: number of threads; None means one per core.
+    - `indexes`: whether the step writes the full-text index, which some backends allow for one
+      process only.
+    - `is_concurrent`: whether the step works on many messages at once, as a ConcurrentStep.
+    - `batch_max`: maximum number of messages received at once.
+    - `linger_s`: seconds to wait for more messages if fewer than `batch_max` were received. A batch
+      costs the store about as much as one message.
     """
 
     step: str
@@ -98,17 +114,22 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """Name of the stage in the ledger, the queue and the user interface."""
+        """Name of the stage in the ledger, the queue and the user interface: the step, and the tag
+        if set.
+        """
         return f"{self.step}-{self.tag}" if self.tag else self.step
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Flavour: the topic its sources write, its stages, and a sentence for people.
+    """Named pipeline (flavour): the topic that its sources write to, and its stages.
 
-    `warc_prefix` begins the names of the WARC files its bodies are written to, "" for that of the
-    settings. `{YYYY}` in it is the year of the capture. With `copies`, bodies in WARCs of others
-    are also written to ours, regardless of the settings.
+    - `entry`: topic of the first messages.
+    - `about`: sentence that describes the pipeline for people.
+    - `warc_prefix`: start of the names of the WARC files to which the pipeline's bodies are
+      written; "" for the prefix in the settings. `{YYYY}` in it stands for the year of the capture.
+    - `copies`: whether bodies in WARC files of other programs are also written to WARC files of
+      Fonds, regardless of the settings.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Convert typed values to the JSON that rows store, and back.
+"""Convert typed values to the JSON that SQL rows store, and back.
 
 A stored value is a struct, a dataclass, a story, or a mapping of such values. Columns that other
 programs write have a struct with a field `unknown`. It keeps every stored field that the other
-fields do not express, because its name is unknown or its value has another type. Writing the struct
-returns the same JSON. A story keeps unknown fields too. Other types ignore them, and they are gone
-when the column is written again.
+fields cannot express, because its name is unknown or its value has another type. So writing the
+struct again produces the same JSON. A story keeps unknown fields too. Other types ignore unknown
+fields, which are lost when the column is written again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,19 @@ UNKNOWN = "unknown"
 
 
 def is_stored_type(kind: Any) -> bool:
-    """Return whether values of a type are stored as JSON: a struct, a dataclass or a mapping."""
+    """Return whether values of a type are stored as JSON, because it is a struct, a dataclass or a
+    mapping.
+    """
     if (get_origin(kind) or kind) is Mapping:
         return True
     return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind))
 
 
 def encode_stored(value: object) -> Any:
-    """Return a typed value as plain JSON data. A value that is plain already is returned as it is."""
+    """Return a typed value as plain JSON data: dicts, lists, texts and numbers.
+
+    A value that is already plain is returned unchanged.
+    """
     if isinstance(value, Story):
         return encode_story(value)
     if not isinstance(value, msgspec.Struct | Mapping) and not is_dataclass(value):
@@ -45,15 +50,15 @@ def encode_stored(value: object) -> Any:
 
 
 def encode_row(row: Any) -> dict[str, Any]:
-    """Return the columns of a row by name, typed values as plain JSON data."""
+    """Return the columns of an SQL row by name, with typed values as plain JSON data."""
     return {column.name: encode_stored(getattr(row, column.name)) for column in fields(row)}
 
 
 def decode_stored(kind: Any, value: Any) -> Any:
-    """Return plain JSON data as a typed value.
+    """Convert plain JSON data from an SQL row to a value of the type `kind`.
 
-    A field of a wrong type has its default, and of a list or mapping the invalid elements are left
-    out. Raises ValueError for a value that lacks a required field.
+    A field whose value has a wrong type gets its default. Invalid elements of a list or mapping are
+    left out. Raises ValueError if a required field is missing.
     """
     if kind is Story:
         return build_story(value if isinstance(value, Mapping) else {})
@@ -81,7 +86,10 @@ def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -
 
 
 def _convert(kind: Any, value: Any) -> Any:
-    """Convert a value, leaving out what is invalid; UNSET if nothing remains."""
+    """Convert plain JSON data to the type `kind`, leaving out invalid fields and elements.
+
+    Returns UNSET if nothing of the value is valid.
+    """
     try:
         return msgspec.convert(value, prepare_type(kind))
     except msgspec.ValidationError:
@@ -102,7 +110,10 @@ def _convert(kind: Any, value: Any) -> Any:
 
 
 def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any:
-    """Convert the fields one by one; UNSET if a required one is missing."""
+    """Convert the fields of a struct one by one, leaving out invalid ones.
+
+    Returns UNSET if a required field is missing or invalid.
+    """
     hints = get_type_hints(kind)
     values = {}
     for name, stored_name in zip(
@@ -121,7 +132,7 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
 
 
 def _list_tuples(value: Any) -> Any:
-    """Return plain data as JSON has it: lists instead of tuples."""
+    """Return plain data with lists in place of tuples, as JSON decoders return it."""
     if isinstance(value, dict):
         return {name: _list_tuples(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

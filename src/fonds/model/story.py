@@ -1,4 +1,7 @@
-"""Stories: news pages with their sub-objects. Field names and types of seed 004, plus our own."""
+"""Stories: news pages with their extracted content and metadata, grouped into sub-objects.
+
+The field names and types are those of seed 004, plus fields that Fonds adds.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from fonds.model.file import FileMeta
 from fonds.model.rights import Statement
 
 SCHEMA_VERSION = 1
-"""Schema version of our stories in messages, rows and archives."""
+"""Schema version of the stories that Fonds writes to messages, SQL rows and WARC files."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawHtml:
-    """Bytes of the page, with transfer and content codings decoded, and their charset.
+    """Bytes of a news page with transfer and content codings decoded (`html`), and their charset
+    (`encoding`).
 
-    In messages `html` is empty: the bytes are read again from the capture's location.
+    In messages `html` is empty: the bytes are read again from the location of the capture.
     """
 
     html: bytes | None = None
@@ -27,7 +31,13 @@ class RawHtml:
 
 @dataclass(frozen=True, slots=True)
 class HttpMetadata:
-    """HTTP exchange; `fetch_timestamp` is Unix seconds UTC with a fraction."""
+    """HTTP response with which a news page was fetched.
+
+    - `response_code`: HTTP status.
+    - `fetch_timestamp`: time of the fetch in Unix seconds with a fraction.
+    - `final_url`: URL after redirects.
+    - `encoding`: charset of the response.
+    """
 
     response_code: int | None = None
     fetch_timestamp: float | None = None
@@ -37,10 +47,14 @@ class HttpMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ContentMetadata:
-    """Content extracted from the page.
+    """Content and metadata extracted from a news page; field names of seed 004.
 
-    `publication_date` is YYYY-MM-DD, `language` a lower-case ISO 639-1 code, `full_language` a BCP
-    47 tag, `parsed_date` an ISO 8601 date-time in UTC.
+    - `publication_date`: YYYY-MM-DD.
+    - `language`: lower-case ISO 639-1 code.
+    - `full_language`: BCP 47 tag.
+    - `parsed_date`: time of the extraction, ISO 8601 in UTC.
+
+    Missing values are None.
     """
 
     original_url: str | None = None
@@ -62,18 +76,21 @@ class ContentMetadata:
 
 @dataclass(frozen=True, slots=True)
 class PageMetadata:
-    """Page properties beyond the seed's fields; a sub-object of our own.
+    """Metadata of a news page that seed 004 does not contain; a sub-object that Fonds adds to a
+    story.
 
-    - `unique_url_hash`: id of the address in Media Cloud's index, None without one.
+    - `unique_url_hash`: id of the URL in Media Cloud's index; None without one.
     - `published_on`, `modified_on`: YYYY-MM-DD.
-    - `…_source` of a date: where it was found (`json-ld`, `meta`, `microdata`, `time`, `url`,
-      `text`, `script`, `comment`); `…_confidence` is 0 to 1.
-    - `authors_source`: `json-ld`, `meta`, `markup` or `byline`.
-    - `is_paywalled`: None if the page does not say.
+    - `published_source`, `modified_source`: where the date was found (`json-ld`, `meta`,
+      `microdata`, `time`, `url`, `text`, `script`, `comment`).
+    - `published_confidence`, `modified_confidence`: confidence in the date, from 0 to 1.
+    - `authors_source`: where the authors were found: `json-ld`, `meta`, `markup` or `byline`.
+    - `is_paywalled`: whether the page is behind a paywall; None if the page does not say.
     - `page_kind`: `article`, `front`, `listing`, `error` or `consent`.
-    - `language_confidence`: 0 to 1, None if the text was not used.
+    - `language_confidence`: confidence in the language, from 0 to 1; None if the language was not
+      found from the text.
     - `charset_evidence`: explanation of how the charset was chosen.
-    - `rights`: licences, holders and preferences the page states.
+    - `rights`: licences, rights holders and usage preferences that the page states.
     """
 
     unique_url_hash: str | None = None

@@ -1,7 +1,10 @@
-"""JSON of stories, in messages, rows and metadata records: the sub-objects under the seed's names.
+"""Convert stories to JSON and back, for messages, SQL rows and the metadata records of WARC files.
+
+The JSON contains the sub-objects of a story under the names of seeds 003 and 004.
 
 Source: DESIGN "Story"; field names of seeds 003 and 004.
-A field that is added later is left out while it is empty, so that stored stories stay as they are.
+A field that was added later is left out while it is empty, so that the JSON of older stories stays
+the same.
 """
 
 from __future__ import annotations
@@ -37,9 +40,9 @@ VERSION_MAX = 10**6
 
 
 def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
-    """Return the sub-objects as plain JSON values under the seed's names, including unknown fields.
+    """Return a story as plain JSON data: its sub-objects by name, including unknown fields.
 
-    `raw_html` is included only with `html`; its bytes are then base64.
+    `html` includes the sub-object `raw_html`, in which the bytes of the page are base64.
     """
     document: dict[str, Any] = dict(story.unknown)
     if story.schema_version:
@@ -62,10 +65,10 @@ def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
 
 
 def decode_story(data: bytes) -> Story:
-    """Parse a story from a metadata record of ours or of Media Cloud, leniently.
+    """Parse a story from the bytes of a metadata record that Fonds or Media Cloud wrote.
 
     A field of a wrong type gets its default value, and unknown fields are kept. Raises
-    DamagedInputError when `data` is not a JSON object.
+    DamagedInputError if `data` is not a JSON object.
     """
     try:
         document = msgspec.json.decode(data)
@@ -81,7 +84,8 @@ def decode_story(data: bytes) -> Story:
 def build_story(values: Mapping[str, Any]) -> Story:
     """Build a story from a decoded JSON object.
 
-    A field of a wrong type gets its default value, and unknown fields are kept.
+    A field of a wrong type gets its default value, and unknown fields are kept. Raises no error for
+    invalid content.
     """
     remaining = dict(values)
     sub_objects: dict[str, Any] = {}

@@ -1,4 +1,6 @@
-"""Unknown names in closed lists: find the nearest name, and explain the choices."""
+"""Suggestions for names that are not in a list of known names: find the nearest name, and list the
+choices.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ LISTED_NAMES_MAX = 40
 
 
 class UnknownNameError(ValueError):
-    """Name that is not in a closed list; the message is a sentence without its full stop.
+    """Error for a name that is not in a list of known names. The message is a sentence without its
+    full stop.
 
-    `field` says which part of an identity it is, `nearest` which known name was probably meant.
+    - `field`: name of the field or parameter that contains the name.
+    - `nearest`: known name that was probably meant; None if none is similar.
     """
 
     def __init__(self, field: str, noun: str, name: str, known_names: Iterable[str]) -> None:
@@ -41,8 +45,8 @@ def format_alternatives(names: Iterable[str]) -> str:
 def format_unknown_name(noun: str, name: str, known_names: Iterable[str]) -> str:
     """Return a sentence, without its full stop, that says that a name is unknown.
 
-    `noun` says what the name would name. The sentence lists at most 40 known names, the number of
-    the other known names, and the known name that is most similar.
+    `noun` says what the name should refer to, such as "collection". The sentence lists at most 40
+    known names, the number of further names, and the most similar known name.
     """
     names = list(dict.fromkeys(str(known_name) for known_name in known_names if known_name))
     separator = "; " if any("," in known_name for known_name in names) else ", "

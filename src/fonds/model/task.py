@@ -1,4 +1,6 @@
-"""Tasks: requests to read a file, with the location of its bytes and their SHA-1."""
+"""Tasks: requests of other programs to read a file, with the location of its bytes and their
+SHA-1.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,27 @@ from fonds.model.entry import MESSAGE, Entry
 from fonds.model.record_offset import format_record_place
 
 ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
-"""Public address of a petabox item's file; a setting decides where its bytes are fetched."""
+"""URL template for people of a file in an item of the Internet Archive.
+
+The setting `elsewhere.petabox_url` decides where Fonds fetches the bytes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Work object of seed 003, parsed but not executed: none of its values is trusted.
+    """Request to read a file (a work object of seed 003), parsed but not executed. None of its
+    values is trusted.
 
-    - `kind`: which fields give the location: a WARC record (`path`, `offset`, `size_bytes` in
-      bytes, None if unknown), a capture replayed by a web archive (`url`, `datetime14`), a file of
+    - `kind`: type of the location, which decides what fields give it: a WARC record (`path`,
+      `offset`, `size_bytes`), a capture replayed by a web archive (`url`, `datetime14`), a file of
       a petabox item (`item`, `path`), or a file on this machine (`path`).
-    - `sha1hex`: SHA-1 of the file, if stated.
-    - `mime`: declared type.
-    - `id`: id of its message, "" for a line of a list.
+    - `offset`, `size_bytes`: position and compressed size of the WARC record in bytes; None for an
+      unknown size.
+    - `datetime14`: time of the capture as 14 digits; None if not stated.
+    - `sha1hex`: SHA-1 of the file in hex; None if not stated.
+    - `mime`: declared media type; None if not stated.
+    - `collection`: collection to which the file is added.
+    - `id`: id of the message that contains the task; "" for a task from a line of a list.
     """
 
     kind: PlaceKind
@@ -39,19 +49,21 @@ class Task:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex; "" if not stated."""
+        """Subject of the message: SHA-1 of the file in hex; "" if the task does not state it."""
         return self.sha1hex or ""
 
     @property
     def address(self) -> str:
-        """Name for people: its URL, else the public address of its item, else its path."""
+        """Name of the file for people: its URL, else the public URL of its petabox item, else its
+        path.
+        """
         if self.url or self.kind is not PlaceKind.PETABOX:
             return self.url or self.path
         return ITEM_ADDRESS.format(item=quote(self.item), path=quote(self.path))
 
     @property
     def entry(self) -> Entry:
-        """Entry for the message that contains the task."""
+        """Entry that records in the ledger that the message with this task entered Fonds."""
         return Entry(
             id=self.id,
             input_id="",
@@ -65,7 +77,7 @@ class Task:
 
     @property
     def place(self) -> str:
-        """Location of the bytes as text, as stated in the task."""
+        """Location of the bytes as text, as the task states it."""
         return {
             PlaceKind.WARC: format_record_place(self.path, self.offset),
             PlaceKind.REPLAY: f"{self.datetime14}/{self.url}",

@@ -17,11 +17,11 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """Features of one collection and model version.
+    """Terms of one collection, in one version, with the number of documents that contain each term.
 
-    `terms` are folded, distinct and in code point order; a term's index is its feature.
-    `document_counts`, int64 of the same length, says in how many of the `documents` counted
-    documents each term occurs.
+    - `documents`: number of documents counted.
+    - `terms`: case-folded, distinct, in code point order. The index of a term is its feature.
+    - `document_counts`: for each term the number of counted documents that contain it, int64.
     """
 
     version: int
@@ -32,9 +32,12 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Sparse vector: `features` int64, ascending and distinct; `values` float32, none of them 0.
+    """Sparse vector of a document over the terms of one dictionary version.
 
-    Term frequencies are integers from 1. Tf-idf values are positive and have length 1.
+    - `version`: version of the dictionary.
+    - `features`: numbers of the terms with a value, int64, ascending and distinct.
+    - `values`: values of these terms, float32, none of them 0. Term frequencies are integers from
+      1. Tf-idf values are positive, and the vector then has length 1.
     """
 
     version: int
@@ -44,11 +47,15 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Run of an inverted index: the documents of the features from `first_feature` on.
+    """Part of an inverted index: the documents that contain each of some consecutive features.
 
-    `counts`, int64, is the number of postings of each feature here. `documents`, int64, has the
-    numbers of their documents, feature by feature, ascending within one. `weights`, float32, has
-    the tf-idf of each. The postings of one feature may continue in the next run.
+    - `version`: version of the dictionary.
+    - `first_feature`: first feature of the part.
+    - `counts`: number of postings of each feature in the part, int64.
+    - `documents`: numbers of the documents, feature by feature, ascending within a feature, int64.
+    - `weights`: tf-idf value of each posting, float32.
+
+    The postings of one feature may continue in the next part.
     """
 
     version: int

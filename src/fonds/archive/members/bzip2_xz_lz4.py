@@ -1,4 +1,5 @@
-"""Reading of bzip2 streams, XZ streams and LZ4 frames, whose decompressors share one interface.
+"""Decompress bzip2 streams, XZ streams and LZ4 frames in WARC files. Their decompressors share one
+interface.
 
 Source: the formats of bzip2, XZ (tukaani.org/xz/xz-file-format.txt) and LZ4 frames
 (lz4_Frame_format.md).
@@ -28,28 +29,32 @@ XZ_MEMORY_MAX_BYTES = 128 * 1024 * 1024
 PACKED_MAGIC = re.compile(
     rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)|\xfd7zXZ\x00|\x04\x22\x4d\x18"
 )
-"""First bytes of a bzip2 stream (with its first block or its end), an XZ stream or an LZ4 frame."""
+"""Matches the first bytes of a bzip2 stream (with its first block or its end), an XZ stream or an
+LZ4 frame.
+"""
 
 _FAULTS = (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError)
 
 
 class _Unpacker(Protocol):
-    """Interface shared by the three decompressors."""
+    """Interface shared by the bzip2, XZ and LZ4 decompressors."""
 
     @property
     def eof(self) -> bool:
-        """Whether the end of the member was reached."""
+        """Whether the decompressor has reached the end of the compressed stream or frame."""
 
     @property
     def unused_data(self) -> bytes | None:
-        """Input bytes after the end of the member."""
+        """Input bytes after the end of the compressed stream or frame."""
 
     @property
     def needs_input(self) -> bool:
         """Whether the decompressor needs more input to produce output."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Return at most `max_length` decompressed bytes."""
+        """Return at most `max_length` decompressed bytes of `data` and earlier input; -1 means no
+        limit.
+        """
 
 
 _UNPACKERS: dict[bytes, tuple[str, Callable[[], _Unpacker]]] = {
@@ -63,9 +68,11 @@ _UNPACKERS: dict[bytes, tuple[str, Callable[[], _Unpacker]]] = {
 
 
 class PackedMember:
-    """One bzip2 stream, XZ stream or LZ4 frame in a file, decompressed piece by piece.
+    """One bzip2 stream, XZ stream or LZ4 frame in a WARC file, decompressed piece by piece.
 
+    `offset`: file offset where the member begins.
     `end`: file offset just past the member; None until the member was read to its end.
+    `damage`: always None; damage is raised by `read` at once.
     """
 
     def __init__(self, raw: RawFile, offset: int) -> None:
@@ -80,11 +87,15 @@ class PackedMember:
 
     @property
     def reach(self) -> int:
-        """Offset just past the input read so far."""
+        """File offset just past the compressed input that was read so far."""
         return self._next if self.end is None else self.end
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, or b"" at the end. Raises MemberError."""
+        """Return the next decompressed bytes, at most `size_max`, or b"" at the end of the member.
+
+        Raises MemberError if the member is damaged or truncated, or its output is too large for its
+        input.
+        """
         while self.end is None:
             piece = self._unpack(size_max)
             self._output_bytes += len(piece)
@@ -112,7 +123,9 @@ class PackedMember:
 
 
 def probe_packed(raw: RawFile, offset: int, input_bytes: int) -> bool:
-    """Whether `input_bytes` bytes at `offset` decompress without error, as a packed member does."""
+    """Return whether the first `input_bytes` bytes of a bzip2, XZ or LZ4 member at `offset`
+    decompress without error.
+    """
     try:
         _UNPACKERS[raw.read_at(offset, 3)][1]().decompress(raw.read_at(offset, input_bytes), 64)
     except _FAULTS:

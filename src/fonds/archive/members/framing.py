@@ -1,10 +1,11 @@
-"""Detection of the member at an offset of a file, and of the next one after damage.
+"""Detect which compressed member begins at an offset of a WARC file, and find the next one after
+damage.
 
 Source: RFC 1952 (gzip), RFC 8878 (zstd), WARC/1.1 section 4 (record header), ARC 1.0 (URL-record
 line).
 
-Limits: a search is linear in the bytes it skips. To check candidates it decompresses at most 4
-times the file's size plus 64 MiB.
+Limits: a search takes time linear in the bytes that it skips. To check candidates it decompresses
+at most 4 times the file's size plus 64 MiB.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class Framing:
         self._probe_budget_bytes = 4 * self.raw.size_bytes + _PROBING_BYTES
 
     def open(self, offset: int) -> Member | None:
-        """Open the member at `offset` after skipping skippable frames.
+        """Open the compressed member or plain range at `offset`. Skippable zstd frames before it
+        are skipped.
 
         Returns None at the end of the file.
         """
@@ -75,7 +77,7 @@ class Framing:
         return PlainRange(self.raw, offset) if magic else None
 
     def is_packed(self, offset: int) -> bool:
-        """Whether a packed member or a skippable frame begins at `offset`."""
+        """Return whether a compressed member or a skippable zstd frame begins at `offset`."""
         magic = self.raw.read_at(offset, _MAGIC_BYTES)
         return (
             magic[:3] == GZIP_MAGIC
@@ -85,10 +87,12 @@ class Framing:
         )
 
     def find(self, offset: int, stop: int) -> int | None:
-        """Find the first offset in [`offset`, `stop`) where a record plausibly begins, or None.
+        """Return the first offset in [`offset`, `stop`) where a WARC or ARC record plausibly
+        begins, or None.
 
-        `offset` is at least 1. A gzip or zstd magic counts only if its content begins like a
-        record. No magic counts once the decompression budget is used up.
+        `offset` must be at least 1. The first bytes of a gzip member or zstd frame count only if
+        the decompressed content begins like a record. Once the decompression budget is used up,
+        only uncompressed records are found.
         """
         while offset < stop:
             window = self.raw.read_at(offset - 1, CACHE_BYTES)

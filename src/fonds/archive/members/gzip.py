@@ -1,4 +1,4 @@
-"""Plain ranges and gzip members, read through the same interface.
+"""Read the plain ranges and gzip members of a WARC file through the same interface.
 
 Source: RFC 1952, section 2.3; WARC/1.1, annex D (one member per record).
 Limits: 16 KiB of input are decompressed at a time. Output is at most 200 times the input plus 1
@@ -22,7 +22,7 @@ _SALVAGE_MAX_BYTES = 64 * 1024
 
 
 class PlainRange:
-    """Uncompressed bytes from an offset to the end of the file."""
+    """Uncompressed bytes of a WARC file, from an offset to the end of the file."""
 
     def __init__(self, raw: RawFile, offset: int) -> None:
         self.offset = offset
@@ -32,32 +32,36 @@ class PlainRange:
 
     @property
     def end(self) -> int | None:
-        """Offset of the end of the file, or None until it was read that far."""
+        """Offset of the end of the file; None until the range was read that far."""
         return self._next if self._next >= self._raw.size_bytes else None
 
     @property
     def reach(self) -> int:
-        """Offset just past the input read so far."""
+        """File offset just past the bytes that were read so far."""
         return self._next
 
     def read(self, size_max: int) -> bytes:
-        """Return the next bytes, or b"" at the end."""
+        """Return the next bytes of the file, at most `size_max`, or b"" at the end of the file."""
         piece = self._raw.read_at(self._next, size_max)
         self._next += len(piece)
         return piece
 
     def skip(self, size_bytes: int) -> int:
-        """Skip bytes without reading them. Returns the number of bytes skipped."""
+        """Skip up to `size_bytes` bytes without reading them. Return the number of bytes
+        skipped.
+        """
         skipped_bytes = min(size_bytes, max(0, self._raw.size_bytes - self._next))
         self._next += skipped_bytes
         return skipped_bytes
 
 
 class GzipMember:
-    """One gzip member.
+    """One gzip member in a WARC file, decompressed piece by piece.
 
-    `end` is the offset just past the member. It is None until the member was read to its end.
-    `damage` is set before the bytes in front of the damage are returned.
+    `offset`: file offset where the member begins.
+    `end`: file offset just past the member; None until the member was read to its end.
+    `damage`: the error that follows the returned bytes; None while no damage was found. It is set
+        before `read` returns the bytes in front of the damage.
     """
 
     def __init__(self, raw: RawFile, offset: int) -> None:
@@ -71,13 +75,17 @@ class GzipMember:
 
     @property
     def reach(self) -> int:
-        """Offset just past the input read so far."""
+        """File offset just past the compressed input that was read so far."""
         if self.end is not None:
             return self.end
         return self._next - len(self._inflate.unconsumed_tail)
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, or b"" at the end. Raises MemberError."""
+        """Return the next decompressed bytes, at most `size_max`, or b"" at the end of the member.
+
+        Raises MemberError if the member is damaged or truncated, or its output is too large for its
+        input.
+        """
         while self.end is None:
             if self.damage is not None:
                 raise self.damage
@@ -111,7 +119,11 @@ class GzipMember:
         return piece
 
     def _salvage(self, packed: bytes) -> bytes:
-        """Decompress the first input up to its damage. This usually recovers the record's header."""
+        """Decompress the member's first input in small steps, and return the output before the
+        damage.
+
+        The output usually contains the header of the WARC record.
+        """
         inflate = zlib.decompressobj(31)
         output = b""
         try:

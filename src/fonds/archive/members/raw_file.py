@@ -1,6 +1,7 @@
-"""Random access to a file's bytes, and the error and size limit shared by all decompressors.
+"""Read bytes of a file by offset. Also the error and output limit shared by all decompressors of
+WARC members.
 
-Limits: one read per range of 128 KiB.
+Limits: each read of the file loads at least 128 KiB.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from fonds.model.disposition import Reason
 INPUT_BYTES = 16 * 1024
 RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
-"""Output a member may have whatever its size. A short member of blanks is not a decompression bomb.
+"""Output bytes that a compressed member may have whatever its compressed size.
+
+Without the allowance, a short member of blanks would count as a decompression bomb.
 """
 
 CACHE_BYTES = 128 * 1024
 
 
 class MemberError(Exception):
-    """A member cannot be decompressed any further.
+    """Raised if a compressed member of a WARC file cannot be decompressed any further.
 
-    `reason` is DAMAGED_RECORD, TRUNCATED_RECORD or BOMB.
+    `reason` is DAMAGED_RECORD, TRUNCATED_RECORD or BOMB. `detail` is the error message.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -34,7 +37,7 @@ class MemberError(Exception):
 class RawFile:
     """Access by offset to the bytes of a seekable file.
 
-    Caches one range, so that small reads are cheap.
+    The latest range that was read stays cached in memory, so that small reads are cheap.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -44,9 +47,9 @@ class RawFile:
         self.size_bytes = stream.seek(0, io.SEEK_END)
 
     def read_at(self, offset: int, size_max: int) -> bytes:
-        """Return up to `size_max` bytes at `offset`.
+        """Return up to `size_max` bytes of the file from `offset`.
 
-        Returns fewer only near the end of the file, and b"" at the end.
+        Returns fewer bytes only near the end of the file, and b"" at the end.
         """
         buffer_offset = offset - self._start
         if buffer_offset < 0 or buffer_offset + size_max > len(self._buffer):
@@ -69,7 +72,10 @@ class RawFile:
 
 
 def check_ratio(output_bytes: int, input_bytes: int) -> None:
-    """Raise MemberError (BOMB) if the output is too large for the input."""
+    """Raise MemberError (BOMB) if decompressed output is too large for its compressed input.
+
+    The limit is 200 times `input_bytes` plus 1 MiB.
+    """
     if output_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * input_bytes:
         raise MemberError(
             Reason.BOMB,

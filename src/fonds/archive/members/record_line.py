@@ -1,4 +1,6 @@
-"""The first line of a record: a WARC version or an ARC URL-record line, with known variants.
+"""Recognise the first line of a WARC or ARC record: a WARC version line, or an ARC URL-record line.
+
+Variants written by known programs are accepted too.
 
 Source: WARC/1.1 section 4 (version); ARC 1.0 (URL-record definitions of version 1 and 2).
 """
@@ -11,11 +13,13 @@ from dataclasses import dataclass
 LINE_MAX_BYTES = 8 * 1024
 
 WARC_LINE = rb"(?i:WARC)/[0-9][0-9A-Za-z.]{0,9}[ \t\r]{0,8}\n"
-r"""Any version, in any case. Some writers double the line end (`\r\r\n`)."""
+r"""Matches a WARC version line with any version, in any case. Some writers double the line end
+(`\r\r\n`).
+"""
 
 _SCHEME = rb"[A-Za-z][A-Za-z0-9+.-]{1,30}+:"
 LINE_START = rb"(?:" + WARC_LINE + rb"|(?:filedesc:|" + _SCHEME + rb"[^\s])[^\n]{0,8000}+\n)"
-"""Cheap first test for a record's first line. `is_record_line` checks it fully."""
+"""Cheap first test for the first line of a record. `is_record_line` then checks the line fully."""
 
 _FIRST_LINE = re.compile(LINE_START)
 _LINE_START_PATTERN = re.compile(rb"(?<=\n)" + LINE_START)
@@ -26,8 +30,13 @@ _LENGTH = re.compile(rb"-?[0-9a-z]{1,12}")
 
 @dataclass(frozen=True, slots=True)
 class ArcLine:
-    """Fields of the line that begins an ARC record. `middle` has the fields between date and
-    length.
+    """Fields of the line that begins an ARC record.
+
+    `url`: URL of the capture.
+    `address`: IP address of the server; `-` if missing.
+    `date`: capture time as written in the line.
+    `middle`: the fields between date and length, such as the media type.
+    `length`: declared length of the record in bytes, as text.
     """
 
     url: bytes
@@ -38,11 +47,12 @@ class ArcLine:
 
 
 def split_arc_line(line: bytes) -> ArcLine | None:
-    """Split an ARC URL-record line into its fields. Returns None if it is not one.
+    """Split the URL-record line of an ARC record into its fields. Return None if it is no such
+    line.
 
     The date is a field of 8 to 18 digits, or any field after an IP address. The URL may contain
-    blanks. The type may be missing. A `filedesc:` line needs only its length.
-    Linear in the line.
+    blanks. The media type may be missing. A `filedesc:` line, which describes the ARC file itself,
+    needs only its length. Takes time linear in the length of the line.
     """
     fields = line.rstrip(b"\r\n").split(b" ")
     if len(fields) > 1 and not fields[-1]:
@@ -66,9 +76,10 @@ def split_arc_line(line: bytes) -> ArcLine | None:
 
 
 def _find_date_index(fields: list[bytes]) -> int | None:
-    """Find the index of the date field.
+    """Return the index of the date among the fields of an ARC URL-record line, or None.
 
-    An IP address precedes it, or it is numeric and at least type and length follow.
+    The date follows an IP address, or it is numeric and followed by at least the media type and
+    length.
     """
     last = len(fields) - 1
     for index in range(2, last):
@@ -79,13 +90,16 @@ def _find_date_index(fields: list[bytes]) -> int | None:
 
 
 def starts_record(data: bytes) -> bool:
-    """Whether unpacked bytes begin with the first line of a WARC or ARC record."""
+    """Return whether decompressed bytes begin with the first line of a WARC or ARC record."""
     line_match = _FIRST_LINE.match(data, 0, LINE_MAX_BYTES)
     return line_match is not None and is_record_line(line_match.group())
 
 
 def find_record(data: bytes, start: int) -> int | None:
-    """Find the first line at or after `start` (at least 1) that begins a record, or None."""
+    """Return the index in `data` of the first line that begins a WARC or ARC record, or None.
+
+    The search begins at the index `start`, which must be at least 1.
+    """
     for line_match in _LINE_START_PATTERN.finditer(data, start):
         if is_record_line(line_match.group()):
             return line_match.start()
@@ -93,10 +107,12 @@ def find_record(data: bytes, start: int) -> int | None:
 
 
 def is_warc_line(line: bytes) -> bool:
-    """Whether a record's first line belongs to a WARC record rather than an ARC record."""
+    """Return whether the first line of a record belongs to a WARC record rather than an ARC
+    record.
+    """
     return line[:5].upper() == b"WARC/"
 
 
 def is_record_line(line: bytes) -> bool:
-    """Whether a line that passed the first test is the first line of a record."""
+    """Return whether a line that `LINE_START` matches is the first line of a WARC or ARC record."""
     return is_warc_line(line) or split_arc_line(line) is not None

@@ -1,11 +1,11 @@
-"""The unpacked bytes of a file, split into things: records, and junk between records.
+"""Split the decompressed bytes of a WARC or ARC file into items: records, and junk between records.
 
-A thing's offset is the offset of its member on disk. If several things share one member, the offset
-of each later one also encodes its number in the member (`model/record_offset.py`). So each thing
-has a unique offset by which it can be found again.
+The offset of an item is the offset of its compressed member in the file. If several items share one
+member, the offset of each later one also encodes its number in the member
+(`model/record_offset.py`). So each item has a unique offset by which it can be found again.
 
-Limits: linear in the unpacked size. Data that damage makes it read twice is limited to the file's
-size plus 64 MiB. A member holds at most 4,194,304 things.
+Limits: linear in the decompressed size. After damage, at most the file's size plus 64 MiB of data
+are read twice. A member holds at most 4,194,304 items.
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ _NOT_BLANK = re.compile(rb"[^\r\n]")
 
 @dataclass(slots=True)
 class _MemberSegment:
-    """Start of a member within the unpacked bytes, and the number of things that began in it."""
+    """Part of the decompressed bytes that comes from one compressed member.
+
+    `start`: position in the decompressed bytes where the member begins.
+    `member`: the compressed member or plain range.
+    `record_count`: number of records and junk sections that began in the member so far.
+    """
 
     start: int
     member: Member
@@ -41,11 +46,13 @@ class _MemberSegment:
 
 
 class RecordStream:
-    """Reads a file's things in order: `begin`, then `peek`, `read`, `skip`, then `finish`.
+    """Reads the records and junk sections of a WARC or ARC file in order.
 
-    All methods but `begin`, `peek` and `resync` raise MemberError. After an error, only `resync`
-    can continue. Memory is constant: one piece of 64 KiB plus what was peeked at. Data that damage
-    makes it read twice is limited to the file's size plus 64 MiB.
+    For each item, call `begin`, then `peek`, `read` or `skip`, then `finish`.
+
+    All methods but `begin`, `peek` and `resync` raise MemberError if decompression fails. After an
+    error, only `resync` can continue. Memory is constant: one piece of 64 KiB plus the bytes that
+    were peeked at. After damage, at most the file's size plus 64 MiB of data are read twice.
     """
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
@@ -64,12 +71,17 @@ class RecordStream:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the current bytes are uncompressed, so that offsets count them directly."""
+        """Whether the current bytes of the file are uncompressed, so that offsets count them
+        directly.
+        """
         return isinstance(self._segments[-1].member, PlainRange)
 
     @property
     def offset(self) -> int:
-        """The offset by which the current thing can be found again."""
+        """Offset by which the current record or junk section can be found again.
+
+        In a compressed member that several items share, it also encodes the item's number.
+        """
         segment = self._segments[0]
         if self.is_plain:
             return segment.member.offset + self._record_start - segment.start
@@ -77,13 +89,13 @@ class RecordStream:
 
     @property
     def position(self) -> int:
-        """Number of unpacked bytes passed so far."""
+        """Number of decompressed bytes that the stream has passed so far."""
         return self._position
 
     def begin(self) -> bool:
-        """Move to the first byte of the next thing, skipping blank lines.
+        """Move to the first byte of the next record or junk section, skipping blank lines.
 
-        Returns False at the end of the file.
+        Returns False at the end of the file. Never raises MemberError: the next read raises it.
         """
         while self._segments:
             if self._skip_blanks():
@@ -101,10 +113,11 @@ class RecordStream:
         return False
 
     def peek(self, size_max: int, *, joining: bool = False) -> bytes:
-        """Return up to `size_max` next bytes without consuming them, fewer before an end or fault.
+        """Return up to `size_max` next decompressed bytes without consuming them.
 
-        `joining` continues into following members that begin no record. Use it only for bytes that
-        are known to belong to the current thing.
+        Returns fewer bytes before an end or damage. `joining` continues into following compressed
+        members that begin no record. Use it only for bytes that are known to belong to the current
+        record.
         """
         while len(self._buffer) - self._buffer_position < size_max:
             try:
@@ -115,9 +128,10 @@ class RecordStream:
         return self._buffer[self._buffer_position : self._buffer_position + size_max]
 
     def read(self, size_max: int) -> bytes:
-        """Return the next bytes.
+        """Return the next decompressed bytes, at most `size_max`, and consume them.
 
-        Returns b"" at the end of the file, or of the last member before another record.
+        Returns b"" at the end of the file, and at the end of a member if the next one begins
+        another record. Raises MemberError.
         """
         if self._buffer_position == len(self._buffer) and not self._fill(joining=True):
             return b""
@@ -126,7 +140,9 @@ class RecordStream:
         return piece
 
     def skip(self, size_bytes: int) -> int:
-        """Skip bytes. Returns the number of bytes skipped."""
+        """Skip up to `size_bytes` decompressed bytes. Return the number of bytes skipped. Raises
+        MemberError.
+        """
         remaining_bytes = size_bytes
         while remaining_bytes > 0:
             buffered_bytes = min(remaining_bytes, len(self._buffer) - self._buffer_position)
@@ -142,9 +158,11 @@ class RecordStream:
         return size_bytes - remaining_bytes
 
     def finish(self) -> int | None:
-        """End the current thing here.
+        """End the current record or junk section at the current position.
 
-        Returns its size on disk, or None if it shares its member with others.
+        Returns its size on disk in bytes, or None if it shares its compressed member with other
+        records. In compressed data, the blank lines after it are skipped. Raises MemberError if the
+        member is damaged.
         """
         end = self._position
         first = self._segments[0]
@@ -166,11 +184,13 @@ class RecordStream:
         return None
 
     def get_pending_fault(self) -> MemberError | None:
-        """Return the fault that follows the buffered bytes, or None."""
+        """Return the decompression error that follows the buffered bytes, or None."""
         return self._fault
 
     def is_at_junk(self) -> bool:
-        """Whether something other than a record or the end of the file follows after blank lines."""
+        """Return whether the bytes after blank lines are neither a record nor the end of the
+        file.
+        """
         while not self._skip_blanks():
             if not self._fill(joining=False):
                 return False
@@ -179,9 +199,10 @@ class RecordStream:
         return not starts_record(self.peek(LINE_MAX_BYTES))
 
     def step_back(self, position: int) -> bool:
-        """Move back to the first record between `position` and here. Plain files only.
+        """Move back to the first record between `position` and the current position.
 
-        Returns False if there is none.
+        `position` counts decompressed bytes. Returns False if there is no such record, and for
+        compressed files, where stepping back is not supported.
         """
         segment = self._segments[0]
         if not self.is_plain:
@@ -194,7 +215,11 @@ class RecordStream:
         return True
 
     def resync(self) -> None:
-        """Move to the next plausible record after the current thing's first byte, or to the end."""
+        """Move to the next plausible record after the first byte of the current one, or to the end
+        of the file.
+
+        It is called after damage.
+        """
         if not self.is_plain and self._fault is None and self._search_member():
             return
         member = self._segments[-1].member
@@ -210,7 +235,10 @@ class RecordStream:
             self._enter(self._framing.open(record_offset))
 
     def _advance_in_buffer(self, offset: int) -> bool:
-        """Move to an offset of a plain file if its bytes are buffered, to avoid a second read."""
+        """Move to a file offset if its bytes are in the buffer, which avoids a second read.
+
+        Returns False, without moving, if the bytes are not buffered or compressed data is involved.
+        """
         if not self.is_plain or self._framing.is_packed(offset):
             return False
         distance = offset - self._get_raw_offset()
@@ -220,9 +248,10 @@ class RecordStream:
         return True
 
     def _search_member(self) -> bool:
-        """Search the rest of the member for a record.
+        """Search the rest of the current compressed member for the start of a record.
 
-        Returns True if one was found or the member ended intact.
+        Returns True if a record was found or the member ended intact, False if the member is
+        damaged.
         """
         start = self._buffer_position + 1
         while True:
@@ -241,9 +270,11 @@ class RecordStream:
             start = 1
 
     def _assign_junk(self, stop: int) -> None:
-        """Count the junk before `stop` as a thing of each joined member that contains some of it.
+        """Count the junk before the buffer index `stop` in each joined member that contains some of
+        the junk.
 
-        A scan that begins at such a member finds this junk first.
+        A scan that begins at such a member finds this junk first, so the numbers of its records
+        must agree.
         """
         for segment in self._segments[1:]:
             start = segment.start - self._position + self._buffer_position
@@ -280,11 +311,11 @@ class RecordStream:
         return True
 
     def _get_raw_offset(self) -> int:
-        """Offset in the file of the next byte. Plain files only."""
+        """Return the file offset of the next byte. Valid only while the file is uncompressed."""
         return self._segments[0].member.offset + self._position - self._segments[0].start
 
     def _skip_blanks(self) -> bool:
-        """Skip line ends. Returns True if another byte is buffered."""
+        """Skip buffered line ends. Return True if another byte is buffered after them."""
         match = _NOT_BLANK.search(self._buffer, self._buffer_position)
         self._advance((match.start() if match else len(self._buffer)) - self._buffer_position)
         return match is not None
@@ -294,9 +325,10 @@ class RecordStream:
         self._position += size_bytes
 
     def _fill(self, *, joining: bool) -> bool:
-        """Load one more piece. Returns False at a boundary.
+        """Load one more piece of decompressed bytes into the buffer.
 
-        `joining` continues into members that begin no record.
+        Returns False at the end of a member or file. `joining` continues into the following members
+        that begin no record. Raises MemberError.
         """
         if self._fault is not None:
             raise self._fault
@@ -321,7 +353,9 @@ class RecordStream:
         return True
 
     def _join(self) -> bytes:
-        """Return the first piece of the next member if it continues the current record, else b""."""
+        """Return the first piece of the next compressed member if it continues the current record,
+        else b"".
+        """
         member = self._framing.open(self._segments[-1].member.end or self.file_bytes)
         if member is None or isinstance(member, PlainRange):
             return b""

@@ -1,8 +1,8 @@
-"""Zstd frames, and the dictionary a zstd-compressed WARC may begin with.
+"""Decompress the zstd frames of a WARC file, with the dictionary that such a file may begin with.
 
 Source: RFC 8878, section 3.1; IIPC "Zstandard Compression for WARC Files 1.0" (dictionary frame).
-Limits: the blocks of a frame are walked once before it is decompressed. Output is at most 200 times
-the input plus 1 MiB. Windows have at most 128 MiB.
+Limits: the headers of all blocks of a frame are read once before it is decompressed. Output is at
+most 200 times the input plus 1 MiB. Windows have at most 128 MiB.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ Dictionary = zstandard.ZstdCompressionDict | None
 
 
 class ZstdFrame:
-    """One zstd frame. Its end is found by walking its blocks before anything is decompressed."""
+    """One zstd frame in a WARC file, decompressed piece by piece.
+
+    The end of the frame is found from its block headers before anything is decompressed.
+    """
 
     def __init__(self, raw: RawFile, offset: int, dictionary: Dictionary) -> None:
         self.offset = offset
@@ -46,11 +49,15 @@ class ZstdFrame:
 
     @property
     def reach(self) -> int:
-        """Offset just past the frame, or of the place where it breaks off."""
+        """File offset just past the frame; for a broken frame, the offset where it breaks off."""
         return self._stop
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, or b"" at the end. Raises MemberError."""
+        """Return the next decompressed bytes of the frame, at most `size_max`, or b"" at its end.
+
+        Raises MemberError if the frame is damaged or truncated, or its output is too large for its
+        input.
+        """
         try:
             if self._reader is None:
                 unpacker = _create_decompressor(self._dictionary)
@@ -79,7 +86,7 @@ class ZstdFrame:
 
 
 class _Slice:
-    """File-like object over a range of a file, for zstandard."""
+    """File-like object over a range of bytes of a file, as the zstandard library requires."""
 
     def __init__(self, raw: RawFile, start: int, stop: int) -> None:
         self._raw = raw
@@ -96,9 +103,9 @@ class _Slice:
 
 
 def _find_first_block(raw: RawFile, offset: int) -> tuple[int, int] | None:
-    """Return offset and size in bytes of the first block of the zstd frame at `offset`.
+    """Return the file offset and size in bytes of the first block of the zstd frame at `offset`.
 
-    Returns None if the frame is invalid.
+    Returns None if the frame header or block header is invalid.
     """
     descriptor = raw.read_at(offset + 4, 1)
     if not descriptor or descriptor[0] & 8:
@@ -116,9 +123,10 @@ def _find_first_block(raw: RawFile, offset: int) -> tuple[int, int] | None:
 
 
 def walk_frame(raw: RawFile, offset: int) -> tuple[int, Reason | None]:
-    """Return the offset just past a zstd frame.
+    """Find the end of the zstd frame at `offset` from its block headers.
 
-    Returns it with None, or the offset where the frame breaks off with the reason.
+    Returns the offset just past the frame and None. For a broken frame, returns the offset where it
+    breaks off and the reason: TRUNCATED_RECORD or DAMAGED_RECORD.
     """
     first = _find_first_block(raw, offset)
     if first is None:
@@ -142,9 +150,10 @@ def walk_frame(raw: RawFile, offset: int) -> tuple[int, Reason | None]:
 
 
 def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[bytes, int]:
-    """Decompress up to 64 bytes from the first block of a frame.
+    """Decompress up to 64 bytes from the first block of the zstd frame at `offset`.
 
-    Returns them, or b"" if it is not a frame, with the number of input bytes used.
+    Returns the decompressed bytes and the number of input bytes used. The bytes are b"" if there is
+    no valid frame.
     """
     first = _find_first_block(raw, offset)
     if first is None:
@@ -159,7 +168,10 @@ def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[byte
 
 
 def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
-    """Return the offset just past the skippable frame at `offset`, or None if it is absent or cut."""
+    """Return the offset just past the skippable zstd frame at `offset`.
+
+    Returns None if no skippable frame begins there, or the file ends inside it.
+    """
     head = raw.read_at(offset, 8)
     if len(head) < 8 or not _SKIPPABLE.match(head):
         return None
@@ -168,7 +180,10 @@ def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
 
 
 def read_dictionary(raw: RawFile) -> Dictionary:
-    """Return the (decompressed) dictionary in the skippable frame a file begins with, or None."""
+    """Return the zstd dictionary in the skippable frame at the start of a WARC file, or None.
+
+    A compressed dictionary is decompressed.
+    """
     head = raw.read_at(0, 8)
     size_bytes = int.from_bytes(head[4:8], "little")
     if head[:4] != _DICTIONARY_MAGIC or not 0 < size_bytes <= _DICTIONARY_MAX_BYTES:

@@ -1,1 +1,3 @@
-"""Lookup and replay of captures: CDX queries, Memento, and the bodies of captures and revisits."""
+"""Lookup and replay of archived captures: CDX queries, the Memento protocol, and bodies of captures
+and revisits.
+"""

@@ -1,8 +1,7 @@
-"""The body of a capture, read from any place that has a copy.
+"""Load the body of a capture from any stored capture that has the same bytes.
 
-A revisit's body is that of its original.
-
-At most `COPIES_MAX` places are tried.
+The body of a revisit is the body of the capture that it refers to. At most `COPIES_MAX` copies are
+tried.
 """
 
 from __future__ import annotations
@@ -23,10 +22,12 @@ COPIES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCapture:
-    """A capture and its decoded body.
+    """A capture with its decoded body, ready to be replayed.
 
-    `http` is the head of the HTTP response, or None if there is none.
-    `source` is the capture whose bytes were read. For a revisit it is another capture.
+    `row`: `cdx` row of the capture.
+    `source`: `cdx` row of the capture whose bytes were read. For a revisit it is another capture.
+    `body`: decoded bytes of the response or file.
+    `http`: head of the HTTP response; None if there is none.
     """
 
     row: CdxRow
@@ -36,15 +37,15 @@ class ReplayedCapture:
 
 
 def build_place(row: CdxRow) -> Place:
-    """Return the place of a capture's record."""
+    """Return the location of the WARC record of a capture."""
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
 def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> ReplayedCapture:
-    """Return a capture's body. The bytes always match the capture's SHA-1.
+    """Load the decoded body of a capture. Its bytes always match the SHA-1 of the capture.
 
-    Raises PermanentError if no copy can be read. Raises the errors of `Archive.read` if a store is
-    unavailable.
+    Raises PermanentError if no stored copy can be read. Raises the errors of
+    `fonds.ports.Archive.read` if a store is unavailable.
     """
     first_error: PermanentError | None = None
     for copy in islice(_iter_copies(records, row), COPIES_MAX):
@@ -65,7 +66,11 @@ def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> Replay
 
 
 def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
-    """Iterate over the captures that should hold the bytes, the capture itself first."""
+    """Iterate over the captures that should have the bytes of a capture. The capture itself comes
+    first.
+
+    Revisits are left out, because their records have no body.
+    """
     if row.mimetype != REVISIT_MIME:
         yield row
     for copy_row in records.find(CdxRow, {"sha1hex": row.sha1hex}):
@@ -75,9 +80,9 @@ def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
 
 
 def _find_own_head(archive: Archive, row: CdxRow) -> HttpHead | None:
-    """Return the response head stored in a revisit record ("not modified").
+    """Return the HTTP response head stored in the WARC record of a revisit ("not modified").
 
-    Returns None if the row is not a revisit or has no head.
+    Returns None if the row is not a revisit, or the record has no head or cannot be read.
     """
     if row.mimetype != REVISIT_MIME:
         return None

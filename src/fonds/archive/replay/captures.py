@@ -1,7 +1,7 @@
-"""Lookup of captures by URL and time, in SURT order.
+"""Look up captures by URL and time in the SQL table `cdx`, in the order of SURT and time.
 
 Source: matchType of the Wayback Machine's CDX server; RFC 7089 (nearest in time).
-Only index rows between two keys are read.
+A lookup reads only the rows between two index keys.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LAST_OFFSET = 2**62
 
 
 def pad_lower14(text: str) -> str:
-    """Expand 4 to 14 digits to the 14 digits of their first second.
+    """Expand a timestamp of 4 to 14 digits to the 14 digits of its first second.
 
-    Raises ValueError if not a time.
+    `2020` becomes `20200101000000`. Raises ValueError if `text` is not a time.
     """
     padded = text + "00000101000000"[len(text) :]
     if len(text) < 4 or len(text) % 2 or not text.isascii():
@@ -41,16 +41,20 @@ def pad_lower14(text: str) -> str:
 
 
 def pad_upper14(text: str) -> str:
-    """Expand 4 to 14 digits to 14 digits that no time within them exceeds.
+    """Expand a timestamp of 4 to 14 digits to 14 digits that no time within its period exceeds.
 
-    Raises ValueError if not a time.
+    `202002` becomes `20200231235959`. Raises ValueError if `text` is not a time.
     """
     pad_lower14(text)
     return text + "99991231235959"[len(text) :]
 
 
 class UrlMatch(StrEnum):
-    """Which URLs match a given URL."""
+    """Which captured URLs match the URL of a query: the same URL, its prefix, its host, or its
+    domain.
+
+    A domain match includes the subdomains.
+    """
 
     EXACT = "exact"
     PREFIX = "prefix"
@@ -60,7 +64,9 @@ class UrlMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Range of SURT keys: the key equal to `text` if `is_exact`, otherwise all keys that begin with
+    """Range of SURTs in the capture index.
+
+    If `is_exact`, the range is the single SURT `text`. Otherwise it is all SURTs that begin with
     `text`.
     """
 
@@ -69,11 +75,15 @@ class KeyRange:
 
     @property
     def first_key(self) -> str:
-        """The smallest lookup key in the range."""
+        """Smallest lookup key in the range. A lookup key is a SURT, shortened for the database if
+        it is too long.
+        """
         return build_lookup_key(self.text) if self.is_exact else build_lookup_prefix(self.text)
 
     def reaches(self, row: CdxRow) -> bool:
-        """Whether the row is not past the end of the range."""
+        """Return whether a capture's row, read in key order, is not yet past the end of the
+        range.
+        """
         return (
             row.surt_key == self.first_key
             if self.is_exact
@@ -81,16 +91,20 @@ class KeyRange:
         )
 
     def contains(self, row: CdxRow) -> bool:
-        """Whether the row is in the range.
+        """Return whether the full SURT of a capture's row is in the range.
 
-        Long SURTs share the beginnings of their lookup keys with others.
+        Lookup keys alone do not decide, because long SURTs with the same beginning share one lookup
+        key.
         """
         return row.surt == self.text if self.is_exact else row.surt.startswith(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Position in the order of captures: just after the row with these values."""
+    """Position in the ordered list of captures: just after the row with these values.
+
+    The order is by lookup key, time, WARC name and record offset.
+    """
 
     surt_key: str
     datetime: str
@@ -99,28 +113,35 @@ class Cursor:
 
     @classmethod
     def after_row(cls, row: CdxRow) -> Cursor:
-        """Return the cursor just after a row."""
+        """Return the cursor just after the row of a capture."""
         return cls(row.surt_key, row.datetime, row.warc_path, row.warc_offset)
 
     def build_filter(self) -> dict[str, object]:
-        """Return the values that `Records.find` takes as `after`."""
+        """Return the column values for the argument `after` of `Records.find`, to continue after
+        the cursor.
+        """
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def build_cursor_before(key: str, datetime14: str) -> Cursor:
-    """Return a cursor that continues with the captures of a lookup key at or after a time."""
+    """Return a cursor from which a query continues with the captures of a lookup key at or after a
+    time.
+    """
     return Cursor(key, datetime14, "", -1)
 
 
 def build_cursor_after(key: str, datetime14: str) -> Cursor:
-    """Return a cursor that continues with the captures of a lookup key after a time."""
+    """Return a cursor from which a query continues with the captures of a lookup key after a
+    time.
+    """
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 
 
 def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
-    """Return the SURT ranges of the captures that match a URL, in order.
+    """Return the SURT ranges, in index order, that contain all captures whose URLs match `url`.
 
-    Raises ValueError if `url` is empty, or if host or domain is requested of a URL without a host.
+    Raises ValueError if `url` is empty, or if a host or domain match is requested for a URL without
+    a host.
     """
     key = build_surt(url)
     if key == NONE:
@@ -146,7 +167,7 @@ def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
 def iter_captures(
     records: Records, key_ranges: list[KeyRange], *, after: Cursor | None = None, since: str = ""
 ) -> Iterator[CdxRow]:
-    """Iterate over the captures in some ranges after a cursor, oldest first within a URL.
+    """Iterate over the captures in SURT ranges after a cursor, oldest first within a URL.
 
     Rows are read page by page. In an exact range, captures before `since` (14 digits) are skipped
     without being read.
@@ -163,7 +184,7 @@ def iter_captures(
 
 
 def _iter_rows(records: Records, cursor: Cursor) -> Iterator[CdxRow]:
-    """Iterate over all captures after a cursor.
+    """Iterate over the rows of all captures after a cursor, in the order of lookup key and time.
 
     Each page is a separate query, so no transaction stays open.
     """
@@ -177,12 +198,14 @@ def _iter_rows(records: Records, cursor: Cursor) -> Iterator[CdxRow]:
 
 
 def iter_url_captures(records: Records, url: str, *, since: str = "") -> Iterator[CdxRow]:
-    """Iterate over the captures of one URL, oldest first."""
+    """Iterate over the captures of one URL, oldest first, from the time `since` (14 digits; "" for
+    all).
+    """
     return iter_captures(records, build_key_ranges(url, UrlMatch.EXACT), since=since)
 
 
 def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | None:
-    """Return the newest capture of a URL before a time, or None."""
+    """Return the newest capture of a URL before a time (14 digits), or None."""
     key = build_surt(url)
     cursor = build_cursor_before(build_lookup_key(key), datetime14)
     for row in records.find(CdxRow, order=REVERSE_ORDER, after=cursor.build_filter(), count_max=1):
@@ -191,14 +214,15 @@ def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | No
 
 
 def find_first_from(records: Records, url: str, datetime14: str) -> CdxRow | None:
-    """Return the oldest capture of a URL at or after a time, or None."""
+    """Return the oldest capture of a URL at or after a time (14 digits), or None."""
     return next(iter_url_captures(records, url, since=datetime14), None)
 
 
 def find_nearest(records: Records, url: str, moment: datetime, datetime14: str) -> CdxRow | None:
-    """Return the capture of a URL nearest to a time. If two are equally near, return the earlier.
+    """Return the capture of a URL nearest to a time, or None if the URL has no captures.
 
-    `moment` and `datetime14` are the same time in two forms.
+    If two captures are equally near, the earlier one is returned. `moment` and `datetime14` are the
+    same time in two forms.
     """
     candidates = [
         find_last_before(records, url, datetime14),
@@ -209,9 +233,10 @@ def find_nearest(records: Records, url: str, moment: datetime, datetime14: str) 
 
 
 def find_at_second(records: Records, url: str, datetime14: str) -> CdxRow | None:
-    """Return a capture of a URL at exactly that second.
+    """Return a capture of a URL at exactly the second `datetime14`, or None.
 
-    Prefers one with the same spelling of the URL.
+    Captures of URLs with different spellings can share one SURT. A capture whose URL is spelled
+    like `url` is preferred.
     """
     first_row: CdxRow | None = None
     for row in islice(iter_url_captures(records, url, since=datetime14), SAME_SECOND_MAX):
@@ -224,9 +249,11 @@ def find_at_second(records: Records, url: str, datetime14: str) -> CdxRow | None
 
 
 def list_seconds_after(records: Records, url: str, after: str, count_max: int) -> list[CdxRow]:
-    """Return captures of a URL after a time, oldest first, one per second.
+    """Return up to `count_max` captures of a URL after a time, oldest first, at most one per
+    second.
 
-    If a second has several captures, only its first is returned.
+    `after` has 14 digits; "" means from the start. If a second has several captures, only the first
+    is returned.
     """
     key, key_ranges = build_lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
     cursor = build_cursor_after(key, after) if after else None
@@ -243,7 +270,10 @@ def list_seconds_after(records: Records, url: str, after: str, count_max: int) -
 
 
 def _list_distinct_seconds(rows: Iterator[CdxRow], count_max: int) -> list[CdxRow]:
-    """Return rows up to the first one with the same second as the row before it."""
+    """Return captures up to the first one that has the same second as the capture before it.
+
+    At most `count_max` captures are returned.
+    """
     distinct_rows: list[CdxRow] = []
     for row in islice(rows, count_max):
         if distinct_rows and row.datetime == distinct_rows[-1].datetime:

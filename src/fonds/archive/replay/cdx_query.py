@@ -1,9 +1,9 @@
-"""CDX server queries over the capture index, with resumable results.
+"""Run CDX server queries over the capture index. Results come in parts and can be resumed.
 
-Source: the Wayback Machine's CDX server (matchType, from, to, filter, collapse, fl, limit,
-resumeKey).
-Limits: one response examines at most `SCANNED_MAX` captures. Filters use RE2, which is linear in
-the text.
+Source: the Wayback Machine's CDX server (parameters matchType, from, to, filter, collapse, fl,
+limit, resumeKey).
+Limits: one response examines at most `SCANNED_MAX` captures. Filters use RE2, which takes time
+linear in the text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,12 @@ Values = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class CdxFilter:
-    """Filter that keeps captures whose whole field matches `pattern`, or does not if negated."""
+    """Filter of a CDX query: keeps captures whose field `name` matches the regular expression
+    `pattern`.
+
+    The pattern must match the whole field. If `is_negated`, captures that do not match are kept
+    instead.
+    """
 
     name: str
     pattern: str
@@ -54,9 +59,9 @@ class CdxFilter:
 
     @classmethod
     def parse(cls, text: str) -> CdxFilter:
-        """Parse `[!]field:pattern`.
+        """Parse the filter parameter `[!]field:pattern` of a CDX query. `!` negates the filter.
 
-        Raises ValueError if the field is unknown or RE2 rejects the pattern.
+        Raises ValueError if the field is unknown, or the pattern is too long or rejected by RE2.
         """
         name, colon, pattern = text.removeprefix("!").partition(":")
         if not colon:
@@ -68,15 +73,15 @@ class CdxFilter:
         return cdx_filter
 
     def select(self, rows: Sequence[Values]) -> list[bool]:
-        """Return for each row whether the filter keeps it."""
+        """Return for each row of capture fields whether the filter keeps it."""
         matches = _match_texts(self.pattern, [row[self.name] for row in rows])
         return [is_match is not self.is_negated for is_match in matches]
 
 
 @dataclass(frozen=True, slots=True)
 class CdxCollapse:
-    """Collapsing of neighbouring captures: of those with the same value in a field, only the first
-    is kept.
+    """Collapsing in a CDX query: of neighbouring captures with the same value in a field, only the
+    first is kept.
 
     `name`: field name.
     `chars`: number of leading characters to compare; None for the whole value.
@@ -87,7 +92,8 @@ class CdxCollapse:
 
     @classmethod
     def parse(cls, text: str) -> CdxCollapse:
-        """Parse `field` or `field:N`.
+        """Parse the collapse parameter `field` or `field:N` of a CDX query. N is a number of
+        characters.
 
         Raises ValueError if the field is unknown or N is not a number from 1.
         """
@@ -99,12 +105,14 @@ class CdxCollapse:
         return cls(_check_field(name), int(count) if colon else None)
 
     def build_key(self, row: Values) -> str:
-        """Return the text that is compared."""
+        """Return the part of a capture's field that is compared with the neighbouring capture."""
         return row[self.name][: self.chars]
 
 
 def check_fields(text: str) -> tuple[str, ...]:
-    """Parse field names separated by commas. Raises ValueError if one is unknown."""
+    """Parse the names of CDX fields, separated by commas. Raises ValueError if a name is
+    unknown.
+    """
     return tuple(_check_field(name.strip()) for name in text.split(","))
 
 
@@ -115,7 +123,7 @@ def _check_field(name: str) -> str:
 
 
 def _match_texts(pattern: str, texts: Sequence[str]) -> list[bool]:
-    """Return which texts a pattern matches completely.
+    """Return for each text whether a regular expression matches all of it.
 
     Raises ValueError if RE2 rejects the pattern.
     """
@@ -134,7 +142,7 @@ def _match_texts(pattern: str, texts: Sequence[str]) -> list[bool]:
 
 @dataclass(frozen=True, slots=True)
 class CdxResumeKey:
-    """Position after which a CDX query continues.
+    """Position after which a CDX query continues in the next response.
 
     `spot`: position of the last capture examined.
     `last`: compared values of the last row returned; None if the query does not collapse rows.
@@ -144,12 +152,12 @@ class CdxResumeKey:
     last: tuple[str, ...] | None = None
 
     def encode(self) -> str:
-        """Encode as an opaque token for URLs."""
+        """Encode the resume key as an opaque token for URLs."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> CdxResumeKey:
-        """Decode a token. Raises ValueError if it is invalid."""
+        """Decode the token of a resume key. Raises ValueError if it is invalid."""
         try:
             padded = text + "=" * (-len(text) % 4)
             return msgspec.json.decode(
@@ -161,7 +169,7 @@ class CdxResumeKey:
 
 @dataclass(frozen=True, slots=True)
 class CdxQuery:
-    """Query of a CDX server.
+    """Query for captures, with the parameters of a CDX server.
 
     `url`: URL to look up.
     `match`: which URLs match: exactly this URL, its prefix, host or domain.
@@ -186,7 +194,7 @@ class CdxQuery:
 
 @dataclass(slots=True)
 class CdxResult:
-    """Part of a query's result.
+    """One part of the result of a CDX query.
 
     `rows`: requested fields of each capture, in the order of SURT and time.
     `resume`: position for the next part; None if no captures follow.
@@ -199,7 +207,10 @@ class CdxResult:
 
 
 def run_query(records: Records, query: CdxQuery) -> CdxResult:
-    """Return the first part of the result. Raises ValueError if the query's URL is invalid."""
+    """Run a CDX query and return the next part of its result, which begins after `query.resume`.
+
+    Raises ValueError if the URL of the query is invalid.
+    """
     key_ranges = build_key_ranges(query.url, query.match)
     after = query.resume.spot if query.resume else None
     candidates = _filter_time(
@@ -226,12 +237,15 @@ def run_query(records: Records, query: CdxQuery) -> CdxResult:
 
 
 def _is_full(result: CdxResult, query: CdxQuery) -> bool:
-    """Whether the result has reached a limit on rows returned or captures examined."""
+    """Return whether a CDX result has reached a limit on rows returned or captures examined."""
     return len(result.rows) >= query.limit or result.scanned >= SCANNED_MAX
 
 
 def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
-    """Stop an exact query at the first capture after `until`, which saves examining the rest."""
+    """Yield captures, but end a query for one exact URL at the first capture after `query.until`.
+
+    Captures of one URL are in order of time, so all later ones would be examined in vain.
+    """
     for row in rows:
         if query.until and query.match is UrlMatch.EXACT and row.datetime > query.until:
             return
@@ -239,7 +253,9 @@ def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
 
 
 def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Values, bool]]:
-    """Iterate over the fields of each capture, with whether the query selects it."""
+    """Iterate over the fields of each capture, with whether the query's times and filters select
+    it.
+    """
     values = [_build_values(row) for row in rows]
     until = query.until or MAX_DATETIME14
     selected = [query.since <= row.datetime <= until for row in rows]
@@ -252,7 +268,9 @@ def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Va
 
 
 def _build_values(row: CdxRow) -> Values:
-    """Return the fields of a capture as texts without blanks. Unknown values are `-`."""
+    """Return the CDX fields of a capture by name, as texts without blanks. Unknown values are
+    `-`.
+    """
     raw = parse_sha1(row.sha1hex)
     values = {
         "urlkey": row.surt,

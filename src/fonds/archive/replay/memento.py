@@ -1,7 +1,9 @@
-"""Mementos: the URLs at which captures are replayed, and the links between them.
+"""URLs at which captures are replayed (mementos), and the links between them, by the Memento
+protocol.
 
 Source: RFC 7089 (Memento: TimeGates, TimeMaps, their headers), RFC 6690 and 8288 (link format); RFC
-9110, section 5.6.7 (dates). All functions are linear in the URL's length.
+9110, section 5.6.7 (dates).
+All functions take time linear in the length of the URL.
 """
 
 from __future__ import annotations
@@ -27,10 +29,14 @@ _SAFE = "%/:=&?~+!$,;'@()*[]._-"
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What a URL below `/web/` requests: a capture, a TimeMap or a TimeGate.
+    """Request parsed from a URL below `/web/`: for one capture, for a TimeMap or for a TimeGate.
 
-    A capture has a `timestamp`, and `id_` in the URL if `is_raw`. A TimeMap has `timemap` set to
-    `link` or `json`. It lists captures after `timestamp` if that is set. A TimeGate has neither.
+    A request for a capture has a `timestamp`. It has `is_raw` if the URL contains `id_`, which
+    requests the unchanged body. A request for a TimeMap (list of captures) has `timemap` set to
+    `link` or `json`. That list contains the captures after `timestamp` if it is set. A request for
+    a TimeGate (redirect to the capture nearest to a time) has neither.
+
+    `url`: the captured URL.
     """
 
     url: str
@@ -40,7 +46,7 @@ class ReplayRequest:
 
 
 def parse_replay_path(path: str, query: str) -> ReplayRequest | None:
-    """Parse the still-escaped path after `/web/` and the query string.
+    """Parse a replay request from the percent-encoded URL path after `/web/` and the query string.
 
     Returns None if the path is empty.
     """
@@ -53,7 +59,7 @@ def parse_replay_path(path: str, query: str) -> ReplayRequest | None:
 
 
 def _parse_captured_url(text: str) -> str:
-    """Restore the captured URL.
+    """Restore the captured URL that is part of the URL of a replay request.
 
     Repairs slashes that a proxy collapsed, and unescapes `#` in `file:` URLs.
     """
@@ -62,21 +68,27 @@ def _parse_captured_url(text: str) -> str:
 
 
 def escape_link_url(url: str) -> str:
-    """Escape a URL for use in a header, in angle brackets, or within another URL."""
+    """Escape a captured URL for use in a header, in angle brackets, or within another URL.
+
+    The fragment is removed, except from `file:` URLs.
+    """
     plain = url.strip()
     if plain[:5].lower() != "file:":
-        # No key has the fragment. Escaped, it would become part of the path.
+        # SURT keys contain no fragment. An escaped fragment would become part of the path.
         plain = plain.partition("#")[0]
     return quote(plain, safe=_SAFE, errors="replace")
 
 
 def format_http_date(datetime14: str) -> str:
-    """Format a capture time as an HTTP date."""
+    """Format a capture time of 14 digits as an HTTP date."""
     return format_datetime(parse_datetime14(datetime14), usegmt=True)
 
 
 def parse_accept_datetime(header: str) -> datetime:
-    """Parse an Accept-Datetime header. Raises ValueError if it is not an HTTP date."""
+    """Parse the value of an Accept-Datetime header to aware UTC.
+
+    Raises ValueError if the value is not an HTTP date.
+    """
     try:
         moment = parsedate_to_datetime(header[:100])
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -87,20 +99,31 @@ def parse_accept_datetime(header: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class MementoOrigin:
-    """Origin that replays captures: scheme, host and port."""
+    """Web origin (scheme, host and port) at which captures are replayed. `url` has no final
+    slash.
+    """
 
     url: str
 
     def build_memento_url(self, row: CdxRow, *, is_raw: bool = False) -> str:
-        """Return the URL of one capture."""
+        """Return the URL at which one capture is replayed.
+
+        `is_raw` requests the body unchanged, with `id_` after the timestamp.
+        """
         return f"{self.url}/web/{row.datetime}{RAW_SUFFIX if is_raw else ''}/{escape_link_url(row.url)}"
 
     def build_timegate_url(self, url: str) -> str:
-        """Return the URL that leads to the capture nearest to a time."""
+        """Return the URL of the TimeGate of a captured URL, which redirects to the capture nearest
+        to a time.
+        """
         return f"{self.url}/web/{escape_link_url(url)}"
 
     def build_timemap_url(self, url: str, form: str = "link", after: str = "") -> str:
-        """Return the URL of the list of captures, or of those after a time."""
+        """Return the URL of the TimeMap of a captured URL, which lists its captures.
+
+        `form` is the format of the list: `link` or `json`. `after` (14 digits) limits the list to
+        later captures; "" means all.
+        """
         after_part = f"{after}/" if after else ""
         return f"{self.url}/web/timemap/{form}/{after_part}{escape_link_url(url)}"
 
@@ -112,7 +135,12 @@ def build_link_header(
     *,
     has_timegate: bool = True,
 ) -> str:
-    """Build the Link header: original, TimeGate, TimeMap, and captures with their relations."""
+    """Build the value of the Link header of a replayed capture.
+
+    It contains the original URL, the TimeMap, the TimeGate if `has_timegate`, and the given
+    captures. `relations` pairs each capture with its relation, such as `first` or `prev`, or "" for
+    none.
+    """
     links = [
         f'<{escape_link_url(url)}>; rel="original"',
         f'<{origin.build_timemap_url(url)}>; rel="timemap"; type="{LINK_FORMAT}"',
@@ -127,9 +155,9 @@ def build_link_header(
 
 
 def _merge_relations(relations: Sequence[tuple[str, CdxRow]]) -> Iterator[tuple[str, CdxRow]]:
-    """Yield each capture once with all its relations.
+    """Yield each capture once, with all its link relations joined by spaces.
 
-    The first capture may also be the previous one.
+    One capture can have several relations: the first capture may also be the previous one.
     """
     rows: dict[tuple[str, str], tuple[list[str], CdxRow]] = {}
     for word, row in relations:
@@ -145,8 +173,10 @@ def _format_memento(origin: MementoOrigin, row: CdxRow, words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """List of captures of a URL, one per second, oldest first.
+    """List of the captures of a URL (RFC 7089), at most one per second, oldest first, or one part
+    of that list.
 
+    `url`: the captured URL.
     `rows`: captures in this part of the list.
     `first`, `last`: first and last capture of the URL.
     `after`: time after which this part begins, as 14 digits; "" for the start.
@@ -161,7 +191,9 @@ class TimeMap:
     is_last: bool
 
     def format_links(self, origin: MementoOrigin) -> str:
-        """Format in the link format."""
+        """Format the list of captures in the link format (RFC 6690), with links to the original
+        URL, TimeGate and next part.
+        """
         since, until = (format_http_date(row.datetime) for row in (self.rows[0], self.rows[-1]))
         own_url = origin.build_timemap_url(self.url, after=self.after)
         lines = [
@@ -181,7 +213,9 @@ class TimeMap:
         return f"{'first ' * is_first}{'last ' * is_last}memento"
 
     def build_json(self, origin: MementoOrigin) -> dict[str, object]:
-        """Build the JSON form with the names that other programs use."""
+        """Build the list of captures as JSON data, with the field names that other Memento programs
+        use.
+        """
 
         def describe(row: CdxRow) -> dict[str, str]:
             at = parse_datetime14(row.datetime).replace(tzinfo=None).isoformat()

@@ -1,1 +1,3 @@
-"""Bodies: read from their places, and written to WARC files by Fonds."""
+"""Storage of bodies: read them from WARC files and other locations, and write them to the WARC
+files of Fonds.
+"""

@@ -1,9 +1,9 @@
-"""Readers of bodies layered on an archive: a memory cache, and the spool of fetched exchanges.
+"""Readers of bodies in front of an archive: a memory cache, and the spool of fetched exchanges.
 
-`BodyCache` keeps bodies that one step has read and the next will read. A body behind a URL is so
-fetched once, and one in a WARC unpacked once, whatever the number of steps that read it.
-`SpooledBodies` reads exchanges that lie among the blobs until they are archived. `LayeredArchive`
-combines such a reader with an archive.
+`BodyCache` keeps bodies that one step has read and the next will read. So a body at a URL is
+fetched once, and a body in a WARC is decompressed once, however many steps read it.
+`SpooledBodies` reads exchanges that are stored among the blobs until they are archived.
+`LayeredArchive` combines such a reader with an archive.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ from fonds.text.exchange import decode_exchange, parse_spool_key
 
 
 class BodyReader(Protocol):
-    """Reads the decoded body of a capture or file from its place."""
+    """Interface for reading the decoded body of a capture or file from its location."""
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Return the body at a place."""
+        """Return the decoded body stored at a location.
+
+        Raises DamagedInputError if the body does not have the SHA-1 `sha1hex`.
+        """
 
 
 class LayeredArchive:
-    """Archive that reads bodies through a second reader; implements the ports Archive and
-    WarcFiles. `bodies` reads; `archive` does everything else.
+    """Archive that reads bodies through a second reader.
+
+    Implements the interfaces `Archive` and `WarcFiles` of `fonds.ports`. `bodies` reads the bodies;
+    `archive` does everything else.
     """
 
     def __init__(self, archive: WarcArchive, bodies: BodyReader) -> None:
@@ -44,18 +49,23 @@ class LayeredArchive:
         self._bodies = bodies
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Return the decoded body at a place. Raises DamagedInputError if the body does not have
-        the SHA-1 `sha1hex`.
+        """Return the decoded body stored at a location.
+
+        Raises DamagedInputError if the body does not have the SHA-1 `sha1hex`.
         """
         return self._bodies.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Write entries durably to WARC files; return the place and record id of each."""
+        """Write entries durably to WARC files. Return the location and WARC-Record-ID of each, in
+        order.
+        """
         return self._archive.write(entries)
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Truncate WARC files that killed processes left open to the end that `find_known_end`
-        returns by file name, and finish them.
+        """Truncate and finish the WARC files that killed processes left open.
+
+        `find_known_end` returns, by file name, the offset at which the last recorded entry ends, or
+        None.
         """
         self._archive.recover(find_known_end)
 
@@ -68,22 +78,28 @@ class LayeredArchive:
         return self._archive.iter_names()
 
     def open(self, path: str) -> BinaryIO:
-        """Open a WARC file for reading, by name or path."""
+        """Open a WARC file of the archive for reading, by name or path."""
         return self._archive.open(path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return the size in bytes of each finished WARC that is not yet uploaded, by name."""
+        """Return the finished WARC files that are not yet uploaded: size in bytes, including the
+        index, by file name.
+        """
         return self._archive.list_unsent()
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in the WARC `name` by tombstones."""
+        """Replace the records of a removed file in the WARC file `name` by tombstones.
+
+        `tick` is called with the number of bytes processed so far.
+        """
         return self._archive.purge(name, tombstone, tick)
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return size and indexed records of a WARC file; None if it does not exist. With `repair`,
-        rebuild its index first.
+        """Return the size and indexed records of a WARC file, or None if the file does not exist.
+
+        With `repair`, its CDXJ index is rebuilt first.
         """
         return self._archive.inspect(path, repair=repair)
 
@@ -104,11 +120,11 @@ class _CachedBody:
 
 
 class BodyCache:
-    """Memory cache of bodies read from `archive`. Thread-safe.
+    """Memory cache of the bodies that `archive` reads. Thread-safe.
 
-    A payload read without a SHA-1 is cached until it is requested with one, or for 60 seconds. When
-    the cache is full, new payloads are not cached: messages are processed in order, so the oldest
-    are needed next.
+    A body read without a SHA-1 is cached until it is requested with one, or for 60 seconds. When
+    the cache is full, new bodies are not cached: messages are processed in order, so the oldest
+    bodies are needed next.
     """
 
     def __init__(self, archive: BodyReader, max_bytes: int = CACHE_MAX_BYTES) -> None:
@@ -119,10 +135,10 @@ class BodyCache:
         self._bytes = 0
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Read a body, from the cache if possible.
+        """Return the decoded body stored at a location, from the cache if possible.
 
-        A cached body is returned only if it has the requested SHA-1. Changes of the file since the
-        first read are not noticed then.
+        Only a call with a SHA-1 uses the cache, and a cached body is returned only if it has that
+        SHA-1. A change of the file since the first read is then not noticed.
         """
         if sha1hex is None:
             payload = self._archive.read(place)
@@ -153,7 +169,7 @@ class BodyCache:
             return cached.payload
 
     def _drop_expired(self, now_s: float) -> None:
-        """Remove expired bodies. The cache is in the order of reading."""
+        """Remove cached bodies older than 60 seconds. The cache is in the order of reading."""
         while self._cache:
             place, oldest = next(iter(self._cache.items()))
             if now_s - oldest.read_at_s < CACHE_S:
@@ -167,11 +183,16 @@ def _hash_body(body: bytes) -> str:
 
 
 FindArchived = Callable[[str], Place | None]
-"""Function from a capture id to the place where it was archived, or None if it was not."""
+"""Function from a capture id to the location where the capture was archived, or None if it was not.
+"""
 
 
 class SpooledBodies:
-    """Reads spooled exchanges from the blobs, or from `archive` once they were archived."""
+    """Reads bodies of fetched exchanges from the spool, or from `archive` once they were archived.
+
+    The spool is a part of the blob store that keeps fetched responses until they are in a WARC
+    file.
+    """
 
     def __init__(
         self, archive: BodyReader, blobs: Blobs, find_archived: FindArchived, body_max_bytes: int
@@ -182,10 +203,12 @@ class SpooledBodies:
         self._body_max_bytes = body_max_bytes
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Read a body. What the spool no longer has was archived in a WARC and is read there.
+        """Return the decoded body stored at a location. Locations outside the spool are read from
+        the archive.
 
+        An exchange that is no longer in the spool is read from the WARC file where it was archived.
         Raises PermanentError (MISSING_SOURCE) if it is in neither, and DamagedInputError if the
-        SHA-1 differs.
+        body does not have the SHA-1 `sha1hex`.
         """
         if place.kind is not PlaceKind.SPOOL:
             return self._archive.read(place, sha1hex)

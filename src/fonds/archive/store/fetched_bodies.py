@@ -1,4 +1,6 @@
-"""Cache of bodies fetched from remote places, for steps that read the same place soon after."""
+"""Disk cache of bodies fetched from remote locations, for steps that read one body shortly after
+another step.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ _CachedFile = tuple[Payload, IO[bytes], int]
 
 
 class BodyFileCache:
-    """Caches the latest payloads of remote places in unnamed temporary files. Thread-safe.
+    """Caches the latest bodies from remote locations in unnamed temporary files. Thread-safe.
 
-    A payload is returned only to a caller that names the SHA-1 of its body. So the cache never
-    hides that a place has changed.
+    A body is returned only to a caller that names its SHA-1. So the cache never hides that the
+    remote file has changed.
     """
 
     def __init__(self, max_bytes: int = CACHE_MAX_BYTES, max_count: int = CACHE_COUNT_MAX) -> None:
@@ -37,7 +39,9 @@ class BodyFileCache:
         weakref.finalize(self, _close_files, self._cache)
 
     def get(self, place: Place, sha1hex: str) -> Payload | None:
-        """Return the cached payload of a place if its body has this SHA-1, else None."""
+        """Return the cached payload of a remote location if its body has the SHA-1 `sha1hex`, else
+        None.
+        """
         with self._lock:
             cached = self._cache.get((place, sha1hex))
             if cached is None:
@@ -48,7 +52,11 @@ class BodyFileCache:
             return replace(payload, body=file.read())
 
     def store(self, place: Place, payload: Payload) -> None:
-        """Cache a payload and drop the oldest ones. If the disk is full, nothing is cached."""
+        """Cache the payload of a remote location, and drop the oldest payloads if the cache is
+        full.
+
+        If the disk is full, or the body is empty or larger than the cache, nothing is cached.
+        """
         size_bytes = len(payload.body)
         key = (place, sha1(payload.body).hexdigest())  # noqa: S324 (a key, not a seal)
         if not 0 < size_bytes <= self._max_bytes:
@@ -73,7 +81,7 @@ class BodyFileCache:
                 self._size_bytes += size_bytes
 
     def close(self) -> None:
-        """Drop all payloads."""
+        """Drop all cached payloads and close their temporary files."""
         with self._lock:
             while self._cache:
                 self._drop_oldest()

@@ -1,4 +1,6 @@
-"""Archive in a local folder: reads bodies from any place and writes WARC files to the folder."""
+"""Archive in a local folder: writes WARC files to the folder, and reads bodies from any
+location.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,10 @@ _FORBIDDEN_CODES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOT
 
 
 class FolderArchive:
-    """Implements the ports Archive and WarcFiles. WARC files lie side by side in `folder`.
+    """Archive whose WARC files are all in one local folder, without subfolders.
 
-    Several processes may share the folder: each writes its own files.
+    Implements the interfaces `Archive` and `WarcFiles` of `fonds.ports`. Several processes may
+    share the folder: each writes its own files.
     """
 
     def __init__(
@@ -58,10 +61,12 @@ class FolderArchive:
         on_finished: Callable[[], None] = lambda: None,
         read_uploaded: ReadUploaded | None = None,
     ) -> None:
-        """Neither the folder nor a file is created before the first body is written.
+        """Open the archive in a folder. No folder or file is created before the first body is
+        written.
 
-        `on_finished` is called when a file is finished. `read_uploaded` reads WARCs of Fonds that
-        were moved away.
+        `on_finished` is called each time a WARC file is finished. `read_uploaded` reads records of
+        WARC files that Fonds wrote here and then moved to another store; None if files are never
+        moved.
         """
         self._finished = on_finished
         self._folder = folder
@@ -73,7 +78,9 @@ class FolderArchive:
 
     @cached_property
     def _place_reader(self) -> PlaceReader:
-        """Reader of places, created when the first body is read: most commands read none."""
+        """Reader of bodies from any location, created when the first body is read: most commands
+        read none.
+        """
         from fonds.archive.store.payloads import PlaceReader
         from fonds.archive.store.remote import create_remote_bodies
         from fonds.fetching.addresses import choose_address_check
@@ -95,16 +102,19 @@ class FolderArchive:
         )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Return the decoded body at `place`. Raises DamagedInputError if the body does not have
-        the SHA-1 `sha1hex`.
+        """Return the decoded body stored at `place`.
+
+        Raises DamagedInputError if the body does not have the SHA-1 `sha1hex`, PermanentError if it
+        cannot be read, and TransientError if a retry may help.
         """
         return self._place_reader.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append all entries durably. On an error the files are restored to their previous state.
+        """Append all entries durably to WARC files. Return the location and WARC-Record-ID of each,
+        in order.
 
-        Raises StorageFullError, StoreUnavailableError, and ConfigurationError if the folder is not
-        writable.
+        On an error the files are restored to their previous content. Raises StorageFullError,
+        StoreUnavailableError, and ConfigurationError if the folder is not writable.
         """
         if not entries:
             return []
@@ -118,7 +128,7 @@ class FolderArchive:
                 batch.undo()
                 raise
             self._full += batch.full
-            # The file written last goes last. Only the latest prefixes keep their files open.
+            # The prefix written last goes last. Only the files of the last few prefixes stay open.
             older = {
                 prefix: volume for prefix, volume in self._open.items() if prefix not in batch.open
             }
@@ -134,7 +144,9 @@ class FolderArchive:
             self._finished()
 
     def _create_writer(self, out: AppendableFile) -> RecordWriter | MediaCloudWriter:
-        """Create a record writer. Imported here because most commands write no file."""
+        """Create the writer of WARC records for one file. Imports happen here because most commands
+        write no file.
+        """
         from fonds.archive.warc.media_cloud import MediaCloudWriter
         from fonds.archive.warc.writer import RecordWriter
 
@@ -150,7 +162,10 @@ class FolderArchive:
         return volume.append(entry)
 
     def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
-        """Whether an entry must go to a new file because this one would exceed a limit."""
+        """Return whether an entry must go to a new WARC file because `volume` would exceed a limit.
+
+        The limits are the size of the file and its number of entries.
+        """
         options = self._options
         from fonds.archive.warc.writer import estimate_max_bytes
 
@@ -159,19 +174,21 @@ class FolderArchive:
         return is_too_large or volume.entry_count >= options.stories_max
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Truncate files left open by a killed process to `find_known_end(name)`, and finish them.
+        """Truncate and finish the WARC files that killed processes left open.
 
-        Files that another living process is writing are left alone.
+        Each file is truncated to `find_known_end(name)`, the offset at which its last recorded
+        entry ends. A file for which this is None is removed. Files that another living process is
+        writing are left alone.
         """
         with self._lock, translate_errors(self._folder):
             for path in iter_abandoned(self._folder):
                 recover_file(path, find_known_end(path.name))
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return size and indexed records of a WARC file; None if it does not exist. A name without
-        a slash is a file in the archive's folder.
+        """Return the size and indexed records of a WARC file, or None if the file does not exist.
 
-        With `repair`, the index of a finished WARC in the archive's folder is rebuilt first.
+        A name without a slash is a file in the archive's folder. With `repair`, the CDXJ index of a
+        finished WARC in that folder is rebuilt first.
         """
         is_own = "/" not in path
         if "://" in path or "\x00" in path:
@@ -182,9 +199,10 @@ class FolderArchive:
             return inspect_local_warc(self._folder / path, is_own=is_own, repair=repair)
 
     def _inspect_by_name(self, name: str) -> WarcFileState | None:
-        """Inspect the largest file that the name of a foreign WARC may refer to.
+        """Inspect the largest file that the name of a WARC written by another program may refer to.
 
-        A name that was never seen gives an unknown state.
+        Returns a result without a size if the name was never seen, and None if no such file exists
+        any more.
         """
         paths: list[str] = []
         with suppress(PermanentError):
@@ -195,14 +213,14 @@ class FolderArchive:
         return max(states, key=lambda state: state.size_bytes or 0, default=None)
 
     def iter_names(self) -> Iterator[str]:
-        """Yield the names of the WARC files in the folder, sorted."""
+        """Yield the names of the WARC files in the archive's folder, sorted."""
         with translate_errors(self._folder):
             yield from sorted(path.name for path in self._folder.glob(f"*{SUFFIX}"))
 
     def open(self, path: str) -> BinaryIO:
         """Open a WARC file for reading, by name or absolute path.
 
-        Raises PermanentError if the file is missing, the path is invalid, or it is a pipe or
+        Raises PermanentError if the file is missing, the path is invalid, or the file is a pipe or
         device.
         """
         from fonds.archive.store.payloads import MISSING_WARC_MESSAGE, open_regular
@@ -223,14 +241,16 @@ class FolderArchive:
         return open_regular(self._folder / path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return an empty mapping: files in a folder archive are never uploaded."""
+        """Return an empty mapping, because files in a folder archive are never uploaded."""
         return {}
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in the WARC `name` by tombstones. A WARC that is
-        still being written is left for later.
+        """Replace the records of a removed file in the WARC file `name` by tombstones.
+
+        A WARC that is still being written is left unchanged, and the result says that the purge
+        waits. `tick` is called with the number of bytes processed so far.
         """
         from fonds.archive.store.purge import is_own_warc_name, purge_local_warc
 
@@ -246,9 +266,10 @@ class FolderArchive:
         return PurgeResult()
 
     def finish(self) -> None:
-        """Finish all open files: write their CDXJ indexes and remove their markers.
+        """Finish all open WARC files: write their CDXJ indexes and remove the markers of open
+        files.
 
-        Files open for reading are closed too.
+        Files that are open for reading are closed too.
         """
         self._place_reader.close()
         with self._lock, translate_errors(self._folder):
@@ -258,8 +279,9 @@ class FolderArchive:
 
 
 class _WriteBatch:
-    """WARC files that one batch of entries is written to, and their earlier sizes, which are needed
-    to undo the batch.
+    """WARC files to which one batch of entries is written, with their sizes before the batch.
+
+    If the batch fails, the earlier sizes are used to undo it.
     """
 
     def __init__(self, volumes: Mapping[str, Volume]) -> None:
@@ -270,7 +292,10 @@ class _WriteBatch:
         self.full: list[Volume] = []
 
     def get_volume(self, prefix: str) -> Volume | None:
-        """Return the file to append to, or None."""
+        """Return the open WARC file whose name begins with `prefix`, or None if there is none.
+
+        The size of a file that the batch has not used yet is recorded.
+        """
         volume = self.open.pop(prefix, None)
         if volume is None and (volume := self._previous_sizes.get(prefix)) is not None:
             self._ends[prefix] = volume.size_bytes, volume.entry_count
@@ -279,19 +304,21 @@ class _WriteBatch:
         return volume
 
     def begin(self, prefix: str, volume: Volume) -> None:
-        """Continue with a new file."""
+        """Add a new WARC file for the prefix. The previous file of the prefix counts as full."""
         self._begun.append(volume)
         if (previous := self.open.pop(prefix, None)) is not None:
             self.full.append(previous)
         self.open[prefix] = volume
 
     def sync(self) -> None:
-        """Write all files of the batch durably to disk."""
+        """Write all WARC files of the batch durably to disk."""
         for volume in (*self.full, *self.open.values()):
             volume.sync()
 
     def undo(self) -> None:
-        """Remove files created by the batch and truncate the others to their earlier sizes."""
+        """Remove the WARC files that the batch created, and truncate the others to their earlier
+        sizes.
+        """
         for volume in self._begun:
             volume.discard()
         for prefix, (size_bytes, stories) in self._ends.items():
@@ -300,7 +327,7 @@ class _WriteBatch:
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Translate file system errors inside the context.
+    """Translate file system errors of an archive folder that are raised inside the context.
 
     Raises StorageFullError if no space is left, ConfigurationError if the folder is not writable,
     and StoreUnavailableError for other errors.

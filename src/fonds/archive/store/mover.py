@@ -1,10 +1,10 @@
-"""Upload of finished WARC files and their indexes from a local folder to a bucket.
+"""Upload finished WARC files and their CDXJ indexes from a local folder to a bucket.
 
 A local file is removed only after its bytes were read back from the bucket. If a process is killed,
-the file is complete here, there or in both places, and is moved by the next process. Several
-processes may move files from one folder.
+the file is complete in the folder, the bucket or both, and the next process uploads it. Several
+processes may upload files from one folder.
 
-Inspection of WARC files by size and index is here too. It reads no records.
+The module also inspects WARC files by size and index, without reading records.
 """
 
 from __future__ import annotations
@@ -44,37 +44,48 @@ logger = logging.getLogger(__name__)
 
 
 class WarcBucket(Protocol):
-    """Store of whole files by key. Errors are those of `S3Bucket`."""
+    """Interface of a store of whole files by key, such as an S3 bucket. It raises the errors of
+    `S3Bucket`.
+    """
 
     @property
     def display_url(self) -> str:
-        """The bucket's URL to show to people."""
+        """URL of the bucket to show to people, without keys."""
 
     def iter_keys(self) -> Iterator[str]:
-        """Stream the keys of all files, in no order."""
+        """Iterate over the keys of all files in the bucket, in any order."""
 
     def get_size(self, key: str) -> int | None:
-        """Return the size of a file in bytes, or None if it does not exist."""
+        """Return the size in bytes of the file with this key, or None if it does not exist."""
 
     def compute_sha256(self, key: str, size_bytes: int) -> str:
-        """Read the first `size_bytes` bytes back and return their SHA-256 in hex."""
+        """Download the first `size_bytes` bytes of a file and return their SHA-256 in hex."""
 
     def upload(self, key: str, path: Path, content_type: str) -> None:
-        """Upload a file. It is durable on return."""
+        """Upload a local file under a key. The file is durable in the bucket when the method
+        returns.
+        """
 
     def fetch(self, key: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """Return up to `size_bytes` bytes from `start`, and the total size."""
+        """Return up to `size_bytes` bytes of a file from the offset `start`, and the file's total
+        size in bytes.
+        """
 
 
 def build_key(name: str) -> str:
-    """Return the key of a file: `YYYY/MM/DD/NAME`, by the date it was begun."""
+    """Return the bucket key of a WARC file or index: `YYYY/MM/DD/NAME`.
+
+    The date is the creation date in the file name. A name without a date is returned unchanged.
+    """
     date = _DAY.search(name)
     return f"{date[1]}/{date[2]}/{date[3]}/{name}" if date else name
 
 
 class WarcUploader:
-    """Uploads finished WARC files of `folder` to a bucket, in a thread that is started on demand,
-    and removes the local files.
+    """Uploads the finished WARC files of `folder` to a bucket, and removes the local files
+    afterwards.
+
+    Uploads run in a thread that is started on demand, or in the calling thread.
     """
 
     def __init__(self, folder: Path, bucket: WarcBucket) -> None:
@@ -88,7 +99,7 @@ class WarcUploader:
         self.trouble: FondsError | OSError | None = None
 
     def wake(self) -> None:
-        """Start to upload finished files in the background. Returns at once."""
+        """Start to upload finished WARC files in the background. Returns at once."""
         self._wake_event.set()
         with self._starting:
             if self._thread is None and not self._closing.is_set():
@@ -96,8 +107,9 @@ class WarcUploader:
                 self._thread.start()
 
     def list_waiting(self) -> list[Path]:
-        """List the finished local files that are not uploaded yet, each WARC with its index, sorted
-        by name.
+        """Return the paths of finished local files that are not uploaded yet, sorted by name.
+
+        Each WARC file comes after its CDXJ index.
         """
         stems = {path.name.removesuffix(SUFFIX) for path in self._folder.glob(f"*{SUFFIX}")}
         stems |= {p.name.removesuffix(INDEX_SUFFIX) for p in self._folder.glob(f"*{INDEX_SUFFIX}")}
@@ -111,7 +123,9 @@ class WarcUploader:
         ]
 
     def get_waiting_sizes(self) -> dict[str, int]:
-        """Return the bytes of each waiting WARC with its index, by the WARC's name."""
+        """Return the bytes of each WARC file, including its index, that waits for upload, by the
+        WARC's name.
+        """
         sizes: dict[str, int] = {}
         for path in self.list_waiting():
             name = _get_warc_path(path).name
@@ -119,14 +133,14 @@ class WarcUploader:
         return sizes
 
     def count_waiting_bytes(self) -> int:
-        """Return the total size of all waiting files in bytes."""
+        """Return the total size in bytes of all local files that wait for upload."""
         return sum(self.get_waiting_sizes().values())
 
     def move_all(self) -> None:
-        """Upload all finished files one by one and remove the local copies.
+        """Upload all finished WARC files one by one, and remove the local copies.
 
-        Raises FondsError or OSError if a file cannot be uploaded; it and the remaining files stay
-        for the next attempt.
+        Raises FondsError or OSError if a file cannot be uploaded. That file and the remaining files
+        stay for the next attempt.
         """
         with self._move_lock:
             for warc in dict.fromkeys(_get_warc_path(path) for path in self.list_waiting()):
@@ -135,10 +149,10 @@ class WarcUploader:
                         self._move(warc)
 
     def move(self, name: str) -> bool:
-        """Upload one finished local WARC and remove the local copy. Return False if another process
-        is uploading it.
+        """Upload one finished local WARC file with its index, and remove the local copies.
 
-        Raises FondsError or OSError if the upload fails.
+        Returns False if another process is uploading the file, and True if it was uploaded or is no
+        longer here. Raises FondsError or OSError if the upload fails.
         """
         warc = self._folder / name
         with self._move_lock:
@@ -150,7 +164,7 @@ class WarcUploader:
                 return is_locked
 
     def close(self) -> None:
-        """Stop the thread without waiting for an upload in progress."""
+        """Stop the upload thread without waiting for an upload in progress."""
         self._closing.set()
         self._wake_event.set()
 
@@ -158,16 +172,17 @@ class WarcUploader:
         files = [path for path in (build_index_path(warc), warc) if path.exists()]
         for path in files:
             self.upload(path, path.name)
-        # The index is removed last: alone, it says that its WARC was moved.
+        # The index is removed last: an index without its WARC shows that the WARC was moved.
         for path in reversed(files):
             path.unlink(missing_ok=True)
             sync_folder(self._folder)
 
     def upload(self, path: Path, name: str) -> None:
-        """Upload a file under `name`, and check the upload by downloading it and comparing SHA-256.
+        """Upload the local file `path` under the key of `name`, and compare the SHA-256 of the
+        uploaded bytes.
 
-        Raises StoreUnavailableError if the bytes differ, other FondsErrors if the bucket fails, and
-        OSError if the file cannot be read.
+        A file that is already uploaded is not sent again. Raises StoreUnavailableError if the bytes
+        differ, other FondsErrors if the bucket fails, and OSError if the file cannot be read.
         """
         key, size_bytes = build_key(name), _get_size_bytes(path)
         with path.open("rb") as stream:
@@ -211,7 +226,7 @@ def _get_warc_path(path: Path) -> Path:
 
 
 def _get_size_bytes(path: Path) -> int:
-    """Return the size of a file, or 0 if it was moved meanwhile."""
+    """Return the size of a local file in bytes, or 0 if it was moved away in the meantime."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -220,11 +235,11 @@ def _get_size_bytes(path: Path) -> int:
 
 @contextmanager
 def _lock_finished_warc(warc: Path) -> Iterator[bool]:
-    """Lock a finished WARC and its index while the context lasts.
+    """Lock a finished WARC file and its index while the context lasts.
 
-    Yields whether this process may move them.
-
-    The index is locked for both. It is removed last, so the lock is held until both are gone.
+    Yields True if this process may move them, and False if another process holds the lock or they
+    are gone. If an index exists, the lock is on the index: it is removed last, so the lock is held
+    until both files are gone.
     """
     path = build_index_path(warc) if build_index_path(warc).exists() else warc
     try:
@@ -240,7 +255,9 @@ def _lock_finished_warc(warc: Path) -> Iterator[bool]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """Lock the file if it is not locked."""
+    """Lock an open file if no other process has locked it. Return whether this process now has the
+    lock.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -249,14 +266,18 @@ def _is_free(descriptor: int) -> bool:
 
 
 INDEX_LINES_MAX = 1_000_000
-"""A longer CDXJ was not written by Fonds: its WARCs have some thousand records."""
+"""Maximum lines read from a CDXJ index. The WARC files of Fonds have some thousand records, so a
+longer index was written by another program.
+"""
 
 
 def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> WarcFileState | None:
-    """Return size and index records of a local WARC file, or None if it is not a regular file.
+    """Return the size and indexed records of a local WARC file, or None if it is not a regular
+    file.
 
-    With `repair`, the index of a WARC written by Fonds is rebuilt first, unless the WARC is open
-    for writing. Raises OSError if it cannot be inspected.
+    `is_own` says that Fonds wrote the file; only such files have indexed records. With `repair`,
+    the CDXJ index of such a file is rebuilt first, unless the file is open for writing. Raises
+    OSError if the file cannot be inspected.
     """
     size_bytes = _get_size(path)
     if size_bytes is None:
@@ -275,7 +296,9 @@ def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> War
 
 
 def list_index_records(lines: Iterable[str]) -> Sequence[IndexedRecord]:
-    """Return the records listed in a CDXJ written by Fonds. Malformed lines are skipped."""
+    """Return the records listed in the lines of a CDXJ index that Fonds wrote. Malformed lines are
+    skipped.
+    """
     return tuple(_iter_records(lines))
 
 
@@ -297,7 +320,9 @@ def _iter_records(lines: Iterable[str]) -> Iterator[IndexedRecord]:
 
 
 def _get_size(path: Path) -> int | None:
-    """Return the size of a regular file in bytes, or None for anything else."""
+    """Return the size of a regular file in bytes. Return None if it is missing or not a regular
+    file.
+    """
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Options of an archive, wherever its files lie."""
+"""Options of the archive, which apply whether its WARC files are in a folder or in a bucket."""
 
 from __future__ import annotations
 
@@ -15,38 +15,42 @@ if TYPE_CHECKING:
 
 
 def get_utc_now() -> datetime:
-    """Return the current time, aware UTC."""
+    """Return the current time as aware UTC. Default of `ArchiveOptions.clock`."""
     return datetime.now(UTC)
 
 
 def find_no_paths(_: str) -> Sequence[str]:
-    """Return no paths for any WARC."""
+    """Return no paths for the name of any WARC. Default of `ArchiveOptions.list_paths`."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOptions:
-    """How WARC files are written, and which other places may be read.
+    """Options for writing WARC files, and for reading bodies from other locations.
 
     Writing:
-    - `prefix` begins a file's name unless an entry names another.
-    - `agent` is the User-Agent that Fonds fetches with.
+    - `prefix` begins the name of a WARC file, unless an entry has its own prefix.
+    - `agent` is the User-Agent with which Fonds fetches; "" to leave it out of WARC files.
     - `version` is `WARC/1.1` or `WARC/1.0`.
     - `is_for_media_cloud` selects the format of `archive/warc/media_cloud.py`, whatever `version`
       is.
-    - `stories_max` and `file_max_bytes` limit a file, but a single entry may be longer.
-    - `waiting_folder` holds files until they are moved, if they are moved.
-    - `waiting_max_bytes` is its maximum size. Writing stops above it.
-    - `clock` gives the time for file names.
+    - `stories_max` and `file_max_bytes` limit the entries and size of a WARC file. A single entry
+      may be longer.
+    - `waiting_folder` is the local folder for files that wait for upload to a bucket.
+    - `waiting_max_bytes` is the maximum total size of waiting files. Writing stops above it.
+    - `clock` returns the current time for file names, aware UTC.
 
     Reading:
-    - `body_max_bytes` is the size of the largest body that is read.
-    - `allows_private_addresses` permits http(s) URLs of private addresses.
-    - `remotes` opens readers for URLs of other schemes.
-    - `replay_url` is the template of `WebArchiveReader`. If empty, such places are rejected.
-    - `petabox_url` is the template of `build_item_url`. If empty, such places are rejected.
-    - `credentials` are those of the settings, for http(s) origins.
-    - `list_paths` returns the paths and URLs where the foreign WARC of a name may lie.
+    - `body_max_bytes` is the maximum size of a body that is read.
+    - `allows_private_addresses` permits http(s) URLs whose hosts have private addresses.
+    - `remotes` opens readers for URLs of other schemes, by scheme.
+    - `replay_url` is the URL template of a web archive, for `WebArchiveReader`. If empty, captures
+      in a web archive cannot be read.
+    - `petabox_url` is the URL template of files in petabox items, for `build_item_url`. If empty,
+      they cannot be read.
+    - `credentials` are the users and passwords in the settings, for http(s) origins.
+    - `list_paths` returns the paths and URLs where a WARC written by another program may be, by its
+      name.
     """
 
     prefix: str = "fonds"

@@ -1,4 +1,6 @@
-"""Payloads read from places: local files, WARC records and members of ZIP files, and remote places."""
+"""Read bodies from every type of location: local files, WARC records, members of ZIP files, and
+remote files.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ from fonds.model.errors import (
 from fonds.model.secrets import redact_secrets
 from fonds.text.coding import decode_body
 
-# Readers positioned in members shared by many records, so that the next record need not start over.
+# Idle readers, positioned in compressed members that many records share. The next record of a
+# member is read from there, without decompressing the member from its start.
 
 
 _READERS_MAX = 8
@@ -42,16 +45,21 @@ _File = tuple[int, int, int, int]
 
 
 class ReaderPool:
-    """Pool of at most eight idle readers. Each is used by one thread at a time. Thread-safe."""
+    """Pool of at most eight idle WARC readers, positioned in compressed members that many records
+    share.
+
+    Reading the next record of such a member continues where a reader stopped. Each reader is used
+    by one thread at a time. The pool is thread-safe.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[tuple[_File, RecordReader, BinaryIO]] = []
 
     def read(self, stream: BinaryIO, offset: int, body_max_bytes: int) -> Payload:
-        """Return the payload of the record at `offset`.
+        """Return the payload of the WARC record at `offset` of an open file.
 
-        Takes over the stream and closes it eventually.
+        The pool takes over `stream` and closes it later.
         """
         with self._borrow_reader(stream, offset) as (reader, keep):
             payload = reader.read(offset, body_max_bytes=body_max_bytes)
@@ -59,7 +67,7 @@ class ReaderPool:
             return payload
 
     def close(self) -> None:
-        """Close all idle readers. The next read opens files again."""
+        """Close all idle readers. The next read opens their files again."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, _, stream in idle:
@@ -114,14 +122,17 @@ _UNREADABLE_CODES = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.EN
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 MISSING_WARC_MESSAGE = "the WARC is not at its last known location. Put it back, or set warc.base"
 ReadUploaded = Callable[[Place, int], Payload]
-"""Function that reads a record from a WARC of Fonds that was moved away, up to a maximum size."""
+"""Function that reads a record from a WARC file that Fonds wrote and then moved to a bucket.
+
+Its arguments are the location and the maximum size of the body in bytes.
+"""
 
 
 class PlaceReader:
-    """Reads the body at any place. Thread-safe.
+    """Reads the decoded body at any location. Thread-safe.
 
-    A bare name is a WARC of Fonds in `folder`. If it is not there, `read_uploaded` reads it, if
-    given.
+    A WARC name without a folder is a WARC file of Fonds in `folder`. If it is not there, the
+    function `read_uploaded` reads it, if given.
     """
 
     def __init__(
@@ -133,9 +144,11 @@ class PlaceReader:
         body_max_bytes: int,
         list_paths: Callable[[str], Iterable[str]] = find_no_paths,
     ) -> None:
-        """`list_paths` returns the paths and URLs where the foreign WARC of a name may lie.
+        """Create a reader. `body_max_bytes` is the maximum size of a body.
 
-        After these it may raise PermanentError to say why there are no others.
+        `list_paths` returns the paths and URLs where a WARC written by another program may be, by
+        its name. When its result is iterated, it may raise PermanentError to explain why there are
+        no more paths.
         """
         self._folder = folder
         self._read_moved = read_uploaded
@@ -147,11 +160,11 @@ class PlaceReader:
         self._list_paths = list_paths
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Return the decoded body at a place. Error messages name the place, without user names in
-        URLs.
+        """Return the decoded body stored at a location.
 
-        Raises PermanentError if the place cannot be read, DamagedInputError if the body does not
-        have the SHA-1 `sha1hex`, and TransientError if a retry may help.
+        Raises PermanentError if the body cannot be read, DamagedInputError if the body does not
+        have the SHA-1 `sha1hex`, and TransientError if a retry may help. The error messages name
+        the location, without user names in URLs.
         """
         try:
             return self._read_checked(place, sha1hex)
@@ -181,9 +194,11 @@ class PlaceReader:
     def _try_by_name(
         self, place: Place, sha1hex: str | None, fault: PermanentError
     ) -> tuple[Payload | None, PermanentError]:
-        """Try to read a place whose WARC is known by its name. Returns a payload or an error.
+        """Try to read a body whose WARC file is given by its name, after reading it directly failed
+        with `fault`.
 
-        The error is `fault` if the place has no name.
+        Returns the payload, or None with the error to raise. The error is `fault` if the location
+        has no WARC name.
         """
         try:
             return (self._read_by_name(place, sha1hex) if is_name(place) else None), fault
@@ -192,11 +207,10 @@ class PlaceReader:
             return None, fault if exists else name_fault
 
     def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
-        """Read a foreign WARC from any path where it may lie.
+        """Read a body from a WARC written by another program, from any path where that WARC may be.
 
-        Returns None if no path is known or none exists.
-
-        Raises the last error of a file that exists.
+        Returns None if no path is known or none exists. Raises the last error of a file that
+        exists.
         """
         fault: PermanentError | TransientError | None = None
         for path in self._list_paths(place.path):
@@ -218,7 +232,7 @@ class PlaceReader:
         return None
 
     def close(self) -> None:
-        """Close files kept open for further reads. The next read opens them again."""
+        """Close files that are kept open for further reads. The next read opens them again."""
         self._readers.close()
         self._fetched.close()
 
@@ -232,7 +246,11 @@ class PlaceReader:
         return replace(payload, body=_unpack_body(payload.body, self._body_max_bytes))
 
     def _read_own(self, place: Place) -> Payload:
-        """Read a WARC of Fonds from this machine first. It stays here until it was moved."""
+        """Read a record of a WARC file that Fonds wrote, from this machine first, then from the
+        bucket.
+
+        The file stays on this machine until it was uploaded.
+        """
         try:
             return _reject_tombstone(self._read_local(place))
         except PermanentError as error:
@@ -262,7 +280,11 @@ class PlaceReader:
 
 
 def is_name(place: Place) -> bool:
-    """Whether a place gives its WARC by name. A name never leads upwards."""
+    """Return whether a location gives its WARC file by name, rather than by an absolute path or
+    URL.
+
+    A name never contains `..`.
+    """
     if place.kind is not PlaceKind.WARC or "://" in place.path or "\x00" in place.path:
         return False
     parts = place.path.split("/")
@@ -270,13 +292,18 @@ def is_name(place: Place) -> bool:
 
 
 def is_own(place: Place) -> bool:
-    """Whether a place is in a WARC of Fonds, which has a bare name."""
+    """Return whether a location is in a WARC file that Fonds wrote. Such a WARC has a name without
+    a folder.
+    """
     is_bare_name = bool(place.path) and "/" not in place.path and place.path not in (".", "..")
     return is_bare_name and place.kind is PlaceKind.WARC
 
 
 def _reject_tombstone(payload: Payload) -> Payload:
-    """Return the payload unless its record is a tombstone. Raises PermanentError."""
+    """Return the payload of a WARC record. Raise PermanentError if the record is a tombstone.
+
+    A tombstone is a record that replaces a removed one.
+    """
     if is_tombstone(payload.warc_headers.get("WARC-Target-URI", "")):
         raise PermanentError(Reason.UNREADABLE_SOURCE, "the record was taken down")
     return payload
@@ -293,7 +320,8 @@ def _check_sha1(body: bytes, sha1hex: str) -> None:
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading. Pipes and devices are rejected without being opened.
 
-    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError.
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), and TransientError if a retry may
+    help.
     """
     try:
         _check_regular(path.stat().st_mode)
@@ -334,14 +362,18 @@ def _translate_error(error: OSError) -> PermanentError | TransientError:
 
 
 def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
-    """Decompress a loose gzip file (`page.html.gz`). Its body is the content, not the gzip data."""
+    """Return the body of a loose file, decompressed if it is a gzip file (`page.html.gz`).
+
+    The body of such a file is its content, not the gzip data.
+    """
     if not body.startswith(_GZIP_MAGIC):
         return body
     return decode_body(lambda: iter([body]), ["gzip"], body_max_bytes=body_max_bytes)
 
 
 def _read_file(stream: BinaryIO, body_max_bytes: int) -> bytes:
-    """Read a whole file.
+    """Read a whole open file. Raise LimitError (TOO_LARGE) if it has more than `body_max_bytes`
+    bytes.
 
     The size is checked before and while reading, since the file may be growing.
     """

@@ -1,10 +1,11 @@
-"""Purge of removed records from WARC files of Fonds, local ones and uploaded ones.
+"""Purge the records of a removed file from the WARC files that Fonds wrote, local or uploaded to a
+bucket.
 
-Records are replaced by tombstones in a copy, which then replaces the file. A tombstone is exactly
-as long as the record it replaces. So no other record moves, and readers find their record before
-and after the swap.
+Records are replaced by tombstones in a copy, which then replaces the WARC file. A tombstone is a
+record exactly as long as the record that it replaces. So no other record moves, and readers find
+their record before and after the replacement.
 
-A WARC in a bucket is fetched, rewritten and uploaded again under the same key. A bucket shows
+A WARC in a bucket is downloaded, rewritten and uploaded again under the same key. A bucket shows
 either the old or the new object.
 """
 
@@ -44,19 +45,20 @@ VERSION_BYTES = 8
 _FONDS_SOFTWARE = b"software: Fonds/"
 
 Tick = Callable[[int], None]
-"""Function that receives the number of bytes processed so far. It is called for the last time
-before the file is replaced.
+"""Function that receives the number of bytes processed so far, to report progress of a purge.
+
+It is called for the last time before the WARC file is replaced.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeableRecord:
-    """WARC record to replace by a tombstone.
+    """WARC record of a removed file, to be replaced by a tombstone.
 
-    `offset`: bytes from the start of the file to the record.
+    `offset`: bytes from the start of the WARC file to the record.
     `size_bytes`: length of the record on disk.
     `type`: WARC record type.
-    `version`: WARC version in the header, such as `WARC/1.1`.
+    `version`: WARC version in the record's header, such as `WARC/1.1`.
     """
 
     offset: int
@@ -66,15 +68,16 @@ class PurgeableRecord:
 
 
 def is_own_warc_name(name: str) -> bool:
-    """Whether this can be the name of a WARC written by Fonds."""
+    """Return whether `name` can be the name of a WARC file that Fonds wrote."""
     is_bare = "/" not in name and "\x00" not in name and not name.startswith(".")
     return is_bare and name.endswith(SUFFIX)
 
 
 def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-    """Replace the removed records in a finished local file, then in its CDXJ.
+    """Replace the records of a removed file by tombstones in a finished local WARC file.
 
-    Raises OSError and DamagedInputError.
+    Then the lines of these records are removed from the CDXJ index. Returns the number and size of
+    the replaced records. Raises OSError and DamagedInputError.
     """
     part = build_part_path(path)
     try:
@@ -95,16 +98,19 @@ def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResul
 
 
 def build_purge_result(records: Sequence[PurgeableRecord] | None) -> PurgeResult:
-    """Build the result for the records that were replaced."""
+    """Build the result of a purge: number and total size of the replaced records. None counts as no
+    records.
+    """
     replaced = records or ()
     return PurgeResult(len(replaced), sum(record.size_bytes for record in replaced))
 
 
 def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRecord] | None:
-    """Find the records of a body by SHA-1: its records, its revisits, and their companion records.
+    """Find the WARC records of a file with this SHA-1: its bodies, its revisits, and their metadata
+    and request records.
 
-    Returns None for a WARC that does not state that Fonds wrote it under this name. Raises
-    DamagedInputError if damage may hide a record of the body.
+    Returns None if the WARC does not state that Fonds wrote it under the name `name`. Raises
+    DamagedInputError if damage may hide a record of the file.
     """
     if not _is_own_warc(stream, name):
         return None
@@ -163,7 +169,7 @@ def _read_version(stream: BinaryIO, offset: int) -> str:
 
 
 def _copy(stream: BinaryIO, part: Path, tick: Tick) -> None:
-    """Copy a file with its permissions."""
+    """Copy an open file with its permissions to the path `part`."""
     stream.seek(0)
     with part.open("wb") as copy:
         os.fchmod(copy.fileno(), os.fstat(stream.fileno()).st_mode & 0o777)
@@ -175,9 +181,11 @@ def _copy(stream: BinaryIO, part: Path, tick: Tick) -> None:
 def write_tombstones(
     part: Path, name: str, records: Sequence[PurgeableRecord], tombstone: Tombstone
 ) -> None:
-    """Write tombstones over records of a copy, sync it to disk and check it.
+    """Write tombstones over `records` in the copy `part` of a WARC file, sync it to disk and check
+    it.
 
-    Raises OSError, and DamagedInputError if the records can still be found.
+    Raises OSError. Raises DamagedInputError if records of the removed file can still be found in
+    the copy.
     """
     with part.open("r+b") as copy:
         size_bytes = copy.seek(0, os.SEEK_END)
@@ -197,7 +205,7 @@ def write_tombstones(
 
 
 def purge_index(index: Path, sha1hex: str) -> None:
-    """Remove the lines of these bytes from a CDXJ.
+    """Remove the lines of a file with this SHA-1 from a CDXJ index.
 
     The index is replaced atomically. Raises OSError.
     """
@@ -215,7 +223,7 @@ def purge_index(index: Path, sha1hex: str) -> None:
 
 
 def write_part(part: Path, data: bytes) -> None:
-    """Write bytes durably to a part file."""
+    """Write bytes durably to a temporary file that later replaces another file."""
     with part.open("wb") as stream:
         stream.write(data)
         stream.flush()
@@ -223,7 +231,10 @@ def write_part(part: Path, data: bytes) -> None:
 
 
 def drop_index_lines(lines: bytes, sha1hex: str) -> bytes:
-    """Return a CDXJ without the lines of these bytes. All other lines stay identical."""
+    """Return the bytes of a CDXJ index without the lines of a file with this SHA-1.
+
+    All other lines stay identical.
+    """
     digest, reader = encode_sha1_base32(bytes.fromhex(sha1hex)), IndexReader()
     return b"".join(
         line
@@ -239,8 +250,11 @@ def _is_line_of(reader: IndexReader, line: bytes, digest: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UploadedWarcPurge:
-    """Replaces removed records in WARC files in a bucket. A file is downloaded to a local folder,
-    which needs room for one WARC.
+    """Replaces the records of a removed file by tombstones in WARC files in a bucket.
+
+    `folder`: local folder to which a WARC file is downloaded; it needs room for one file.
+    `bucket`: the bucket with the WARC files.
+    `mover`: uploads the rewritten files.
     """
 
     folder: Path
@@ -248,7 +262,13 @@ class UploadedWarcPurge:
     mover: WarcUploader
 
     def __call__(self, name: str, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-        """Purge a finished file. See `WarcFiles.purge`. Raises OSError too."""
+        """Purge the records of a removed file from the finished WARC file `name`. A local file is
+        uploaded first.
+
+        Returns the number of replaced records, or the reason why the purge must wait. Raises
+        DamagedInputError if damage may hide a record, StoreUnavailableError if the bucket fails,
+        and OSError.
+        """
         if not self.mover.move(name):
             return PurgeResult(
                 waiting_reason=f"another process is sending {name} to {self.bucket.display_url}"

@@ -1,12 +1,15 @@
-"""Bodies at remote places: behind URLs, in web archives and in petabox items.
+"""Read bodies from remote locations: URLs, captures in web archives, and files of petabox items.
 
-`HttpFiles` fetches ranges and whole files.
-`open_ranges` presents a remote file as a seekable stream, so that a record is read without the rest
-of its file.
-`WebArchiveReader` reads replayed captures.
+A petabox item is an item of the Internet Archive.
+
+`HttpFiles` fetches ranges and whole files over HTTP.
+`open_ranges` presents a remote file as a seekable stream, so that one record is read without the
+rest of its file.
+`WebArchiveReader` reads captures that a web archive replays.
 
 Source: RFC 9110, sections 14 (range requests) and 8.4 (content codings); RFC 7089, section 4.5 (a
-capture's own status carries Memento-Datetime, the archive's does not).
+response with Memento-Datetime has the status of the capture; other responses have the status of the
+archive).
 """
 
 from __future__ import annotations
@@ -32,19 +35,25 @@ from fonds.urls.surt import build_surt
 
 RANGE_S = 120.0
 DOWNLOAD_TIMEOUT_S = 600.0
-"""Timeout of one request, including redirects and body."""
+"""Timeout in seconds of one download, including redirects and body."""
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpFiles:
-    """Implements RemoteReader for http and https."""
+    """Reads remote files over http and https. Implements the interface `RemoteReader`."""
 
     web: ServiceClient
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """See `RemoteReader.fetch`. A server without range requests is UNREADABLE_SOURCE."""
+        """Return at most `size_bytes` bytes of a remote file from the offset `start`, and the
+        file's length in bytes.
+
+        Raises DamagedInputError if the file ends before `start`, PermanentError (MISSING_SOURCE,
+        UNREADABLE_SOURCE) and TransientError. A server that does not support range requests is
+        UNREADABLE_SOURCE.
+        """
         headers = {"Range": f"bytes={start}-{start + size_bytes - 1}"}
         with self.web.open(url, headers, total_s=RANGE_S) as response:
             _check_partial(response.status, start)
@@ -57,9 +66,11 @@ class HttpFiles:
             return response.read(size_bytes), total
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """See `RemoteReader.read_all`. Content codings that the server applied unasked are decoded.
+        """Return a whole remote file. Content codings that the server applied without request are
+        decoded.
 
-        Also raises DamagedInputError (BAD_ENCODING) and LimitError (BOMB).
+        Raises LimitError (TOO_LARGE, BOMB) if the file has more than `max_bytes`, DamagedInputError
+        (BAD_ENCODING), PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError.
         """
         with self.web.open(url, {}, total_s=DOWNLOAD_TIMEOUT_S) as response:
             check_status(response.status, 200)
@@ -67,9 +78,10 @@ class HttpFiles:
 
 
 def read_full_body(response: ServiceResponse, max_bytes: int) -> bytes:
-    """Return the body of a response with its content codings decoded.
+    """Return the body of an HTTP response with its content codings decoded.
 
-    Raises as `HttpFiles.read_all` does.
+    Raises LimitError (TOO_LARGE, BOMB) if it has more than `max_bytes`, DamagedInputError
+    (BAD_ENCODING) and TransientError.
     """
     body = response.read_all(max_bytes)
     coding = ("content-encoding", response.headers.get("content-encoding", ""))
@@ -104,42 +116,52 @@ _BLOCK_MAX_BYTES = 4 * 1024 * 1024
 
 
 class RangeReader(Protocol):
-    """Fetches parts of files, as `RemoteReader` does."""
+    """Interface for fetching ranges of bytes of remote files."""
 
     def fetch(self, url: str, start: int, size_bytes: int, /) -> tuple[bytes, int]:
-        """See `RemoteReader.fetch`."""
+        """Return at most `size_bytes` bytes of a remote file from the offset `start`, and the
+        file's length in bytes.
+
+        Raises the same errors as `RemoteReader.fetch`.
+        """
 
 
 class RemoteReader(Protocol):
-    """Reads files behind the URLs of one scheme.
+    """Interface for reading files behind the URLs of one scheme, such as `https` or `s3`.
 
-    Both methods raise PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError. Their
-    messages contain no keys and need not name the URL.
+    Both methods raise PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), and TransientError if a
+    retry may help. Their messages contain no keys and need not name the URL.
     """
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """Return at most `size_bytes` (at least 1) bytes from `start`, and the file's length.
+        """Return bytes of a remote file from the offset `start`, and the file's length in bytes.
 
-        Raises DamagedInputError (DAMAGED_RECORD) if the file ends before `start`.
+        At most `size_bytes` bytes are returned; `size_bytes` must be at least 1. Raises
+        DamagedInputError (DAMAGED_RECORD) if the file ends before `start`.
         """
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """Return the whole file. Raises LimitError (TOO_LARGE) if it has more than `max_bytes`."""
+        """Return the whole remote file. Raises LimitError (TOO_LARGE) if it has more than
+        `max_bytes`.
+        """
 
 
 def open_ranges(
     remote: RangeReader, url: str, offset: int, size_bytes: int | None, *, max_bytes: int
 ) -> BinaryIO:
-    """Open a file as a seekable stream. The first request fetches `size_bytes` from `offset`.
+    """Open a remote file as a seekable stream that fetches ranges of bytes on demand.
 
-    Opening and reading raise what `RemoteReader.fetch` raises, and LimitError (TOO_LARGE) after
-    more than `max_bytes` were fetched.
+    The first request fetches up to `size_bytes` from `offset`. Opening and reading raise the errors
+    of `RemoteReader.fetch`. They raise LimitError (TOO_LARGE) after more than `max_bytes` were
+    fetched in all.
     """
     return cast(BinaryIO, _RangeFile(remote, url, offset, size_bytes, max_bytes))
 
 
 class _RangeFile(io.RawIOBase):
-    """Fetches blocks of growing size on demand and keeps the last one."""
+    """Seekable stream over a remote file. Fetches blocks of growing size on demand and keeps the
+    last one.
+    """
 
     def __init__(
         self, remote: RangeReader, url: str, offset: int, size_bytes: int | None, max_bytes: int
@@ -204,19 +226,23 @@ _ORIGINAL = "x-archive-orig-"
 
 @dataclass(frozen=True, slots=True)
 class WebArchiveReader:
-    """Reads captures by time and URL. `template` contains `{timestamp}` and ends with `{url}`.
+    """Reads captures from a web archive by time and URL, as the archive replays them.
 
-    With an empty template there is no web archive, and every capture is an UNREADABLE_SOURCE.
+    `web`: HTTP client.
+    `template`: URL template that contains `{timestamp}` and ends with `{url}`. If empty, there is
+        no web archive, and reading a capture raises PermanentError (UNREADABLE_SOURCE).
     """
 
     web: ServiceClient
     template: str
 
     def read(self, path: str, max_bytes: int) -> Payload:
-        """Return the capture `YYYYMMDDhhmmss/URL`, or another that the archive redirects to.
+        """Return the body of the capture `YYYYMMDDhhmmss/URL`, or of another capture to which the
+        archive redirects.
 
-        `http` is the head of the capture itself, as far as the archive passes it on. Its status
-        need not be 200. `warc_headers` gives in `WARC-Date` the time that was actually replayed.
+        `http` of the result is the response head of the capture, as far as the archive passes it
+        on. Its status need not be 200. `warc_headers` gives in `WARC-Date` the time of the capture
+        that the archive replayed.
 
         Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError (BAD_ENCODING),
         LimitError (TOO_LARGE, BOMB) and TransientError.
@@ -256,9 +282,9 @@ class WebArchiveReader:
             )
 
     def _parse_url(self, target: str) -> tuple[str, str] | None:
-        """Parse time and URL from a URL that the template could have produced, on any host.
+        """Return the timestamp and captured URL from a replay URL of the web archive, on any host.
 
-        Returns None otherwise.
+        Returns None if the URL does not fit the template.
         """
         prefix, _, suffix = urlsplit(self.template).path.partition(_TIMESTAMP)
         separator = suffix.removesuffix(_URL)
@@ -268,9 +294,11 @@ class WebArchiveReader:
 
 
 def build_item_url(template: str, path: str) -> str:
-    """Return the URL of a petabox file `ITEM/PATH`. `template` contains `{item}` and `{path}`.
+    """Return the URL of the file `ITEM/PATH` in a petabox item, which is an item of the Internet
+    Archive.
 
-    Raises PermanentError (UNREADABLE_SOURCE) if the path is invalid or the template is empty.
+    `template` contains `{item}` and `{path}`. Raises PermanentError (UNREADABLE_SOURCE) if the path
+    is invalid or the template is empty.
     """
     item, _, item_path = path.partition("/")
     if not template:
@@ -302,7 +330,11 @@ def _parse_capture(path: str) -> tuple[str, str]:
 
 
 def _quote_url(url: str) -> str:
-    """Quote a URL for use in a path. Existing escapes are kept and the fragment is removed."""
+    """Quote a captured URL for use in the path of a replay URL.
+
+    Existing escapes are kept and the fragment is removed. Raises PermanentError (UNREADABLE_SOURCE)
+    if the URL cannot be parsed or encoded.
+    """
     try:
         return quote(urldefrag(url).url, safe=_URL_CHARS)
     except ValueError as error:
@@ -312,7 +344,9 @@ def _quote_url(url: str) -> str:
 
 
 def _build_head(response: ServiceResponse) -> HttpHead:
-    """Build the head of the capture. The archive passes its headers on with a prefix."""
+    """Build the HTTP head of a replayed capture. The web archive passes the original headers on
+    with a prefix.
+    """
     originals = [
         (name[len(_ORIGINAL) :], value)
         for name, value in response.headers.items()
@@ -339,11 +373,12 @@ OpenRemote = Callable[[], RemoteReader]
 
 @dataclass(frozen=True, slots=True)
 class RemoteBodies:
-    """Reads remote bodies by the scheme of the place's URL.
+    """Reads bodies from remote locations, with the reader for the scheme of the URL.
 
-    `remotes` opens the reader of a scheme on first use.
-
-    For one WARC record, at most `slack_bytes` more than the body limit are fetched.
+    `remotes`: function for each scheme that opens its reader on first use.
+    `replays`: reader of captures in a web archive.
+    `petabox_url`: URL template of files in petabox items; empty if they cannot be read.
+    `slack_bytes`: bytes that may be fetched for one WARC record in addition to the body limit.
     """
 
     remotes: Mapping[str, OpenRemote]
@@ -352,13 +387,17 @@ class RemoteBodies:
     slack_bytes: int = RANGE_SLACK_BYTES
 
     def is_remote(self, place: Place) -> bool:
-        """Whether a place is remote rather than a local path."""
+        """Return whether a location is remote rather than a local path."""
         return place.kind in (PlaceKind.REPLAY, PlaceKind.PETABOX) or (
             _get_scheme(place.path) in self.remotes
         )
 
     def read(self, place: Place, body_max_bytes: int) -> Payload:
-        """Return the body. Raises as `Archive.read` does. Messages need not name the place."""
+        """Return the decoded body at a remote location. `body_max_bytes` is the maximum size of the
+        body.
+
+        Raises the errors of `fonds.ports.Archive.read`. Their messages need not name the location.
+        """
         if place.kind is PlaceKind.REPLAY:
             return self.replays.read(place.path, body_max_bytes)
         if place.kind is PlaceKind.PETABOX:
@@ -391,14 +430,19 @@ class RemoteBodies:
                 Reason.UNREADABLE_SOURCE, f"unsupported URL: {redact_secrets(url)[:200]!r}"
             ) from None
         except ConfigurationError as error:
-            # A missing library for one place must not stop the work on all others.
+            # A library that is missing for one location must not stop the work on all others.
             raise PermanentError(Reason.UNREADABLE_SOURCE, str(error)) from error
 
 
 def create_remote_bodies(
     web: ServiceClient, openers: Mapping[str, OpenRemote], replay_url: str, petabox_url: str
 ) -> RemoteBodies:
-    """Combine http and https over `web` with `openers` by scheme."""
+    """Create the reader of remote bodies from the HTTP client `web` and reader functions for other
+    schemes.
+
+    `openers` are the functions that open a reader, by scheme. `replay_url` and `petabox_url` are
+    URL templates of a web archive and of petabox items; empty if there is none.
+    """
     files = HttpFiles(web)
     remotes: dict[str, OpenRemote] = {"http": lambda: files, "https": lambda: files, **openers}
     return RemoteBodies(remotes, WebArchiveReader(web, replay_url), petabox_url)

@@ -1,4 +1,6 @@
-"""Archive in an S3 bucket: WARC files are written locally and moved to the bucket when finished."""
+"""Archive in an S3 bucket: WARC files are written to a local folder and moved to the bucket when
+finished.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ from fonds.model.restrictions import Tombstone
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
 READ_AHEAD_BYTES = 128 * 1024
-"""Bytes fetched beyond a record. Its reader looks this far ahead, which saves a second request."""
+"""Bytes fetched beyond the end of a record. The reader of a record looks this far ahead, so a
+second request is saved.
+"""
 
 INDEX_MAX_BYTES = 256 * 1024**2
 
@@ -50,20 +54,22 @@ logger = logging.getLogger(__name__)
 
 
 class S3Archive:
-    """Implements the ports Archive and WarcFiles.
+    """Archive whose finished WARC files are in an S3 bucket.
 
-    Entries are durable in `options.waiting_folder` when `write` returns. A finished file is
-    uploaded with its index to `YYYY/MM/DD/NAME` in the bucket, read back, and removed here. While
-    the bucket is unavailable, work continues until `options.waiting_max_bytes` wait. Then `write`
-    raises StoreUnavailableError, so that the step waits.
+    Implements the interfaces `Archive` and `WarcFiles` of `fonds.ports`. Entries are durable in
+    `options.waiting_folder` when `write` returns. A finished file is uploaded with its index to
+    `YYYY/MM/DD/NAME` in the bucket, read back, and removed from the folder. While the bucket is
+    unavailable, work continues until the waiting files exceed `options.waiting_max_bytes`. Then
+    `write` raises StoreUnavailableError, so that the step waits.
     """
 
     def __init__(
         self, url: str, options: ArchiveOptions, open_bucket: Callable[[str], WarcBucket] = S3Bucket
     ) -> None:
-        """`url` has the form described by `parse_address`.
+        """Open the archive in the bucket `url`. The form of the URL is described by
+        `parse_address`.
 
-        Raises ConfigurationError if the bucket is unusable.
+        Raises ConfigurationError if the bucket is not usable.
         """
         self._bucket = open_bucket(url)
         self._options = options
@@ -76,15 +82,20 @@ class S3Archive:
         )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Return the decoded body at `place`. Records of uploaded WARC files are read with range
-        requests.
+        """Return the decoded body stored at `place`. Records of uploaded WARC files are read with
+        range requests.
+
+        Raises DamagedInputError if the body does not have the SHA-1 `sha1hex`, PermanentError if it
+        cannot be read, and TransientError if a retry may help.
         """
         return self._local_archive.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Write entries durably to local WARC files; return the place and record id of each.
+        """Write entries durably to local WARC files. Return the location and WARC-Record-ID of
+        each, in order.
 
-        Raises StoreUnavailableError if more than `options.waiting_max_bytes` wait for the upload.
+        Raises StoreUnavailableError if more than `options.waiting_max_bytes` wait for upload,
+        StorageFullError, and ConfigurationError if the folder is not writable.
         """
         waiting_bytes = self._mover.count_waiting_bytes()
         if waiting_bytes > self._options.waiting_max_bytes:
@@ -100,14 +111,17 @@ class S3Archive:
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
         """Finish local WARC files that killed processes left open, and start to upload finished
         files.
+
+        Each open file is truncated to `find_known_end(name)`, the offset at which its last recorded
+        entry ends. A file for which this is None is removed.
         """
         self._local_archive.recover(find_known_end)
         if self._mover.list_waiting():
             self._mover.wake()
 
     def finish(self) -> None:
-        """Finish all WARC files and upload them. Files that cannot be uploaded stay until the next
-        start.
+        """Finish all open WARC files and upload them. Files that cannot be uploaded stay until the
+        next start.
         """
         self._local_archive.finish()
         try:
@@ -121,10 +135,10 @@ class S3Archive:
             )
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return size and indexed records of a WARC file, local or in the bucket; None if it does
-        not exist.
+        """Return the size and indexed records of a WARC file, local or in the bucket.
 
-        With `repair`, an uploaded file is downloaded, and uploaded again with a rebuilt index.
+        Returns None if the file does not exist. With `repair`, an uploaded file is downloaded, its
+        CDXJ index is rebuilt, and both are uploaded again.
         """
         local_state = self._local_archive.inspect(path, repair=repair)
         if local_state is not None or "/" in path:
@@ -144,11 +158,11 @@ class S3Archive:
         )
 
     def _download_for_reindex(self, name: str, size_bytes: int) -> WarcFileState:
-        """Download a file and rebuild its index, to be moved again.
+        """Download a WARC file from the bucket and rebuild its CDXJ index. Both are then uploaded
+        again.
 
-        The marker keeps it here meanwhile.
-
-        The state is read before the file may be moved, because soon after it may be gone from here.
+        A locked marker keeps the file in the folder meanwhile. The returned size and records are
+        read before the lock is released, because the file may be gone from the folder soon after.
         """
         folder = self._options.waiting_folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -166,8 +180,8 @@ class S3Archive:
         return state
 
     def _download(self, target: Path, size_bytes: int) -> None:
-        # Under its own name the file is complete or absent, because anything with that name is
-        # moved.
+        # Download under a temporary name: any file under its final name is taken as complete and
+        # moved to the bucket.
         part = build_part_path(target)
         with part.open("wb") as stream:
             for start in range(0, size_bytes, PIECE_BYTES):
@@ -178,7 +192,7 @@ class S3Archive:
         part.replace(target)
 
     def iter_names(self) -> Iterator[str]:
-        """Yield the names of the archive's WARC files: local files first, then those in the
+        """Yield the names of the archive's WARC files: sorted local files first, then those in the
         bucket.
         """
         local_names = set(self._local_archive.iter_names())
@@ -191,6 +205,8 @@ class S3Archive:
     def open(self, path: str) -> BinaryIO:
         """Open a WARC file for reading, by name or path. An uploaded file is read with range
         requests.
+
+        Raises PermanentError if the file is missing or the path is invalid.
         """
         try:
             return self._local_archive.open(path)
@@ -200,18 +216,20 @@ class S3Archive:
         return open_ranges(self._bucket, build_key(path), 0, PIECE_BYTES, max_bytes=FILE_MAX_BYTES)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return the size in bytes of each finished local WARC with its index, by the name of the
-        WARC.
+        """Return the finished local WARC files that wait for upload: size in bytes, including the
+        index, by name.
         """
         return self._mover.get_waiting_sizes()
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in the WARC `name` by tombstones. A local WARC is
-        uploaded first.
+        """Replace the records of a removed file in the WARC file `name` by tombstones. A local WARC
+        is uploaded first.
 
-        Raises StoreUnavailableError if the bucket does not answer.
+        A WARC that is still being written is left unchanged, and the result says that the purge
+        waits. `tick` is called with the number of bytes processed so far. Raises
+        StoreUnavailableError if the bucket does not answer.
         """
         if not is_own_warc_name(name):
             return PurgeResult()
@@ -222,11 +240,15 @@ class S3Archive:
             return UploadedWarcPurge(folder, self._bucket, self._mover)(name, tombstone, tick)
 
     def close(self) -> None:
-        """Stop the thread that moves files."""
+        """Stop the thread that uploads WARC files, without waiting for an upload in progress."""
         self._mover.close()
 
     def _read_moved(self, place: Place, body_max_bytes: int) -> Payload:
-        """Read a record of an uploaded WARC file with range requests."""
+        """Read a record of an uploaded WARC file with range requests.
+
+        Raises TransientError if the file is missing and another machine wrote it: it may not be
+        uploaded yet.
+        """
         bytes_max = body_max_bytes + RANGE_SLACK_BYTES
         offset = place.offset
         size_bytes = None if place.size_bytes is None else place.size_bytes + READ_AHEAD_BYTES

@@ -1,6 +1,7 @@
-"""One WARC file while Fonds writes it: create, append, truncate, finish, recover.
+"""One WARC file while Fonds writes it: create, append, truncate, finish, and recover it after a
+crash.
 
-A marker `NAME.warc.gz.open` lies next to the file until its CDXJ index is written. The writing
+A marker `NAME.warc.gz.open` exists next to the file until its CDXJ index is written. The writing
 process holds a lock on the marker, which shows other processes that it is alive.
 """
 
@@ -36,9 +37,9 @@ _PENDING_MAX_BYTES = 256 * 1024
 
 
 class Appender:
-    """Appends to an open file and can undo a failed write exactly. Only `cut` removes bytes.
+    """Appends bytes to an open file, and can undo a failed write exactly. Only `cut` removes bytes.
 
-    After a failed write it is undecided how much of it is in the file.
+    After a failed write it is unknown which of its bytes are in the file.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -47,30 +48,32 @@ class Appender:
         self._written_bytes = 0
 
     def write(self, data: bytes) -> int:
-        """Append. The data is on disk only after `sync`. Raises OSError."""
+        """Append bytes to the file. They are on disk only after `sync`. Raises OSError."""
         self._pending += data
         if len(self._pending) >= _PENDING_MAX_BYTES:
             self.flush()
         return len(data)
 
     def tell(self) -> int:
-        """Length in bytes including pending data."""
+        """Return the length of the file in bytes, including data that is not yet written."""
         return self._written_bytes + len(self._pending)
 
     def flush(self) -> None:
-        """Write all pending data to the operating system. Raises OSError."""
+        """Pass all pending data to the operating system. Raises OSError."""
         while self._pending:
             written_bytes = os.write(self._descriptor, self._pending)
             self._written_bytes += written_bytes
             del self._pending[:written_bytes]
 
     def sync(self) -> None:
-        """Write everything durably to disk. Raises OSError."""
+        """Write all data durably to disk. Raises OSError."""
         self.flush()
         os.fsync(self._descriptor)
 
     def cut(self, size_bytes: int) -> None:
-        """Truncate to an earlier length. Raises OSError."""
+        """Truncate the file to an earlier length in bytes, and discard pending data. Raises
+        OSError.
+        """
         self._pending.clear()
         os.ftruncate(self._descriptor, size_bytes)
         os.lseek(self._descriptor, size_bytes, os.SEEK_SET)
@@ -78,12 +81,12 @@ class Appender:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Close the file. Pending data is discarded."""
+        """Close the file. Data that is not yet written is discarded."""
         os.close(self._descriptor)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the creation and removal of names in a folder durable. Raises OSError."""
+    """Make the creation and removal of file names in a folder durable. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -96,7 +99,9 @@ INDEX_SUFFIX = ".cdxj"
 MARKER_SUFFIX = ".open"
 NAME_ATTEMPTS_MAX = 100
 COMPANIONS_MAX = 2
-"""Maximum records that may follow a body's record and belong to it: metadata and request."""
+"""Maximum number of records that may follow the record of a body and belong to it: metadata and
+request.
+"""
 COMPANION_TYPES = frozenset({"metadata", "request"})
 _INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9.-]+")
 _serials = count()
@@ -104,7 +109,9 @@ _INDEXED_TYPES = frozenset({"response", "resource", "revisit"})
 
 
 class Volume:
-    """An open WARC file with its index lines so far. For one thread at a time."""
+    """An open WARC file that Fonds appends to, with the index lines of its entries. For one thread
+    at a time.
+    """
 
     def __init__(
         self,
@@ -113,9 +120,10 @@ class Volume:
         created_at: datetime,
         make_writer: Callable[[AppendableFile], RecordWriter | MediaCloudWriter],
     ) -> None:
-        """Create a file with an unused name and write its warcinfo record.
+        """Create a WARC file with an unused name in `folder`, and write its warcinfo record.
 
-        Raises OSError and then leaves nothing behind.
+        `prefix` begins the name. `make_writer` creates the writer of its records. On an error,
+        nothing is left in the folder. Raises OSError.
         """
         hostname = get_host_name()
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,16 +141,20 @@ class Volume:
 
     @property
     def entry_count(self) -> int:
-        """Number of entries in the file."""
+        """Number of entries written to the WARC file."""
         return len(self._lines)
 
     @property
     def size_bytes(self) -> int:
-        """Length of the file, including data that is not yet on disk."""
+        """Length of the WARC file in bytes, including data that is not yet on disk."""
         return self._out.tell()
 
     def append(self, entry: ArchiveEntry) -> ArchivedRecord:
-        """Write an entry's records. Returns place and id of the first. Raises OSError."""
+        """Write the WARC records of an entry. Return the location and WARC-Record-ID of the first
+        record.
+
+        The data is on disk only after `sync`. Raises OSError.
+        """
         offset, name = self._out.tell(), self.path.name
         record = self._writer.write_entry(entry)
         self._lines.append(build_line(entry, offset, record.size_bytes, name))
@@ -150,11 +162,12 @@ class Volume:
         return ArchivedRecord(entry.capture_id, place, record.record_id)
 
     def sync(self) -> None:
-        """Write everything durably to disk. Raises OSError."""
+        """Write all appended records durably to disk. Raises OSError."""
         self._out.sync()
 
     def cut(self, size_bytes: int, stories: int) -> None:
-        """Truncate to an earlier length and number of entries, even after a failed write.
+        """Truncate the WARC file to an earlier size in bytes and number of entries, even after a
+        failed write.
 
         Raises OSError.
         """
@@ -162,13 +175,16 @@ class Volume:
         self._out.cut(size_bytes)
 
     def discard(self) -> None:
-        """Remove the file and its marker."""
+        """Remove the WARC file and the marker of the open file."""
         self.path.unlink(missing_ok=True)
         build_marker_path(self.path).unlink(missing_ok=True)
         self._close()
 
     def finish(self) -> None:
-        """Write the index and remove the marker. Raises OSError and may then be called again."""
+        """Write the CDXJ index of the WARC file and remove the marker of the open file.
+
+        Raises OSError and may then be called again.
+        """
         self.sync()
         write_index(self.path, self._lines)
         build_marker_path(self.path).unlink(missing_ok=True)
@@ -181,7 +197,11 @@ class Volume:
 
 
 def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int]:
-    """Create a file. Returns its path, the descriptor of its locked marker, and its own descriptor."""
+    """Create a WARC file and its locked marker, under a name that begins with `beginning`.
+
+    Returns its path, the file descriptor of the marker, and the descriptor of the file. Raises
+    OSError.
+    """
     for _ in range(NAME_ATTEMPTS_MAX):
         # Another machine with this name may create a file in the same second. The random part
         # avoids a clash.
@@ -202,17 +222,25 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
 
 
 def get_host_name() -> str:
-    """Return the host name as used in file names."""
+    """Return the name of this machine as used in the names of WARC files; other characters become
+    `-`.
+    """
     return _INVALID_NAME_CHARS.sub("-", socket.gethostname()) or "localhost"
 
 
 def is_written_here(name: str) -> bool:
-    """Whether a file was written on this machine, judging by its name."""
+    """Return whether the WARC file `name` was written on this machine, judging by the host in its
+    name.
+    """
     return name.removesuffix(SUFFIX).rpartition("-")[0].endswith(f"-{get_host_name()}")
 
 
 def _create_marker(path: Path) -> int:
-    """Create the marker, already locked. Returns the descriptor that holds the lock."""
+    """Create the marker of an open WARC file, already locked. Return the descriptor that holds the
+    lock.
+
+    Raises FileExistsError if the marker exists.
+    """
     marker = build_marker_path(path)
     part = marker.with_name(f".{marker.name}.{os.getpid()}.{threading.get_ident()}.part")
     lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -229,11 +257,11 @@ def _create_marker(path: Path) -> int:
 
 @contextmanager
 def lock_marker(path: Path) -> Iterator[bool]:
-    """Lock the marker of a file that is not in this folder.
+    """Lock the marker of a WARC file that is not in its folder, to download the file while the
+    context lasts.
 
-    Yields whether this process holds the lock.
-
-    A marker left by a killed process can be taken over. Other machines are not considered.
+    Yields True if this process holds the lock and the file does not exist. A marker left by a
+    killed process is taken over. Locks of other machines are not seen.
     """
     try:
         lock = _create_marker(path)
@@ -251,7 +279,9 @@ def lock_marker(path: Path) -> Iterator[bool]:
 
 
 def _is_marker_acquired(lock: int) -> bool:
-    """Lock the marker. Returns whether it was free and was not removed by its previous holder."""
+    """Lock an open marker. Return whether it was not locked and was not removed by its previous
+    holder.
+    """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -260,22 +290,27 @@ def _is_marker_acquired(lock: int) -> bool:
 
 
 def build_part_path(path: Path) -> Path:
-    """Return the path of an incomplete file. It is always the same and matches no other search."""
+    """Return the path at which a file is written until it is complete: `.NAME.part` in the same
+    folder.
+
+    The name is fixed, so that it can be removed after a crash. No search for WARC files or indexes
+    matches it.
+    """
     return path.with_name(f".{path.name}.part")
 
 
 def build_marker_path(path: Path) -> Path:
-    """Return the path of an open file's marker."""
+    """Return the path of the marker that exists while the WARC file `path` is being written."""
     return path.with_name(path.name + MARKER_SUFFIX)
 
 
 def build_index_path(path: Path) -> Path:
-    """Return the path of a WARC's CDXJ index."""
+    """Return the path of the CDXJ index of the WARC file `path`."""
     return path.with_name(path.name.removesuffix(SUFFIX) + INDEX_SUFFIX)
 
 
 def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
-    """Write a WARC's CDXJ index next to it, atomically. Raises OSError."""
+    """Write the CDXJ index of the WARC file `path` next to it, atomically. Raises OSError."""
     index = build_index_path(path)
     part = build_part_path(index)
     with part.open("wb") as stream:
@@ -286,9 +321,9 @@ def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
 
 
 def iter_abandoned(folder: Path) -> Iterator[Path]:
-    """Iterate over files whose writers are dead. Each marker is locked while its file is yielded.
+    """Iterate over the WARC files in a folder that killed processes left open.
 
-    Raises OSError.
+    The marker of each file is locked while the file is yielded. Raises OSError.
     """
     for marker in sorted(folder.glob(f"*{SUFFIX}{MARKER_SUFFIX}")):
         try:
@@ -308,10 +343,10 @@ def iter_abandoned(folder: Path) -> Iterator[Path]:
 
 
 def recover_file(path: Path, known_end: int | None) -> None:
-    """Truncate a file to its known end and finish it. Remove it if it has no known end.
+    """Truncate a WARC file that was left open to its known end in bytes, and finish it.
 
-    Complete metadata and request records just after the known end belong to the record before them.
-    They are kept.
+    The file is removed if it has no known end. Complete metadata and request records just after the
+    known end belong to the record before them, so they are kept. Raises OSError.
     """
     if path.exists():
         if known_end is None:
@@ -325,7 +360,7 @@ def recover_file(path: Path, known_end: int | None) -> None:
 
 
 def rebuild_index(path: Path) -> None:
-    """Rebuild the index of a finished file from its records.
+    """Rebuild the CDXJ index of a finished WARC file from its records.
 
     Damaged records are left out. Raises OSError.
     """

@@ -1,4 +1,5 @@
-"""Members of ZIP files, read by name within limits. The directory of a file is cached.
+"""Read the members of ZIP files by name, within limits. The directories of recent ZIP files are
+cached.
 
 Source: PKWARE APPNOTE 6.3, sections 4.3 (structure) and 4.4 (fields).
 """
@@ -39,7 +40,15 @@ _PIECE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _ZipMember:
-    """Location of a member in its file, its packed and unpacked sizes, and its checksum."""
+    """Entry for one member in the directory of a ZIP file.
+
+    `offset`: bytes from the start of the ZIP file to the member's header.
+    `packed_bytes`: compressed size.
+    `size_bytes`: decompressed size.
+    `method`: number of the compression method.
+    `flags`: flag bits, such as encryption.
+    `crc`: CRC-32 checksum of the content.
+    """
 
     offset: int
     packed_bytes: int
@@ -54,14 +63,21 @@ _Key = tuple[int, int, int, int]
 
 
 class ZipReader:
-    """Reads members. Caches the directories of the last four files, keyed by inode, size and time."""
+    """Reads members of ZIP files. Thread-safe.
+
+    Caches the directories of the last four ZIP files, keyed by inode, size and modification time.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._directories: OrderedDict[_Key, Directory] = OrderedDict()
 
     def read(self, stream: BinaryIO, name: str, body_max_bytes: int) -> Payload:
-        """Return the member called `name`. Raises PermanentError and its subclasses."""
+        """Return the content of the member called `name` of an open ZIP file.
+
+        Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError for a damaged
+        file, and LimitError (TOO_LARGE, BOMB).
+        """
         member = self._load_directory(stream).get(name)
         if member is None:
             raise PermanentError(
@@ -86,7 +102,11 @@ class ZipReader:
 
 
 def read_directory(stream: BinaryIO) -> Directory:
-    """Return the members of a ZIP file by name. If a name occurs more than once, the last counts."""
+    """Return the members of an open ZIP file by name. If a name occurs more than once, the last
+    member counts.
+
+    Raises DamagedInputError for a damaged file, and LimitError for a too large directory.
+    """
     _check_directory_size(stream)
     try:
         with zipfile.ZipFile(stream) as archive:
@@ -109,7 +129,12 @@ def read_directory(stream: BinaryIO) -> Directory:
 
 
 def _check_directory_size(stream: BinaryIO) -> None:
-    """Reject a directory that would exhaust the memory, before the library reads it."""
+    """Raise an error if the directory of a ZIP file is missing, or so large that it would exhaust
+    the memory.
+
+    It is called before the library `zipfile` reads the directory. Raises DamagedInputError and
+    LimitError.
+    """
     size_bytes = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size_bytes - _END_MAX_BYTES))
     tail = stream.read(_END_MAX_BYTES)

@@ -1,1 +1,3 @@
-"""Records of WARC and ARC files: scan of heads, reading by offset, validation and writing."""
+"""Records of WARC and ARC files: scan their headers, read them by offset, validate them, and write
+them.
+"""

@@ -1,7 +1,7 @@
-"""Headers of WARC records and URL-record lines of ARC records, parsed to one type.
+"""Parse the headers of WARC records and the URL-record lines of ARC records into one type.
 
 Source: WARC/1.0 and 1.1, sections 4 and 5; ARC 1.0, URL-record definitions of version 1 and 2.
-Limits: a WARC header has at most 1 MiB, an ARC line 8 KiB. Both are read in linear time.
+Limits: a WARC header has at most 1 MiB, an ARC line 8 KiB. Both are parsed in linear time.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 HEADER_MAX_BYTES = 1024 * 1024
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Time of a record whose date cannot be parsed: 1970-01-01, which is never newer than a valid
-date.
+"""Time of a record whose date cannot be parsed: 1970-01-01, which is never newer than a valid date.
 """
 
 _WINDOW_BYTES = 4096
 _LENGTH = re.compile(r"\d{1,15}")
 _HEADER_END = re.compile(rb"\n\r{0,2}\n|\n(?=" + WARC_LINE + rb")")
-"""The blank line after a WARC header, or a record that begins where the blank line is missing."""
+"""Matches the blank line after a WARC header, or the start of another record where the blank line
+is missing.
+"""
 _DIGITS = re.compile(r"\d{14}")
 _ISO_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?)?)?"
@@ -56,8 +57,9 @@ _FOREIGN_SIGNATURES = {
 
 
 class NotARecordError(Exception):
-    """Raised if the bytes at an offset do not begin a WARC or ARC record. `detail` is a sentence
-    that says why.
+    """Raised if the bytes at an offset do not begin a WARC or ARC record.
+
+    `reason` is the reason code of the damage. `detail` is a sentence that says what is wrong.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -71,8 +73,9 @@ class RecordFields:
     """Header of a WARC record. The header of an ARC record is converted to the equivalent WARC
     header.
 
-    `fields`: values by name in the spelling of the standard; of repeated names, the first value.
-    `length_bytes`: declared length of the block after the header.
+    `fields`: header values by name in the spelling of the standard; of repeated names, the first
+        value.
+    `length_bytes`: declared length of the block, which is the content after the header.
     `is_arc`: whether the record is an ARC record.
     """
 
@@ -82,12 +85,14 @@ class RecordFields:
 
     @property
     def type(self) -> str:
-        """WARC record type in lower case; "" if missing."""
+        """WARC record type in lower case, such as `response`; "" if missing."""
         return self.fields.get("WARC-Type", "").lower()
 
     @property
     def url(self) -> str:
-        """Target URI without the angle brackets that some writers add; "" if missing."""
+        """Target URI of the record without the angle brackets that some writers add; "" if
+        missing.
+        """
         url = self.fields.get("WARC-Target-URI", "")
         return url[1:-1] if url.startswith("<") and url.endswith(">") else url
 
@@ -98,7 +103,9 @@ class RecordFields:
 
     @property
     def digest(self) -> str | None:
-        """Declared SHA-1 of the payload in base32; None if missing or another hash."""
+        """Declared SHA-1 of the record's payload in base32; None if missing or if another hash is
+        declared.
+        """
         declared = self.fields.get("WARC-Payload-Digest")
         if declared is None and self.type in ("resource", "conversion"):
             # Without an HTTP head, the block is the payload.
@@ -108,7 +115,7 @@ class RecordFields:
 
     @property
     def may_hold_http(self) -> bool:
-        """Whether the block may begin with the head of an HTTP response."""
+        """Whether the block of the record may begin with the head of an HTTP response."""
         content_type = self.fields.get("Content-Type", "").lower()
         return self.type in ("response", "revisit") or (
             content_type.startswith("application/http")
@@ -117,7 +124,10 @@ class RecordFields:
 
 
 def read_fields(records: RecordStream) -> RecordFields:
-    """Read and skip the header at the current position. Raises NotARecordError and MemberError."""
+    """Read the header of the record at the current position, and move the stream past it.
+
+    Raises NotARecordError if no valid header begins there, and MemberError if decompression fails.
+    """
     window = records.peek(_WINDOW_BYTES)
     if not starts_record(window):
         window = records.peek(LINE_MAX_BYTES, joining=True)
@@ -156,7 +166,9 @@ def _build_no_record_error(records: RecordStream, window: bytes) -> Exception:
 
 
 def _is_cut_header(window: bytes) -> bool:
-    """Whether the few bytes left may be the start of a record or of a packed member."""
+    """Return whether the last few bytes of a file may be the start of a record or of a compressed
+    member.
+    """
     starts = (b"WARC/1.1\r\n", b"WARC/1.0\r\n", GZIP_MAGIC, ZSTD_MAGIC)
     return any(start.startswith(window) for start in starts)
 
@@ -169,9 +181,9 @@ def _load_parser() -> StatusAndHeadersParser:
 
 
 def parse_warc_header(header: bytes) -> RecordFields:
-    """Parse a WARC header with its blank line.
+    """Parse the header of a WARC record, including the blank line after it.
 
-    Raises NotARecordError without a usable Content-Length.
+    Raises NotARecordError if there is no valid Content-Length.
     """
     # The parser rejects odd versions, and mistakes a doubled line end for the end of the header.
     lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
@@ -221,9 +233,10 @@ def _read_arc_line(records: RecordStream, window: bytes) -> RecordFields:
 
 
 def parse_arc_line(line: bytes) -> RecordFields:
-    """Parse an ARC URL-record line of version 1 (5 fields) or 2 (10), or a variant.
+    """Parse the URL-record line of an ARC record: version 1 (5 fields), version 2 (10 fields), or a
+    variant.
 
-    Raises NotARecordError.
+    Raises NotARecordError if the line is invalid.
     """
     arc_line = split_arc_line(line)
     if arc_line is None or not _LENGTH.fullmatch(length := _decode_text(arc_line.length)):
@@ -260,11 +273,9 @@ def _decode_text(data: bytes) -> str:
 
 
 def parse_date(text: str) -> datetime | None:
-    """Parse WARC's ISO 8601, full or shortened, or 8 to 17 digits.
+    """Parse the date of a WARC or ARC record: ISO 8601, full or shortened, or 8 to 17 digits.
 
-    Returns aware UTC, or None if not a date.
-
-    Fractions beyond microseconds are cut off.
+    Returns aware UTC, or None if the text is not a date. Digits after the microseconds are ignored.
     """
     stripped = text.strip()
     match = _DIGITS_DATE.fullmatch(stripped) or _ISO_DATE.fullmatch(stripped)

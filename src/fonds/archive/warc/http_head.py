@@ -1,4 +1,5 @@
-"""Lenient parsing of archived HTTP response heads, which cannot be requested again.
+"""Lenient parsing of archived HTTP response heads. The captures cannot be requested again, so
+faults are tolerated.
 
 Source: RFC 9112, sections 2 to 5, with the tolerances of browsers.
 Limits: a head has at most 256 KiB, with at most 20 interim responses before it.
@@ -11,7 +12,9 @@ import re
 from fonds.model.exchange import HttpHead
 
 HEAD_MAX_BYTES = 256 * 1024
-"""Window searched for a head's blank line. Without one, the whole window counts as the head."""
+"""Number of bytes searched for the blank line that ends an HTTP head. Without one, all these bytes
+count as the head.
+"""
 
 _INTERIM_MAX = 20
 _BLANK_LINE = re.compile(rb"\n\r?\n")
@@ -23,12 +26,17 @@ _BODY_LINE = re.compile(rb"^(?:<|%PDF-)", re.MULTILINE)
 
 
 def looks_like_http(block: bytes) -> bool:
-    """Whether a record's block begins with a status line."""
+    """Return whether the block of a WARC record begins with an HTTP status line."""
     return _STATUS_LINE.match(block) is not None
 
 
 def find_head_length(window: bytes) -> int | None:
-    """Return the length of the head including its blank line, or None if it does not end here."""
+    """Return the length in bytes of the HTTP head at the start of `window`, including its blank
+    line.
+
+    The head also ends before a line that begins with `<` or `%PDF-`. Returns None if its end is not
+    in `window`.
+    """
     blank_line = _BLANK_LINE.search(window)
     body_start = _BODY_LINE.search(window, 1, blank_line.start() if blank_line else len(window))
     if body_start and window[body_start.start() - 1 : body_start.start()] == b"\n":
@@ -37,14 +45,14 @@ def find_head_length(window: bytes) -> int | None:
 
 
 def parse_head(window: bytes) -> tuple[HttpHead, int] | None:
-    """Parse the head at the start of a block.
+    """Parse the HTTP response head at the start of the block of a WARC record.
 
-    Returns it with its length in bytes, or None without a head.
+    Returns the head and its length in bytes, or None if the block does not begin with a head.
 
     `window` is the first HEAD_MAX_BYTES of the block, or all of it. A head without a blank line
     ends where a line begins with `<` or `%PDF-`, else with the window. Interim responses (1xx) are
-    skipped. `status` is 0 without a readable code. Header lines without a status line count as a
-    head if the first line is one.
+    skipped. `status` is 0 if there is no readable code. Header lines without a status line count as
+    a head if the first line is a header line.
     """
     if not looks_like_http(window) and not _HEADER_LINE.match(window):
         return None
@@ -86,9 +94,9 @@ def _parse_headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _unfold(headers: list[tuple[str, str]], folded: list[str]) -> None:
-    """Append continuation lines to the last header.
+    """Append folded continuation lines to the value of the last header, and clear them.
 
-    Done once per header, so that many lines stay cheap.
+    All lines of a header are joined at once, so that a header with many lines takes linear time.
     """
     if folded:
         name, value = headers[-1]
@@ -104,7 +112,9 @@ def _decode(line: bytes) -> str:
 
 
 def parse_media_type(content_type: str | None) -> str | None:
-    """Return a Content-Type in lower case without parameters, or None if nothing is left."""
+    """Return the media type of a Content-Type value in lower case, without parameters; None if it
+    is empty.
+    """
     if content_type is None:
         return None
     return content_type.partition(";")[0].partition(",")[0].strip().lower() or None

@@ -1,4 +1,5 @@
-"""Stories in the format of Media Cloud's archives: WARC/1.0, and nothing that their readers reject.
+"""Write stories in the format of Media Cloud's archives: WARC/1.0, without anything that Media
+Cloud's readers reject.
 
 Source: seed 004, "WARC file format" and its metadata fields.
 """
@@ -29,39 +30,46 @@ FIELDS = {
         *("parsed_date", "canonical_url"),
     ),
 }
-"""Names of the parts of Media Cloud's story metadata, and the fields of each. Media Cloud's readers
+"""Sub-objects of Media Cloud's story metadata, and the field names of each. Media Cloud's readers
 fail on other fields.
 """
 
 
 class MediaCloudWriter:
-    """Writes entries as `RecordWriter` does, in Media Cloud's format. Not thread-safe.
+    """Writes entries as WARC records in the format of Media Cloud's archives. Not thread-safe.
 
-    A body without metadata or text is not a story there. It is written as a `resource` or
-    `revisit`, which their readers skip. Their importer would reject a story without text.
+    It has the same methods as `RecordWriter`. A body without metadata or text is not a story for
+    Media Cloud, whose importer would reject it. It is written as a `resource` or `revisit`, which
+    Media Cloud's readers skip.
     """
 
     def __init__(self, out: AppendableFile, *, version: str = "WARC/1.0", agent: str = "") -> None:
-        """`version` is ignored: files are always WARC/1.0."""
+        """Create a writer that appends to `out`.
+
+        `agent` is the User-Agent of a fetcher that obeys robots.txt, or "". `version` is ignored:
+        files are always WARC/1.0.
+        """
         self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="", agent=agent)
 
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None
     ) -> None:
-        """Write the record at the start of a WARC: who wrote the file, when, and in which
-        format.
-        """
+        """Write the record at the start of a WARC: the software, host and format of the file."""
         self._writer.write_warcinfo(filename, created_at, hostname)
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """Write the WARC records of an entry; return the first, which has the body or revisit."""
+        """Write the WARC records of an entry. Return the first, which has the body or is a
+        revisit.
+        """
         return self._writer.write_entry(convert_to_media_cloud(entry))
 
 
 def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
-    """Convert an entry to Media Cloud's form.
+    """Convert an entry to the form that Media Cloud's readers accept.
 
-    The response's status is kept, and its charset renamed.
+    For a story, the status of the response is kept, its charset is written as `encoding`, and only
+    the metadata fields that Media Cloud knows are kept. An entry without story text becomes a plain
+    resource or revisit.
     """
     story = decode_story(entry.metadata_json) if entry.metadata_json else Story()
     content = story.content_metadata
@@ -79,7 +87,7 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
 
 
 def select_fields(story: Story) -> dict[str, dict[str, object]]:
-    """Return the fields that Media Cloud knows, by sub-object."""
+    """Return the fields of a story that Media Cloud knows, by sub-object and field name."""
     document = encode_story(story)
     return {name: {key: document[name][key] for key in fields} for name, fields in FIELDS.items()}
 
@@ -89,7 +97,7 @@ def _encode_fields(story: Story) -> bytes:
 
 
 def _drop_time_zone(text: str | None) -> str | None:
-    """Convert a time to UTC without a time zone, as they write it.
+    """Convert a time in ISO 8601 to UTC and remove its time zone, as Media Cloud writes times.
 
     Text that is not a time is returned unchanged.
     """

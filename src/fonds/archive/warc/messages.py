@@ -1,11 +1,11 @@
-"""Dumps of queues as WARC files: messages written as WARC records and read back.
+"""Dump queues to WARC files: write messages as WARC records and read them back.
 
-Each message is a `resource`, from which it is loaded again. A message about a story has two more
-records before it, as in Media Cloud's dumps: a `response` with the page, and its metadata with
+Each message is a `resource` record, from which it is loaded again. A message about a story has two
+more records before it, as in Media Cloud's dumps: a `response` with the page, and its metadata with
 `rabbitmq_headers`. Media Cloud's readers use these two and skip the rest.
 
-Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The fields
-`Fonds-*` are specific to Fonds.
+Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The header
+fields `Fonds-*` are specific to Fonds.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class MessageStory:
 
 
 class MessageWriter:
-    """Writes messages to `out` as gzipped records, one member each, after a `warcinfo`."""
+    """Writes queue messages to `out` as WARC records, one gzip member each, after a `warcinfo`
+    record.
+    """
 
     def __init__(self, out: BinaryIO, filename: str = "") -> None:
         # Media Cloud's readers expect WARC/1.0, whose times have no fractions.
@@ -76,9 +78,11 @@ class MessageWriter:
         self._writer.write_record(self._writer.create_warcinfo_record(filename, fields))
 
     def write(self, address: str, message: Message, story: MessageStory | None = None) -> None:
-        """Append one message.
+        """Append one queue message as a WARC record. `address` is the queue that the message was
+        taken from.
 
-        Ids, keys and headers may contain any text, since they are written in ASCII.
+        `story` is the story that the message is about; None for other messages. Ids, keys and
+        headers may contain any text, since they are written as ASCII.
         """
         if story is not None:
             self._write_story(message, story)
@@ -100,7 +104,9 @@ class MessageWriter:
         self._writer.write_record(record)
 
     def _write_story(self, message: Message, story: MessageStory) -> None:
-        """Write a page and its metadata as Media Cloud's `dump_archives` does."""
+        """Write the page of a story and its metadata as two records, as Media Cloud's
+        `dump_archives` does.
+        """
         http = story.story.http_metadata
         code, encoding = http.response_code, http.encoding
         content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
@@ -142,10 +148,10 @@ def _encode_ascii(text: str) -> str:
 
 
 def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
-    """Iterate over messages with the queue address they were taken from. Other records are skipped.
+    """Iterate over the messages in a WARC dump, each with the queue address that it was taken from.
 
-    Raises DamagedInputError if the file is not a WARC, is cut or has unreadable fields, and
-    LimitError for a body over 1 GiB.
+    Other records are skipped. Raises DamagedInputError if the file is not a WARC, is truncated or
+    has invalid fields, and LimitError for a body over 1 GiB.
     """
     try:
         for record in ArchiveIterator(stream):

@@ -1,7 +1,9 @@
-"""Payload of one record, read by offset within limits: HTTP head split off, codings decoded.
+"""Read the payload of one WARC or ARC record by offset, within limits. The HTTP head is split off
+and codings are decoded.
 
 Source: WARC/1.0 and 1.1, section 6 (record types); RFC 9112 (the HTTP message).
-Limits: linear in the data of the member up to the end of the record, up to the body limit.
+Limits: reading takes time linear in the data of the compressed member up to the end of the record.
+A body is read up to the body limit.
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ _PIECE_BYTES = 64 * 1024
 
 
 def read_record(stream: BinaryIO, offset: int, *, body_max_bytes: int) -> Payload:
-    """Return the payload of the record at `offset` of a seekable file, with all codings decoded.
+    """Return the payload of the record at `offset` of a seekable WARC or ARC file, with all codings
+    decoded.
 
-    A revisit has an empty body and its `warc_headers`. Their names have the standard's spelling.
-    The first of repeated names counts. An ARC record has the headers of the equivalent WARC record.
-    `size_bytes` is the record's length on disk, or None if it shares its member with others.
+    `body_max_bytes` is the maximum size of the body. A revisit has an empty body and its
+    `warc_headers`. The names in `warc_headers` have the spelling of the standard, and the first of
+    repeated names counts. An ARC record has the headers of the equivalent WARC record. `size_bytes`
+    is the record's length on disk, or None if it shares its compressed member with others.
 
     Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD, BAD_ENCODING) and LimitError (BOMB,
     TOO_LARGE). Messages name no file.
@@ -41,25 +45,31 @@ def read_record(stream: BinaryIO, offset: int, *, body_max_bytes: int) -> Payloa
 
 
 class RecordReader:
-    """Reads records of one seekable file. Continues from its position if possible.
+    """Reads records of one seekable WARC or ARC file. For one thread at a time.
 
-    If many records share a gzip member or zstd frame, reading them in order unpacks it only once.
-    For one thread at a time.
+    If many records share a gzip member or zstd frame, reading them in order decompresses it only
+    once.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._records: RecordStream | None = None
         self.offset = -1
-        """Offset of the last record read."""
+        """Offset of the last record read from a shared compressed member; -1 before the first."""
 
     def can_continue_to(self, offset: int) -> bool:
-        """Whether `offset` is further on in the shared member at which the reader is positioned."""
+        """Return whether the record at `offset` follows in the shared compressed member that the
+        reader is in.
+        """
         is_same_member = split_offset(offset)[0] == split_offset(self.offset)[0]
         return self._records is not None and is_same_member and offset > self.offset
 
     def read(self, offset: int, *, body_max_bytes: int) -> Payload:
-        """Return the payload of a record. See `read_record`."""
+        """Return the payload of the record at `offset`, with all codings decoded.
+
+        `body_max_bytes` is the maximum size of the body. `read_record` describes the result and the
+        errors: DamagedInputError and LimitError.
+        """
         records = self._records if self.can_continue_to(offset) else None
         self._records = None
         try:
@@ -90,8 +100,8 @@ def read_body(
 ) -> bytes:
     """Return the body of the record at `offset` after decoding `codings`, outermost first.
 
-    None decodes all codings that the record names. Raises as `read_record` does, except for faults
-    after the body.
+    If `codings` is None, all codings that the record names are decoded. Raises DamagedInputError
+    and LimitError. Damage after the body is not noticed.
     """
     try:
         return _read_body(_RecordBlock(stream, offset, None), body_max_bytes, codings)
@@ -101,9 +111,10 @@ def read_body(
 
 
 def iter_record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
-    """Yield a whole unpacked record: header and block, without what follows.
+    """Yield the decompressed bytes of the WARC record at `offset`: header and block, without the
+    blank lines after it.
 
-    Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD) and LimitError (BOMB). A fault in
+    Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD) and LimitError (BOMB). An error in
     the block is raised after the bytes before it were yielded.
     """
     try:
@@ -145,7 +156,10 @@ def _read_body(
 
 
 class _RecordBlock:
-    """A record's block while it is read. The HTTP head is split off, the rest can be read again."""
+    """Block of a WARC record (the content after its header) while it is read.
+
+    The HTTP head is split off. The bytes after it can be read more than once.
+    """
 
     def __init__(self, stream: BinaryIO, offset: int, records: RecordStream | None) -> None:
         self._stream = stream
@@ -164,7 +178,11 @@ class _RecordBlock:
         self._start = self.records.position
 
     def iter_pieces(self) -> Iterator[bytes]:
-        """Iterate over the bytes after the HTTP head. A second call reads them from the file again."""
+        """Iterate over the bytes of the block after the HTTP head. A second call reads them from
+        the file again.
+
+        Raises MemberError.
+        """
         if self.records.position > self._start:
             self._begin(None)
         remaining_bytes = self.body_bytes
@@ -176,9 +194,10 @@ class _RecordBlock:
             yield piece
 
     def close(self) -> int | None:
-        """Skip the unread rest. Returns the record's size on disk, or None if it shares its member.
+        """Skip the unread rest of the record. Return its size on disk, or None if it shares its
+        compressed member.
 
-        The size includes blank lines of the preceding record if the read began at them. Raises
+        If the read began at blank lines before the record, the size includes them. Raises
         LengthError and MemberError.
         """
         passed_bytes = self.records.position - self._start
@@ -188,9 +207,9 @@ class _RecordBlock:
 
 
 def _seek_record(records: RecordStream, offset: int) -> RecordStream:
-    """Move a stream to the thing at `offset`, past others in the same member.
+    """Move a stream to the record at `offset`, past other records in the same compressed member.
 
-    Raises NotARecordError.
+    Returns the stream. Raises NotARecordError if no record begins there.
     """
     member_offset, number = split_offset(offset)
     has_more = records.begin()

@@ -1,7 +1,8 @@
-"""Scan over all records of a WARC or ARC file: yields one head or one damage for each.
+"""Scan all records of a WARC or ARC file. The result for each record is its description or its
+damage.
 
 Source: WARC/1.0 and 1.1, section 4; annex D (compression).
-Limits: linear in the unpacked size, like `RecordStream`. Bodies are not kept.
+Limits: linear in the decompressed size, like `RecordStream`. Bodies are not kept.
 """
 
 from __future__ import annotations
@@ -36,20 +37,20 @@ _WINDOW_BYTES = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RecordHead:
-    """One record as found by a scan.
+    """Description of one WARC or ARC record that a scan found, without its body.
 
-    - `offset` finds the record again.
-    - `size_bytes` is its length on disk, or None if it is cut or shares its gzip member or zstd
-      frame.
-    - `type` is the WARC type; for ARC, `warcinfo` or `response`.
-    - `url` is "" if there is none.
-    - `captured_at` is aware UTC, or UNDATED if unreadable.
-    - `status` is the HTTP status or None.
-    - `mime` is the HTTP Content-Type without parameters, else the record's.
-    - `digest` is the declared SHA-1 of the payload in base32.
+    - `offset` is the offset by which the record can be found again.
+    - `size_bytes` is its length on disk, or None if it is truncated or shares its gzip member or
+      zstd frame with other records.
+    - `type` is the WARC record type; for ARC, `warcinfo` or `response`.
+    - `url` is the target URI, or "" if there is none.
+    - `captured_at` is the date as aware UTC, or UNDATED if it cannot be parsed.
+    - `status` is the HTTP status, or None.
+    - `mime` is the HTTP Content-Type without parameters; without an HTTP head, that of the record.
+    - `digest` is the declared SHA-1 of the payload in base32, or None.
     - `is_truncated` is whether the record ends before its declared length.
-    - `payload_bytes` is the length of the payload as stored, with its codings.
-    - `record_id` is the WARC-Record-ID without brackets, or "".
+    - `payload_bytes` is the length of the payload as stored, before codings are decoded.
+    - `record_id` is the WARC-Record-ID without angle brackets, or "".
     """
 
     offset: int
@@ -82,7 +83,10 @@ class Damage:
 
 
 class LengthError(Exception):
-    """Raised if the declared length of a record is wrong. The stream is then at the next record."""
+    """Raised if the declared length of a WARC record is wrong.
+
+    The stream is then at the next record. `reason` is the reason code, `detail` the message.
+    """
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -91,10 +95,12 @@ class LengthError(Exception):
 
 
 def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead | Damage]:
-    """Iterate over the records of a seekable file from `start_offset` on, in file order.
+    """Iterate over the records of a seekable WARC or ARC file from `start_offset` on, in file
+    order.
 
-    `start_offset` is 0 or any offset returned before. The scan continues with the record there.
-    Bodies are skipped. Content never raises; errors of `stream` do.
+    Yields a RecordHead, or a Damage for data that is not a valid record. `start_offset` is 0 or an
+    offset that an earlier scan returned. Bodies are skipped. Damaged content never raises an error;
+    errors of `stream` are passed on.
     """
     records = RecordStream(stream, split_offset(start_offset)[0])
     # A record inside a member can be found only after reading what precedes it in the member.
@@ -122,9 +128,9 @@ def _is_same_member(offset: int, other_offset: int) -> bool:
 
 
 def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
-    """Read the header of the current record.
+    """Read the header of the record at the current position.
 
-    If it cannot be read, skip to the next record and return the damage.
+    If it cannot be read, move the stream to the next record and return the damage.
     """
     offset = records.offset
     try:
@@ -135,7 +141,10 @@ def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
 
 
 def scan_record(records: RecordStream) -> RecordHead | Damage:
-    """Describe the thing the stream has begun, and move the stream past it."""
+    """Describe the record or junk section that the stream has begun, and move the stream past it.
+
+    Returns a RecordHead, or a Damage if it is not a valid record.
+    """
     offset = records.offset
     fields = read_fields_or_resync(records)
     if isinstance(fields, Damage):
@@ -183,7 +192,10 @@ def _describe(
 
 
 def peek_http(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
-    """Return the HTTP head at the start of the block and its length in bytes, or (None, 0)."""
+    """Return the HTTP head at the start of a record's block and its length in bytes, or (None, 0).
+
+    The stream is not moved.
+    """
     if not fields.may_hold_http or fields.length_bytes == 0:
         return None, 0
     window = records.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
@@ -200,12 +212,15 @@ def close_record(
     *,
     strict: bool = False,
 ) -> int | None:
-    """Return the record's size on disk after its block was passed.
+    """End a record after its block was passed, and return its size on disk in bytes.
 
-    Returns None if the record shares its member or its member is cut.
+    Returns None if the record shares its compressed member with others, or the file ends inside the
+    member.
 
-    Raises LengthError if the block is shorter than declared, and MemberError if the packing is
-    damaged after it. A member cut after the complete block is not a fault, unless `strict`.
+    `body_start` is the position of the block in the decompressed bytes. `passed_bytes` is the
+    number of bytes that were passed. Raises LengthError if the block is shorter than declared, and
+    MemberError if the compressed data after it is damaged. A member that is truncated after the
+    complete block is not an error, unless `strict`.
     """
     declared_bytes = fields.length_bytes
     if passed_bytes < declared_bytes:

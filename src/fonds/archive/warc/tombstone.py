@@ -1,11 +1,13 @@
-"""Tombstones: records of exactly the same length that replace removed records in WARCs of Fonds.
+"""Build tombstones: WARC records that replace the records of a removed file and have exactly their
+length.
 
-A tombstone is a `resource`. Readers of Media Cloud's archives skip it, but would fail on a lone
-metadata record. Because it is as long as what it replaces, no other record of the file moves.
+A tombstone is a `resource` record. Readers of Media Cloud's archives skip it, but would fail on a
+lone metadata record. Because it has the length of the replaced record, no other record of the WARC
+file moves.
 
 Source: WARC/1.1, sections 5 and 6 (resource); RFC 1951, section 3.2.4 (stored blocks); RFC 1952,
 section 2.3 (the comment of a gzip member).
-Limits: linear in the requested length. At most 64 KiB are held at a time.
+Limits: linear in the requested length. At most 64 KiB are in memory at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from fonds.model.keys import encode_sha1_base32
 from fonds.model.restrictions import Tombstone
 
 URI = "urn:taken-down:sha1:"
-"""Prefix of the target URI of every tombstone. The removed body's SHA-1 in base32 follows."""
+"""Prefix of the target URI of every tombstone. The SHA-1 of the removed body in base32 follows it.
+"""
 
 CONTENT_TYPE = "application/warc-fields"
 
@@ -36,18 +39,21 @@ _COMMENT_FLAG = 16
 
 
 def is_tombstone(uri: str) -> bool:
-    """Whether the record with this target URI is a tombstone."""
+    """Return whether a record with the target URI `uri` is a tombstone, which replaces a removed
+    record.
+    """
     return uri.startswith(URI)
 
 
 def build_tombstone_member(
     size_bytes: int, tombstone: Tombstone, *, replaced: str, version: str
 ) -> Iterator[bytes]:
-    """Yield pieces of a gzip member of exactly `size_bytes` that holds one record.
+    """Yield pieces of a gzip member of exactly `size_bytes` bytes that contains one tombstone
+    record.
 
     `replaced` is the type of the replaced record, `version` its WARC version, such as `WARC/1.1`.
-    Raises ValueError if `size_bytes` is too small for a record, which no record written by Fonds
-    is.
+    Raises ValueError if `size_bytes` is too small for a record. Every record that Fonds writes is
+    large enough.
     """
     head = _build_head(tombstone, version)
     text = _build_text(tombstone, replaced)
@@ -58,7 +64,7 @@ def build_tombstone_member(
 
 
 def _build_head(tombstone: Tombstone, version: str) -> str:
-    """Build the header lines that do not depend on the block."""
+    """Build the lines of a tombstone's WARC header that do not depend on its block."""
     removed_at = tombstone.at.astimezone(UTC).replace(tzinfo=None)
     date = removed_at.isoformat(timespec="seconds" if version == "WARC/1.0" else "microseconds")
     lines = (
@@ -90,23 +96,29 @@ def _build_header(head: str, block_bytes: int, digest: bytes, blanks: int = 0) -
 
 
 def _compute_content_bytes(size_bytes: int) -> int:
-    """Return the number of content bytes in an uncompressed member of this length."""
+    """Return the number of content bytes in a gzip member of `size_bytes` bytes without
+    compression.
+    """
     stored_bytes = max(0, size_bytes - _FRAME_BYTES)
     return stored_bytes - _count_blocks(size_bytes) * _STORED_HEAD_BYTES
 
 
 def _count_blocks(size_bytes: int) -> int:
-    """Return the number of stored blocks in a member of this length."""
+    """Return the number of stored (uncompressed) blocks in a gzip member of `size_bytes` bytes."""
     stored_bytes = max(0, size_bytes - _FRAME_BYTES)
     return max(1, -(-stored_bytes // (_STORED_MAX_BYTES + _STORED_HEAD_BYTES)))
 
 
 def _compute_padding(size_bytes: int, head: str, content: bytes) -> int | None:
-    """Return the number of blanks to fill an uncompressed block, or None if it does not fit."""
+    """Return the number of blanks that fill the block of an uncompressed tombstone to the requested
+    length.
+
+    Returns None if the record does not fit into `size_bytes` without compression.
+    """
     fixed_bytes = len(_build_header(head, 0, bytes(20))) - 1 + len(_END)
     min_bytes = len(content) + len(_PADDING) + 2
     block_bytes = _compute_content_bytes(size_bytes) - fixed_bytes
-    # The longer the block, the more digits its length has.
+    # Subtract the digits of Content-Length: a longer block has more.
     block_bytes -= len(str(max(0, block_bytes)))
     return block_bytes - min_bytes if block_bytes >= min_bytes else None
 
@@ -121,7 +133,9 @@ def _iter_block(content: bytes, padding_bytes: int) -> Iterator[bytes]:
 def _iter_stored_member(
     head: str, content: bytes, padding_bytes: int, size_bytes: int
 ) -> Iterator[bytes]:
-    """Yield a member with uncompressed content."""
+    """Yield the pieces of a gzip member with an uncompressed tombstone record, padded with
+    blanks.
+    """
     content_bytes = _compute_content_bytes(size_bytes)
     block_bytes = len(content) + len(_PADDING) + padding_bytes + 2
     digest = hashlib.sha1(usedforsecurity=False)
@@ -140,7 +154,11 @@ def _iter_stored_member(
 
 
 def _iter_stored_blocks(pieces: Iterable[bytes], held_bytes: int, blocks: int) -> Iterator[bytes]:
-    """Split the content into a number of stored blocks. The last may be empty."""
+    """Yield the content as a given number of stored (uncompressed) DEFLATE blocks. The last may be
+    empty.
+
+    `held_bytes` is the length of the content.
+    """
     remaining_pieces, pending, remaining_bytes = iter(pieces), bytearray(), held_bytes
     for number in range(blocks):
         length = min(remaining_bytes, _STORED_MAX_BYTES)
@@ -153,7 +171,11 @@ def _iter_stored_blocks(pieces: Iterable[bytes], held_bytes: int, blocks: int) -
 
 
 def _build_packed_member(size_bytes: int, head: str, text_bytes: bytes) -> bytes:
-    """Build a compressed member for a short record. The remaining room becomes a gzip comment."""
+    """Build a compressed gzip member for a tombstone that is too short for uncompressed content.
+
+    Its text is shortened until it fits. A gzip comment fills the remaining bytes. Raises ValueError
+    if even the shortest text does not fit.
+    """
     _, reason, replaced, _ = text_bytes.split(b"\r\n")
     shorter = reason + b"\r\n" + replaced + b"\r\n"
     for block in (text_bytes, shorter, reason + b"\r\n", b""):

@@ -1,8 +1,9 @@
-"""Validation of WARC files: reads all bytes of every record and checks framing and digests.
+"""Validate WARC files: read all bytes of every record, and check its length, compression and
+digests.
 
 Source: WARC/1.1, sections 5.8 and 5.9 (block and payload digests), 6 (record types).
-Limits: linear in the unpacked size. A payload is held in memory only if its digest may be that of
-the decoded body, and then up to `body_max_bytes`.
+Limits: linear in the decompressed size. A payload is kept in memory only if its digest may be that
+of the decoded body, and then up to `body_max_bytes`.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ BLOCK, PAYLOAD = "WARC-Block-Digest", "WARC-Payload-Digest"
 
 _PIECE_BYTES = 256 * 1024
 _TYPES_WITHOUT_PAYLOAD = frozenset({"revisit", "warcinfo"})
-"""Types without a payload digest to check.
+"""WARC record types without a payload digest to check.
 
-A revisit declares the digest of another record's payload.
+A revisit declares the payload digest of another record.
 """
 
 
@@ -68,7 +69,11 @@ class CheckedRecord:
 
 
 def check_records(stream: BinaryIO, *, body_max_bytes: int) -> Iterator[CheckedRecord | Damage]:
-    """Check all records of a seekable file in order. Content never raises; errors of `stream` do."""
+    """Iterate over all records of a seekable WARC or ARC file in order, and check each.
+
+    Yields a CheckedRecord, or a Damage for data that is not a valid record. `body_max_bytes` limits
+    decoded bodies. Damaged content never raises an error; errors of `stream` are passed on.
+    """
     records = RecordStream(stream, 0)
     while records.begin():
         yield _check(records, stream, body_max_bytes)
@@ -108,7 +113,11 @@ def _check(records: RecordStream, stream: BinaryIO, body_max_bytes: int) -> Chec
 
 
 def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
-    """Return the HTTP head of a response, and the number of block bytes before the payload."""
+    """Return the HTTP response head of a record, and the number of bytes in its block before the
+    payload.
+
+    The head is None for a record without one, such as a request.
+    """
     http, http_bytes = peek_http(records, fields)
     content_type = fields.fields.get("Content-Type", "").lower()
     if http is None and content_type.startswith("application/http") and fields.length_bytes:
@@ -118,7 +127,7 @@ def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[Ht
 
 
 class _RecordDigests:
-    """Digests a record declares, with those computed from its bytes."""
+    """Digests that a WARC record declares, and the digests computed from its bytes."""
 
     def __init__(self, fields: Mapping[str, str], http_bytes: int) -> None:
         self.declared: dict[str, tuple[str, str]] = {}
@@ -137,7 +146,11 @@ class _RecordDigests:
                 self.unknown.append(f"{name}: {fields[name][:80]}")
 
     def read_block(self, records: RecordStream, size_bytes: int) -> int:
-        """Read a block of `size_bytes` bytes. Returns the number of bytes read. Raises MemberError."""
+        """Read a record's block of `size_bytes` bytes and compute its digests.
+
+        Returns the number of bytes read, which is smaller if the data ends early. Raises
+        MemberError.
+        """
         passed_bytes = 0
         while passed_bytes < size_bytes and (
             piece := records.read(min(_PIECE_BYTES, size_bytes - passed_bytes))
@@ -150,7 +163,11 @@ class _RecordDigests:
         return passed_bytes
 
     def find_mismatches(self) -> dict[str, tuple[str, str]]:
-        """Return declared and computed digests that differ, by field name. Counts those that match."""
+        """Return the declared and the computed digest for each digest that does not match, by
+        header field.
+
+        Digests that match are counted in `right`.
+        """
         mismatches: dict[str, tuple[str, str]] = {}
         for name, (algorithm, value) in self.declared.items():
             raw = self._hashes[name].digest()
@@ -165,7 +182,7 @@ class _RecordDigests:
 
 
 def _matches_digest(raw: bytes, declared: str) -> bool:
-    """Whether a digest equals the declared one, in hex, base32 or base64."""
+    """Return whether a computed digest equals the declared text, in hex, base32 or base64."""
     spellings = {raw.hex(), _encode_base32(raw).lower()}
     if declared.lower().rstrip("=") in spellings:
         return True
@@ -184,9 +201,10 @@ def _matches_decoded_digest(
     digest_field: tuple[str, str],
     body_max_bytes: int,
 ) -> bool:
-    """Whether a digest is that of the body without its transfer codings, or without any coding.
+    """Return whether a payload digest is that of the decoded body of the record at `offset`.
 
-    Writers differ in which of them they use.
+    Writers differ, so two bodies are tried: without the chunked transfer coding, and without any
+    coding.
     """
     algorithm, value = digest_field
     codings = list_codings(http)

@@ -1,4 +1,4 @@
-"""Writing of bodies as WARC records: warcinfo, response or resource, metadata and revisits.
+"""Write bodies as WARC records: warcinfo, response or resource, revisit, metadata and request.
 
 Source: WARC/1.1, sections 5 and 6 (WARC/1.0 on request), annex D (one gzip member per record).
 """
@@ -28,7 +28,8 @@ METADATA_URI = "urn:metadata:"
 
 _GZIP_LEVEL = 6
 _FIXED_MAX_BYTES = 4096
-"""Upper bound for the bytes of an entry's records other than URL, headers, body and metadata."""
+"""Upper bound for the bytes of an entry's WARC records other than URL, headers, body and metadata.
+"""
 _SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
 _PROFILE = "http://netpreserve.org/{version}/revisit/{kind}"
 _NOT_MODIFIED = 304
@@ -45,13 +46,13 @@ _INVALID_URI_CHARS = re.compile(r"[\x00-\x20\x7f]")
 
 
 class AppendableFile(Protocol):
-    """Output to which records are appended."""
+    """Interface of the output file to which WARC records are appended."""
 
     def write(self, data: bytes, /) -> object:
-        """Append data."""
+        """Append bytes to the file."""
 
     def tell(self) -> int:
-        """Return the number of bytes so far."""
+        """Return the number of bytes in the file so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class WrittenRecord:
 
 
 class RecordWriter:
-    """Appends records to a file, one gzip member each. Not thread-safe."""
+    """Appends WARC records to a file, one gzip member each. Not thread-safe."""
 
     def __init__(
         self,
@@ -77,10 +78,11 @@ class RecordWriter:
         metadata_uri: str = METADATA_URI,
         agent: str = "",
     ) -> None:
-        """`metadata_uri` is the prefix of a metadata record's URI. Its subject's URL follows.
+        """Create a writer that appends to `out`. Raises ValueError for an unsupported WARC version.
 
-        `agent` is the User-Agent of a fetcher that obeys robots.txt and writes to these files, or
-        "".
+        `metadata_uri` is the prefix of the URI of a metadata record. The URL of the page that it
+        describes follows. `agent` is the User-Agent of a fetcher that obeys robots.txt and writes
+        to the file, or "".
         """
         if version not in VERSIONS:
             raise ValueError(f"unsupported WARC version: {version!r}")
@@ -94,7 +96,9 @@ class RecordWriter:
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None
     ) -> None:
-        """Write the record a file begins with: who wrote it, when, and in which format."""
+        """Write the warcinfo record at the start of a WARC file: the software, host and format of
+        the file.
+        """
         number = self._version.removeprefix("WARC/")
         fields = {
             "software": f"Fonds/{installed_version('fonds')}",
@@ -115,12 +119,12 @@ class RecordWriter:
         self._write("warcinfo", "", headers, "application/warc-fields", "".join(lines).encode())
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """Write an entry's records. Returns the first, which holds the body or the revisit.
+        """Write the WARC records of an entry. Return the first, which has the body or is a revisit.
 
-        A body with an HTTP head becomes a `response` with decoded content. `Content-Encoding` and
-        the like are renamed to `X-Archive-Orig-*`, and `Content-Length` is that of the body. The
-        metadata has its own URI, `urn:metadata:URL`. Otherwise readers that index it would show it
-        in place of the page.
+        A body with an HTTP head becomes a `response` with the decoded body. Headers that describe
+        codings, such as `Content-Encoding`, are renamed to `X-Archive-Orig-*`, and `Content-Length`
+        is that of the decoded body. The metadata has its own URI, `urn:metadata:URL`. Otherwise
+        readers that index it would show it in place of the page.
         """
         start = self._out.tell()
         record_id = StatusAndHeadersParser.make_warc_id()
@@ -197,35 +201,39 @@ class RecordWriter:
         member.close()
 
     def _format_date(self, moment: datetime) -> str:
-        """Format a time as ISO 8601 in UTC with microseconds, or with whole seconds in WARC/1.0."""
+        """Format a time as a WARC date: ISO 8601 in UTC with microseconds, or with whole seconds in
+        WARC/1.0.
+        """
         timespec = "seconds" if self._version == "WARC/1.0" else "microseconds"
         local = moment.astimezone(UTC).replace(tzinfo=None)
         return local.isoformat(timespec=timespec) + "Z"
 
 
 class _GzipMemberWriter:
-    """File-like object that turns everything the record writer writes into one gzip member."""
+    """File-like object that compresses everything written to it into one gzip member."""
 
     def __init__(self, out: AppendableFile) -> None:
         self._out = out
         self._packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
 
     def write(self, data: bytes) -> None:
-        """Compress and append."""
+        """Compress bytes and append them to the gzip member."""
         self._out.write(self._packer.compress(data))
 
     def flush(self) -> None:
-        """Do nothing: the record writer flushes before the member is complete."""
+        """Do nothing. The library that writes records flushes before the gzip member is
+        complete.
+        """
 
     def close(self) -> None:
-        """Complete the member. The file stays open."""
+        """Complete the gzip member. The underlying file stays open."""
         self._out.write(self._packer.flush())
 
 
 def estimate_max_bytes(entry: ArchiveEntry) -> int:
-    """Return an upper bound for the bytes of an entry's records.
+    """Return an upper bound for the size in bytes of an entry's WARC records.
 
-    Compressed they are nearly always shorter.
+    Compressed records are nearly always shorter than the bound.
     """
     headers = entry.http.headers if entry.http else ()
     heads = sum(4 * len(name) + 4 * len(value) + 4 for name, value in headers)
@@ -234,9 +242,10 @@ def estimate_max_bytes(entry: ArchiveEntry) -> int:
 
 
 def _build_connection_fields(exchange: Exchange) -> dict[str, str]:
-    """Return fields for the server's address and the TLS cipher.
+    """Return the WARC header fields for the address of the server and the TLS cipher of an
+    exchange.
 
-    The latter is a proposed WARC 1.1 field.
+    The cipher's field, WARC-Cipher-Suite, is proposed for WARC 1.1.
     """
     last_hop = exchange.hops[-1]
     fields = {"WARC-IP-Address": last_hop.address}
@@ -245,7 +254,10 @@ def _build_connection_fields(exchange: Exchange) -> dict[str, str]:
 
 
 def _build_http_head(http: HttpHead, body_bytes: int) -> tuple[StatusAndHeaders, str]:
-    """Return the head to write, and the protocol if the head cannot express it, else ""."""
+    """Return the HTTP head to write for a body, and the original protocol such as `h2`.
+
+    WARC readers accept only HTTP/1 heads. The protocol is "" if the written head already states it.
+    """
     headers: list[tuple[str, str]] = []
     for name, value in http.headers:
         header_name = f"X-Archive-Orig-{name}" if name.lower() in _REMOVED_HEADERS else name
@@ -265,7 +277,10 @@ def _build_http_head(http: HttpHead, body_bytes: int) -> tuple[StatusAndHeaders,
 
 
 def _split_status_line(http: HttpHead) -> tuple[str, str]:
-    """Return the protocol and the rest of the status line. Both have defaults if it is missing."""
+    """Return the protocol and the rest of an HTTP status line.
+
+    If the line is missing, they are `HTTP/1.1` and the status code.
+    """
     protocol, _, rest = _clean_header_value(http.status_line).partition(" ")
     protocol = protocol.upper()
     if not protocol.startswith(("HTTP", "ICY")):
@@ -274,7 +289,9 @@ def _split_status_line(http: HttpHead) -> tuple[str, str]:
 
 
 def _clean_header_value(text: str) -> str:
-    """Make text safe for a header line: control characters become blanks, lone surrogates `?`."""
+    """Return text that is safe in a header line: control characters become blanks, lone surrogates
+    `?`.
+    """
     return _CONTROLS.sub(" ", text).encode("utf-8", "replace").decode("utf-8").strip()
 
 
@@ -285,6 +302,10 @@ def escape_uri(url: str) -> str:
 
 
 def _choose_revisit_profile(entry: ArchiveEntry) -> str:
-    """Return how the body is known to be unchanged: the server said so, or its digest is the same."""
+    """Return the WARC revisit profile, which says how the body is known to be unchanged.
+
+    `server-not-modified` means that the server answered 304. `identical-payload-digest` means that
+    the digest is the same.
+    """
     is_not_modified = entry.http is not None and entry.http.status == _NOT_MODIFIED
     return "server-not-modified" if is_not_modified else "identical-payload-digest"

@@ -1,7 +1,7 @@
-"""Rows of the SQL store, one frozen type per table.
+"""Rows of the SQL store: one frozen dataclass per table.
 
-The attribute order is the column order. `TABLE` names the table, and `KEY` its primary key. Texts
-have no NUL and no lone surrogates. Times are aware UTC.
+The attribute order is the column order. `TABLE` names the table, and `KEY` the columns of its
+primary key. Texts contain no NUL and no lone surrogates. Times are aware UTC.
 """
 
 from fonds.model.rows.accounting import (
@@ -107,4 +107,4 @@ __all__ = [
 ]
 
 ROWS: tuple[type[Row], ...] = tuple(globals()[name] for name in __all__ if name != "Row")
-"""All row types: the SQL store has a table for each."""
+"""All row types. The SQL store has one table for each."""

@@ -120,11 +120,15 @@ class DispositionRow:
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """`tallies`: number of rows of a table with these values, updated in the same transaction.
+    """Row of `tallies`: a stored count of rows of another table by up to three values.
 
-    `counted` is the table, `failure_groups` for quarantined entries by group, step and reason, or
-    one of the names in `model/tallies.py`. `first`, `second` and `third` are the values that
-    `stores/records/tallies.py` counts by, "" for none.
+    The count is updated in the same transaction as the counted rows.
+
+    - `counted`: name of the counted table, `failure_groups` for quarantined entries by group, step
+      and reason, or another name in `model/tallies.py`.
+    - `first`, `second`, `third`: the values by which `stores/records/tallies.py` counts; "" for
+      none.
+    - `count`: number of rows with these values.
     """
 
     TABLE: ClassVar[str] = "tallies"
@@ -160,12 +164,16 @@ class FailureNoteRow:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """`decisions`: a person's decision about failures, with its own key, so that it is carried out
-    once.
+    """Row of `decisions`: a decision of a person to retry or accept failures. Its own key ensures
+    that it is carried out once.
 
-    `act` is `retry` or `accept`. It applies to a group or to one entry of one pipeline. `taken_by`
-    is the request that carried it out. `ended_at` is None until then; `count` is the number of
-    messages.
+    - `act`: `retry` or `accept`.
+    - `failure_group`, `entry_id`: the failure group or the single entry of the pipeline to which it
+      applies; None if it does not apply to one.
+    - `taken_by`: random id of the attempt that carries the decision out, so that only one attempt
+      does.
+    - `ended_at`: time at which it was carried out; None until then.
+    - `count`: number of messages that were retried or accepted; None until then.
     """
 
     TABLE: ClassVar[str] = "decisions"

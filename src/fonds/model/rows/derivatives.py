@@ -43,9 +43,14 @@ class PdfMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class CrashedPdfRow:
-    """`stopped`: a PDF that crashed an isolated reader, by extractor.
+    """Row of `stopped`: a PDF that crashed an isolated reader, or exceeded a limit, with one
+    extractor.
 
-    It is not tried again with that extractor before `expires`. `status` is the status of the PDF.
+    It is not read again with this extractor before `expires`.
+
+    - `extractor`: program, versions and limits of the reader.
+    - `status`: status of the text extraction, as in `PdfStatus`.
+    - `detail`: sentence about the crash for people.
     """
 
     TABLE: ClassVar[str] = "stopped"
@@ -235,7 +240,10 @@ class TextSketchRow:
 
 @dataclass(frozen=True, slots=True)
 class TextBandRow:
-    """`text_band`: band of a text; similar texts very likely share one."""
+    """Row of `text_band`: a band of a text, which is several of its MinHash values as one key.
+
+    Similar texts very likely share at least one band.
+    """
 
     TABLE: ClassVar[str] = "text_band"
     KEY: ClassVar[tuple[str, ...]] = ("band", "sha1hex")

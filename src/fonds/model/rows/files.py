@@ -57,12 +57,12 @@ class CdxRow:
 
 @dataclass(frozen=True, slots=True)
 class WarcFileRow:
-    """Row of `warc_files`: a path or URL at which a WARC file is stored.
+    """Row of `warc_files`: a path or URL at which a WARC file was seen.
 
     - `name`: name of the WARC file in the table `cdx`.
     - `path`: path or URL of the WARC file.
-    - `head_sha1`: SHA-1 of the first 1,024 bytes; "" if the bytes could not be read.
-    - `file_name`: last part of `name`.
+    - `head_sha1`: SHA-1 of the first 1,024 bytes in hex; "" if the bytes could not be read.
+    - `file_name`: last component of `name`.
     """
 
     TABLE: ClassVar[str] = "warc_files"
@@ -76,10 +76,11 @@ class WarcFileRow:
 
 @dataclass(frozen=True, slots=True)
 class CrawlerCountRow:
-    """`crawler_counts`: number of times a crawler saw a file before Fonds, according to `f:c`.
+    """Row of `crawler_counts`: how often a crawler captured a file before Fonds, according to the
+    table cell `f:c`.
 
-    0 marks a file that no crawler recorded, and whose location in a WARC an index assigns to
-    another file.
+    A count of 0 marks a file that no crawler recorded, and whose WARC record a CDX index assigns to
+    another file. Its cell `f:c` must not be mistaken for a crawler's record.
     """
 
     TABLE: ClassVar[str] = "crawler_counts"

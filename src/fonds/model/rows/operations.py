@@ -35,9 +35,11 @@ class TimetableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """`lease`: lease on work that one process at a time may do.
+    """Row of `lease`: a time-limited right of one process to do some work.
 
-    `lease_version` changes with every write of the row.
+    - `name`: name of the work.
+    - `lease_holder`: process that has the lease; None if the lease is free.
+    - `lease_version`: number that changes with every write of the row.
     """
 
     TABLE: ClassVar[str] = "lease"
@@ -75,14 +77,17 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class AccessKeyRow:
-    """`access_keys`: an access key of the pages and the service; its secret is not stored.
+    """Row of `access_keys`: an access key for the web pages and the API. Its secret is not stored.
 
-    - `name`: never reused.
-    - `prefix`: public start of the secret; `sha256hex` is the hash of the whole secret.
-    - `role`: one of `model/access.py`.
-    - `until`: the key expires then; None means never.
-    - `last_used`: at most ten minutes out of date.
-    - `revoked`, `revoked_by`, `revoked_reason`: a revoked key stays, with time, user and reason.
+    - `name`: name of the key, which is never reused.
+    - `role`: role of its user, as in `model/access.py`.
+    - `prefix`: public first characters of the secret.
+    - `sha256hex`: SHA-256 of the whole secret in hex.
+    - `made_by`: user who created the key.
+    - `until`: time at which the key expires; None means never.
+    - `last_used`: time of the last use, at most ten minutes out of date; None if unused.
+    - `revoked`, `revoked_by`, `revoked_reason`: time, user and reason of the revocation; None while
+      the key is valid. The row of a revoked key is kept.
     """
 
     TABLE: ClassVar[str] = "access_keys"
@@ -102,10 +107,13 @@ class AccessKeyRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """`sessions`: a browser that signed in with a key, until it signs out or `until`.
+    """Row of `sessions`: a browser that signed in with an access key, until it signs out or
+    `until`.
 
-    The row is deleted with its key. The cookie consists of `session_id` and a secret. `sha256hex`
-    is the hash of the whole cookie.
+    The row is deleted when its key is revoked. The cookie consists of `session_id` and a secret.
+
+    - `sha256hex`: SHA-256 of the whole cookie in hex.
+    - `key_name`: name of the access key.
     """
 
     TABLE: ClassVar[str] = "sessions"
@@ -119,12 +127,14 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class ActRow:
-    """`acts`: a user's action; `outcome` is None until it has ended.
+    """Row of `acts`: an action of a user, for the log of actions.
 
-    - `who`: name of a key, or `local:` and the user of this computer; "" for page visitors while no
-      key exists.
-    - `what`: method and address without query, or a command.
-    - `outcome`: HTTP status; for a command 200 if it succeeded and 400 if it was refused.
+    - `at`: time at which the action began.
+    - `who`: name of an access key, or `local:` and the user of this computer; "" for visitors of
+      the pages while no key exists.
+    - `what`: HTTP method and URL path without query, or a command.
+    - `outcome`: HTTP status; for a command 200 if it succeeded and 400 if it was refused; None
+      while the action runs.
     """
 
     TABLE: ClassVar[str] = "acts"
@@ -161,9 +171,11 @@ class FixityRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """`faults`: a fault the deep audit found in a file and has not seen repaired.
+    """Row of `faults`: a problem that the deep audit found in a file and has not seen repaired.
 
-    `check` is its code (`audit/fault.py`), `message` the sentence for people.
+    - `subject`: id of the file.
+    - `message`: sentence that describes the problem for people.
+    - `check`: code of the check that failed (`audit/fault.py`).
     """
 
     TABLE: ClassVar[str] = "faults"

@@ -1,4 +1,4 @@
-"""Rows with statements about the use of captures and files (`model/rights.py`)."""
+"""Rows with statements about the permitted use of captures and files (`model/rights.py`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from fonds.model.rights import StatedRights
 
 @dataclass(frozen=True, slots=True)
 class CaptureRightsRow:
-    """`capture_rights`: what the host and the response of one capture stated.
+    """Row of `capture_rights`: what the host and the response of one capture state about permitted
+    use.
 
-    The row exists only if they stated something. `robots_url` is the address of the robots.txt in
-    force, None if unknown. `robots_answer`, `robots_capture_id` and `robots_rule` are those of
-    `RobotsInForce`.
+    The row exists only if they state something.
+
+    - `robots_url`: URL of the robots.txt that was in force; None if unknown.
+    - `robots_answer`, `robots_capture_id`, `robots_rule`: the response for the robots.txt, the id
+      of its capture, and the line that decided, as in `RobotsInForce`.
+    - `stated`: the statements about permitted use.
     """
 
     TABLE: ClassVar[str] = "capture_rights"
@@ -32,9 +36,12 @@ class CaptureRightsRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRightsRow:
-    """`file_rights`: what one file states about its use; only if it states something.
+    """Row of `file_rights`: what the content of one file states about its permitted use.
 
-    `extractor` is the version that read them.
+    The row exists only if the file states something.
+
+    - `stated`: statements found in the file.
+    - `extractor`: version of the program that extracted the statements.
     """
 
     TABLE: ClassVar[str] = "file_rights"
@@ -47,9 +54,10 @@ class FileRightsRow:
 
 @dataclass(frozen=True, slots=True)
 class HostFileRow:
-    """`host_files`: a capture of a host's file for crawlers.
+    """Row of `host_files`: a capture of a host's robots.txt or tdmrep.json.
 
-    `name` is `robots.txt` or `tdmrep.json`. `origin` is scheme, host and port, as in requests.
+    - `origin`: scheme, host and port, as in requests.
+    - `name`: `robots.txt` or `tdmrep.json`.
     """
 
     TABLE: ClassVar[str] = "host_files"
@@ -63,7 +71,10 @@ class HostFileRow:
 
 @dataclass(frozen=True, slots=True)
 class HostTextRow:
-    """`host_texts`: text of such a file, at most 500 KiB."""
+    """Row of `host_texts`: text of a captured robots.txt or tdmrep.json, by the SHA-1 of the file.
+
+    `text` has at most 500 KiB.
+    """
 
     TABLE: ClassVar[str] = "host_texts"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
@@ -73,11 +84,14 @@ class HostTextRow:
 
 @dataclass(frozen=True, slots=True)
 class HostCaptureRow:
-    """`host_captures`: a response to which statements in its host's files apply.
+    """Row of `host_captures`: a captured response to which the robots.txt and tdmrep.json of its
+    host apply.
 
-    `target` is path and query of its address, as in requests. `crawler` is the User-Agent that
-    fetched it, "" if unknown. `is_fetched` says that Fonds fetched it, so its robots.txt is the one
-    that allowed the request.
+    - `origin`: scheme, host and port of its URL, as in requests.
+    - `target`: path and query of its URL, as in requests.
+    - `crawler`: User-Agent that fetched the response; "" if unknown.
+    - `is_fetched`: whether Fonds fetched the response. Then its robots.txt is the one that allowed
+      the request.
     """
 
     TABLE: ClassVar[str] = "host_captures"
@@ -93,11 +107,12 @@ class HostCaptureRow:
 
 @dataclass(frozen=True, slots=True)
 class TdmrepAnswerRow:
-    """`tdmrep_answers`: the last answer of a host to a request for its tdmrep.json.
+    """Row of `tdmrep_answers`: the last response of a host to a request for its tdmrep.json.
 
-    `origin` is scheme, host and port, as in requests. `answer` is the status (`200`, `404`), or the
-    reason why there was none (`robots-denied`). `capture_id` is that of the file, None if none was
-    kept.
+    - `origin`: scheme, host and port, as in requests.
+    - `answer`: HTTP status (`200`, `404`), or the reason why there was no response
+      (`robots-denied`).
+    - `capture_id`: id of the capture of the tdmrep.json; None if none was stored.
     """
 
     TABLE: ClassVar[str] = "tdmrep_answers"

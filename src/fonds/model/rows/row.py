@@ -1,4 +1,4 @@
-"""Interfaces of rows in the records store, and conditions on values."""
+"""Interfaces of the rows in the SQL store, and conditions on column values for queries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import ClassVar, Protocol
 
 
 class Row(Protocol):
-    """Row of the records store; the attribute order is the column order.
+    """Row of a table in the SQL store. The attribute order is the column order.
 
-    A row may also have `COUNTED_BY`, the columns by which its table is tallied, and
-    `WITHOUT_FIXITY`: its writer records the fixity of all its columns except these
+    - `TABLE`: name of the table.
+    - `KEY`: columns of the primary key.
+
+    A row type may also have `COUNTED_BY`, the columns by which its table is tallied. It may have
+    `WITHOUT_FIXITY`: the columns that are left out when the size and hash of the row are recorded
     (`derivatives/fixity.py`).
     """
 
@@ -44,14 +47,16 @@ class DerivativeRow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Condition: texts that begin with `text`, case-sensitive; "" matches all."""
+    """Query condition: the column's text begins with `text`, case-sensitive; "" matches all
+    texts.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """Condition: times from `first` to `last`, both included."""
+    """Query condition: the column's time is between `first` and `last`, both included."""
 
     first: datetime
     last: datetime

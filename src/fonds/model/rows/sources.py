@@ -1,4 +1,6 @@
-"""Rows of followed sources: polls, refused links, fetched pages and rate limits."""
+"""Rows of followed sources (feeds, sitemaps and pages): polls, refused links, fetched pages and
+rate limits.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +16,47 @@ from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """`sources`: a feed, sitemap, page of links or API that is followed, and its status.
+    """Row of `sources`: a feed, sitemap, page of links or API that is followed, and its status.
 
-    - `source_id`: derived from the URL it was added with.
+    A listing is the list of links in one response of the source. A poll is one request of the
+    listing.
+
+    - `source_id`: id computed from the URL with which the source was added.
     - `kind`: `feed` (feeds, sitemaps and lists, distinguished by their content), `page` or
       `rss-fetcher`.
     - `state`: `active`, `paused` or `gone`; only a person changes `gone`.
-    - `polls`: polls begun; `polling` while one is in progress or was interrupted.
-    - `lease_holder`: the process that polls it now, None for none; `lease_version` changes with every
-      write of the lease.
-    - `etag`, `last_modified`, `digest` (SHA-1 of the body): those of the last listing read.
+    - `polls`: number of polls that began.
+    - `polling`: whether a poll is in progress or was interrupted.
+    - `lease_holder`: process that polls the source now; None for none.
+    - `lease_version`: number that changes with every write of the lease.
+    - `etag`, `last_modified`, `digest`: ETag, Last-Modified and SHA-1 of the body of the last
+      listing that was read.
     - `mark`: id after which an API is queried.
-    - `rate_day`: new links per day, None before the first listing.
-    - `failures`: failed polls since `last_well`; `error` and `status` are those of the last.
-    - `failing_since`: time of the first of `failures`, None also if it was not recorded then.
-    - `refused`: ids of refused links in the last listing.
-    - `hints`: what the listing says about polling.
+    - `rate_day`: number of new links per day; None before the first listing.
     - `listed`: number of links in the last listing that had any.
-    - `silent_polls`: listings without links read since then, the first at `silent_since`.
-    - `refused_tally`: refused links of all polls, by reason.
-    - `days`: for each of the last days with polls (YYYY-MM-DD, UTC) the polls, failed polls, new
-      links and refused links.
-    - `standing`: health after the last poll (`following/health.py`), regardless of `state`.
+    - `links`: number of links of all polls that entered the pipeline.
+    - `failures`: number of failed polls since `last_well`, the time of the last successful poll.
+    - `status`: HTTP status of the last poll; None without a response.
+    - `error`: error of the last poll; None if it succeeded.
+    - `failing_since`: time of the first of these failures; None if there is none or it was not
+      recorded.
+    - `moved_from`: earlier URL of a source that moved permanently; None if it did not move.
+    - `refused`: ids of the refused links in the last listing.
+    - `hints`: what the listing states about polling.
+    - `silent_polls`, `silent_since`: number of listings without links read since the last one with
+      links, and the time of the first of them.
+    - `refused_tally`: number of refused links of all polls by reason.
+    - `days`: polls, failed polls, new links and refused links by day (YYYY-MM-DD in UTC), for the
+      last days with polls.
+    - `standing`: health of the source after the last poll (`following/health.py`), regardless of
+      `state`.
     - `muted_at`, `muted_until`, `mute_note`: when a person muted its alerts, until when, and why.
-    - `form`: format of its listings (`following/listings/listing.py`), None before one with links
-      was read; `form_before` is the previous one, until `form_changed`.
-    - `backfill`: last backfill requested, with its progress (`following/backfill.py`), None without
-      one; `backfill_changes` counts the requests of people about it.
+    - `form`: format of its listings (`following/listings/listing.py`); None before a listing with
+      links was read.
+    - `form_before`, `form_changed`: previous format, and when it changed.
+    - `backfill`: last requested backfill with its progress (`following/backfill.py`); None without
+      one.
+    - `backfill_changes`: number of requests of people about the backfill.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -94,8 +110,8 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class RefusedLinkRow:
-    """`refused_links`: a link that a source listed and that was refused before it entered, with the
-    reason.
+    """Row of `refused_links`: a link that a source listed and that was refused before it entered
+    the pipeline.
 
     At most 1,000 links per poll have a row.
     """
@@ -120,11 +136,18 @@ class RefusedLinkRow:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPageRow:
-    """`fetched`: a link that was answered with a page.
+    """Row of `fetched`: a link whose request was answered with a page.
 
-    `capture_id` is that of the link and its capture. `url` is the requested address, `final_url`
-    the one that answered. `mime` is the declared type. `in_spool` says that its exchange is still
-    in the spool. `etag` and `last_modified` can make a later request conditional.
+    - `capture_id`: id of the link and of its capture.
+    - `url`: requested URL.
+    - `final_url`: URL that returned the page, after redirects.
+    - `mime`: declared media type.
+    - `address`: IP address of the server.
+    - `tls`, `tls_check`: TLS version and cipher, and how strictly the connection was checked.
+    - `redirects`: number of redirects.
+    - `in_spool`: whether the exchange is still in the spool, the storage for pages that are not
+      archived yet.
+    - `etag`, `last_modified`: response headers with which a later request can be conditional.
     """
 
     TABLE: ClassVar[str] = "fetched"
@@ -146,13 +169,14 @@ class FetchedPageRow:
 
 @dataclass(frozen=True, slots=True)
 class PaceRow:
-    """`paces`: rate limits of a registered domain and its hosts, and the process that holds its
-    lease.
+    """Row of `paces`: rate limits of a registered domain and its hosts, and the process that may
+    use them.
 
-    - `lease_holder`: the process, None for none; `lease_version` changes with every write of the lease.
-    - `paces`: by host, "" for the domain: the next allowed request (Unix seconds), the slowdown and
-      other state of the rate limit.
-    - `requested_by`, `requested_at`: a process that waits to poll a source of the domain, and since when.
+    - `lease_holder`: process that has the lease on the domain; None for none.
+    - `lease_version`: number that changes with every write of the lease.
+    - `paces`: rate limit by host, with "" for the whole domain: time of the next allowed request in
+      Unix seconds, the slowdown, and other values.
+    - `requested_by`, `requested_at`: process that waits to poll a source of the domain, and since when.
     """
 
     TABLE: ClassVar[str] = "paces"
@@ -168,7 +192,11 @@ class PaceRow:
 
 @dataclass(frozen=True, slots=True)
 class AddressUseRow:
-    """`address_uses`: a process that sends requests to an IP address, as reported at `updated`."""
+    """Row of `address_uses`: a process that sends requests to an IP address, as reported at
+    `updated`.
+
+    Processes that share an address share its rate limit.
+    """
 
     TABLE: ClassVar[str] = "address_uses"
     KEY: ClassVar[tuple[str, ...]] = ("address", "used_by")
