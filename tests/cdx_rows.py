@@ -1,4 +1,4 @@
-"""Rows of `cdx` by address and time, and records that count the rows they are asked for."""
+"""Rows of `cdx` by URL and time, and records that count the rows they return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOON = datetime(2024, 5, 6, 12, 0, 0, 0, UTC)
 
 
 def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
-    """A page captured; `more` are columns of the row."""
+    """Build the row of a captured page; `more` sets columns."""
     key = build_surt(url)
     values: dict[str, Any] = {
         "capture_id": f"id-{offset}",
@@ -25,7 +25,7 @@ def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
         "datetime": at,
         "mimetype": "text/html",
         "status": 200,
-        "warc_path": "fonds-20240506120000-00000-here-01234567.warc.gz",
+        "warc_path": "fonds-20240506120000-00000-local-01234567.warc.gz",
         "warc_csize": 100,
         "warc_offset": offset,
         "row_created": NOON,
@@ -34,7 +34,7 @@ def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
 
 
 class Counting:
-    """Records that count the rows of `cdx` they give."""
+    """Records that count the rows they return."""
 
     def __init__(self, records: Any) -> None:
         self.records = records
@@ -43,8 +43,8 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.records, name)
 
-    def find(self, *words: Any, **more: Any) -> Iterator[Any]:
-        """As the records do."""
-        for row in self.records.find(*words, **more):
+    def find(self, *args: Any, **more: Any) -> Iterator[Any]:
+        """Find rows and count them."""
+        for row in self.records.find(*args, **more):
             self.given += 1
             yield row

@@ -1,4 +1,4 @@
-"""A home with its crawl, and the ways of damaging it past all ports."""
+"""A home with its crawl, and functions that damage it without using the ports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fonds.wiring.stores import close_stores, open_stores
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A home, and the crawl it was made of beside it."""
+    """A home and the crawl that it was built from."""
 
     root: Path
 
@@ -32,7 +32,7 @@ class World:
         return self.root / "crawl"
 
     def sql(self, statement: str, *values: object, store: str = "records") -> list[Any]:
-        """Past all ports, as a person with a database tool would."""
+        """Run SQL directly on a database of the home, without the ports."""
         connection = sqlite3.connect(self.home / f"{store}.sqlite")
         try:
             with connection:
@@ -41,7 +41,7 @@ class World:
             connection.close()
 
     def one(self, statement: str, *values: object) -> Any:
-        """The first value of the first row there is; a test without one tests nothing."""
+        """Return the first value of the first row; fail if there is no row."""
         (row, *_) = self.sql(statement, *values)
         return row[0]
 
@@ -54,13 +54,13 @@ class World:
             close_stores(stores)
 
     def recount(self) -> None:
-        """Whoever alters the books makes the counts agree."""
+        """Make the counts agree with changed ledger rows."""
         with self.stores() as stores:
             stores.ledger.recount(repair=True)
 
     @property
     def pdf(self) -> str:
-        """A PDF with text and picture."""
+        """A PDF with text and thumbnail."""
         return str(
             self.one("select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0")
         )
@@ -72,7 +72,7 @@ class World:
 
     @property
     def story(self) -> str:
-        """A page that is the only version of its story, and owned by a capture in a WARC that is not ours."""
+        """A page that is the only version of its story, from a capture in an external WARC."""
         return str(
             self.one(
                 "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
@@ -83,7 +83,7 @@ class World:
 
     @property
     def archived(self) -> str:
-        """A page whose first capture lies in a WARC of ours."""
+        """A page whose first capture lies in a WARC of the archive."""
         return str(
             self.one(
                 "select f.sha1hex from file_meta f join cdx c using (sha1hex, capture_id)"
@@ -93,18 +93,18 @@ class World:
 
     @property
     def warc(self) -> Path:
-        """The largest WARC of ours."""
-        found = (self.home / "archive").glob("*.warc.gz")
-        return max(found, key=lambda path: path.stat().st_size)
+        """The largest WARC of the archive."""
+        paths = (self.home / "archive").glob("*.warc.gz")
+        return max(paths, key=lambda path: path.stat().st_size)
 
     @property
     def source(self) -> Path:
         """The WARC of the crawl that most rows refer to."""
-        found = self.one(
+        path = self.one(
             "select w.path from cdx c join warc_files w on w.name = c.warc_path"
             " group by 1 order by count(*) desc"
         )
-        return Path(found)
+        return Path(path)
 
     def blob(self, key: str) -> Path:
         return self.home / "blobs" / key
@@ -115,8 +115,11 @@ Act = Callable[[World], None]
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is done, what the audit must say, whether only the deep one can; `lost`: nothing brings it back,
-    and what the audit still says after repair."""
+    """An act of damage and the fault the audit must report.
+
+    `deep` means that only the deep audit finds it. `lost` is what the audit still reports after
+    repair.
+    """
 
     name: str
     act: Act
@@ -145,7 +148,7 @@ def zeroed(path: Path) -> None:
 
 
 def record_flipped(world: World) -> None:
-    """In the middle of a record of ours that holds a body."""
+    """Flip a bit in the middle of an archived record with a body."""
     path = world.warc
     (offset, size), *_ = world.sql(
         "select warc_offset, warc_csize from cdx where warc_path = ? and mimetype != 'warc/revisit'",
@@ -170,7 +173,7 @@ def sql(statement: str, *values: Callable[[World], object]) -> Act:
 
 
 def books(*statements: str) -> Act:
-    """The dispositions altered, and the counts made to agree."""
+    """Change dispositions by SQL and make the counts agree."""
 
     def act(world: World) -> None:
         for statement in statements:
@@ -182,12 +185,12 @@ def books(*statements: str) -> Act:
 
 
 def identified() -> str:
-    """The entry of a page that owns its file."""
+    """Return the SQL for the entry of a page that owns its file."""
     return "(select capture_id from file_meta join story_meta using (sha1hex) order by sha1hex limit 1)"
 
 
 def said(verdict: str, reason: str, step: str, *more: str) -> Act:
-    """Another verdict for a page at one step, with the counts made to agree."""
+    """Change the verdict of a page at one step and make the counts agree."""
     return books(
         f"update dispositions set verdict = '{verdict}', reason = '{reason}'"
         f" where step = '{step}' and entry_id = {identified()}",
@@ -196,14 +199,14 @@ def said(verdict: str, reason: str, step: str, *more: str) -> Act:
 
 
 def cell(change: Callable[[dict[str, Any]], object], column: str, *, ours: bool = False) -> Act:
-    """Of a page in a WARC that is not ours, or of one that is in ours."""
+    """Change the JSON in a cell of a page: in an external WARC, or if `ours` in the archive."""
 
     def act(world: World) -> None:
         with world.stores() as stores:
             key = bytes.fromhex(world.archived if ours else world.story)
             cells = stores.table.get(stores.journal, [key])[key]
-            found = change(json.loads(cells[column]))
-            stores.table.put(stores.journal, [(key, {column: json.dumps(found).encode()})])
+            value = change(json.loads(cells[column]))
+            stores.table.put(stores.journal, [(key, {column: json.dumps(value).encode()})])
 
     return act
 
@@ -237,18 +240,18 @@ def document(change: Callable[[Any], Any] | None, of_pdf: bool = False) -> Act:
             else world.one("select story_id from story_meta where sha1hex = ?", world.story)
         )
         with world.stores() as stores:
-            found = stores.index.get([key])[key]
+            value = stores.index.get([key])[key]
             stores.index.delete([key])
             if change is not None:
-                stores.index.put([change(found)])
+                stores.index.put([change(value)])
 
     return act
 
 
 def stray(world: World) -> None:
     with world.stores() as stores:
-        found = stores.index.get([world.pdf])[world.pdf]
-        stores.index.put([replace(found, id="f" * 40, sha1hex="f" * 40)])
+        document = stores.index.get([world.pdf])[world.pdf]
+        stores.index.put([replace(document, id="f" * 40, sha1hex="f" * 40)])
 
 
 def index_store(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Damages done to a balanced home, one at a time: each must be named by the audit, most can be mended."""
+"""Ways to damage a balanced home. The audit must report each one, and most can be repaired."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ DAMAGES = (
         sql("delete from fixity where sha1hex = ? and part = 'text'", lambda w: w.pdf),
         "has no fixity",
     ),
-    # The books.
+    # The ledger.
     Damage(
         "done-to-dropped",
         sql(

@@ -1,4 +1,4 @@
-"""Pages over a home where keys were made, one for each role, and who asks them."""
+"""Web applications over a home with one access key per role, and clients for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN = {"sec-fetch-site": "same-origin"}
 
 @dataclass(frozen=True)
 class Guarded:
-    """Both applications behind one gate, and the secrets of the keys of reader, curator and admin."""
+    """Both applications behind one gate, and the secrets of the keys by role."""
 
     stores: Stores
     gate: AccessGate
@@ -35,11 +35,11 @@ class Guarded:
     secrets: Mapping[Role, str]
 
     def client(self, app: Any = None, origin: str = ORIGIN) -> TestClient:
-        """A browser without cookies yet, which follows nothing by itself."""
+        """Create a client without cookies that does not follow redirects."""
         return TestClient(app or self.pages, base_url=origin, follow_redirects=False)
 
     def signed_in(self, role: Role, origin: str = ORIGIN) -> TestClient:
-        """A browser with the session of a key."""
+        """Create a client that has signed in with the key of a role."""
         client = self.client(origin=origin)
         answer = client.post("/sign-in", data={"key": self.secrets[role]}, headers=OWN)
         assert answer.status_code == 303, answer.text
@@ -50,7 +50,10 @@ class Guarded:
 def guarded(
     folder: Path, *, host: str = "127.0.0.1", reading: bool = False, are_made: bool = True
 ) -> Iterator[Guarded]:
-    """A home with keys; `reading` says whether that needs one too."""
+    """Open a home with keys.
+
+    `reading` makes reading require a key; `are_made` is whether the keys exist.
+    """
     with opened(folder) as stores:
         settings = load_settings(folder, {"web.reading_needs_key": str(reading).lower()})
         gate = create_gate(stores.records, host, settings)
@@ -66,5 +69,5 @@ def guarded(
 
 
 def bearer(secret: str) -> dict[str, str]:
-    """How a program shows a key."""
+    """Return the authorization header for a key."""
     return {"Authorization": f"Bearer {secret}"}
