@@ -88,7 +88,7 @@ def asked(folder: Path) -> Iterator[Asked]:
     """
     names = ("stated", "unstated", "elsewhere", "loose")
     pdfs = {name: text_pdf([f"The {name} one has words."]) for name in names}
-    requests = Asked(folder, pdfs)
+    batch = Asked(folder, pdfs)
     outside = folder / "outside.pdf"
     allowed = folder / "allowed"
     allowed.mkdir(parents=True)
@@ -106,19 +106,19 @@ def asked(folder: Path) -> Iterator[Asked]:
     (allowed / "crawl" / "a.warc.gz").write_bytes(b"".join(members))
     starts = offsets(members)
     with answering() as server:
-        requests.requests = server.asked
+        batch.requests = server.asked
         server.answers["/item-1/papers/a%20b.pdf"] = Given(body=pdfs["elsewhere"])
-        requests.settings = {
+        batch.settings = {
             "elsewhere_task_folder": str(allowed),
             "elsewhere_petabox_url": f"{server.url}/{{item}}/{{path}}",
             "elsewhere_private_addresses": True,
             "elsewhere_replay_url": "",
         }
-        _ask_all(requests, starts, str(outside))
-        yield requests
+        _ask_all(batch, starts, str(outside))
+        yield batch
 
 
-def _ask_all(requests: Asked, starts: list[int], outside: str) -> None:
+def _ask_all(batch: Asked, starts: list[int], outside: str) -> None:
     def cdx(name: str, place: int, **more: Any) -> dict[str, Any]:
         """Build a row as `row_to_json` returns it from the SQL table `cdx`."""
         return {
@@ -133,43 +133,41 @@ def _ask_all(requests: Asked, starts: list[int], outside: str) -> None:
         }
 
     stated_sha1, elsewhere_sha1 = (
-        hashed(requests.pdfs["stated"]),
-        hashed(requests.pdfs["elsewhere"]),
+        hashed(batch.pdfs["stated"]),
+        hashed(batch.pdfs["elsewhere"]),
     )
     cdx_task = cdx("stated", 0, sha1hex=stated_sha1, cdx_sha1hex=None)
-    requests.ask(stated_sha1, cdx_task, "http://x.example/stated", "done")
-    requests.ask("", cdx("unstated", 1), "http://x.example/unstated", "done")
+    batch.ask(stated_sha1, cdx_task, "http://x.example/stated", "done")
+    batch.ask("", cdx("unstated", 1), "http://x.example/unstated", "done")
     item_source = {"item": "item-1", "path": "papers/a b.pdf"}
     address = "https://archive.org/download/item-1/papers/a%20b.pdf"
-    requests.ask(
-        elsewhere_sha1, {"sha1hex": elsewhere_sha1, "source": item_source}, address, "done"
-    )
-    requests.ask("", {"path": "loose.pdf"}, "loose.pdf", "done")
+    batch.ask(elsewhere_sha1, {"sha1hex": elsewhere_sha1, "source": item_source}, address, "done")
+    batch.ask("", {"path": "loose.pdf"}, "loose.pdf", "done")
 
     damaged_task = cdx("wrong", 1, sha1hex="ab" * 20)
-    requests.ask("ab" * 20, damaged_task, "http://x.example/wrong", "quarantined", "damaged-record")
-    requests.statuses["ab" * 20] = "error-source"
+    batch.ask("ab" * 20, damaged_task, "http://x.example/wrong", "quarantined", "damaged-record")
+    batch.statuses["ab" * 20] = "error-source"
     files = {"cd" * 20: "lost.pdf", hashed(b""): "empty.pdf", hashed(b"no PDF"): "text.pdf"}
-    (requests.folder / "allowed" / "empty.pdf").write_bytes(b"")
-    (requests.folder / "allowed" / "text.pdf").write_bytes(b"no PDF")
+    (batch.folder / "allowed" / "empty.pdf").write_bytes(b"")
+    (batch.folder / "allowed" / "text.pdf").write_bytes(b"no PDF")
     ends = [
         ("quarantined", "missing-source", "error-source"),
         ("dropped", "empty-body", "empty-blob"),
         ("dropped", "unsupported-type", "not-pdf"),
     ]
     for (key, path), (outcome, reason, status) in zip(files.items(), ends, strict=True):
-        requests.ask(key, {"sha1hex": key, "path": path}, path, outcome, reason)
-        requests.statuses[key] = status
+        batch.ask(key, {"sha1hex": key, "path": path}, path, outcome, reason)
+        batch.statuses[key] = status
     page_task = cdx("page", 2)
-    requests.ask("", page_task, "http://x.example/page", "dropped", "unsupported-type")
+    batch.ask("", page_task, "http://x.example/page", "dropped", "unsupported-type")
     conflicting_task = {**cdx("two", 0), "sha1hex": stated_sha1}
-    requests.ask(elsewhere_sha1, conflicting_task, elsewhere_sha1, "quarantined", "bad-message")
-    requests.ask("nonsense", b"\x80\x03pickle", "nonsense", "quarantined", "bad-message")
-    requests.ask("nothing", {"sha1hex": stated_sha1}, "nothing", "quarantined", "bad-message")
+    batch.ask(elsewhere_sha1, conflicting_task, elsewhere_sha1, "quarantined", "bad-message")
+    batch.ask("nonsense", b"\x80\x03pickle", "nonsense", "quarantined", "bad-message")
+    batch.ask("nothing", {"sha1hex": stated_sha1}, "nothing", "quarantined", "bad-message")
     for path in (outside, "../outside.pdf", "link.pdf"):
-        requests.ask("", {"path": path}, path, "quarantined", "unreadable-source")
+        batch.ask("", {"path": path}, path, "quarantined", "unreadable-source")
     missing_task = {"path": "gone.pdf"}
-    requests.ask("", missing_task, "gone.pdf", "quarantined", "missing-source")
+    batch.ask("", missing_task, "gone.pdf", "quarantined", "missing-source")
 
 
 @contextmanager
@@ -200,19 +198,19 @@ def settled(stores: Stores, count: int) -> None:
         time.sleep(0.1)
 
 
-def check_books(stores: Stores, requests: Asked, topic: str, settings: Settings) -> None:
+def check_books(stores: Stores, batch: Asked, topic: str, settings: Settings) -> None:
     """Check that every message has its expected outcome and every PDF all its rows."""
     rows = {row.url.removeprefix(f"{topic} "): row for row in stores.records.find(EntryRow)}
-    assert {url: (row.outcome, row.reason) for url, row in rows.items()} == requests.ends
+    assert {url: (row.outcome, row.reason) for url, row in rows.items()} == batch.ends
     assert all(row.detail for row in rows.values() if row.outcome == "quarantined")
     assert not any("Traceback" in (row.detail or "") for row in rows.values())
     pages = TestClient(create_app(stores), base_url="http://localhost:8765")
-    for sha1hex, name in requests.sha1hexes.items():
+    for sha1hex, name in batch.sha1hexes.items():
         description = build_description(stores, sha1hex)
         assert description.file is not None, name
         pdf: Any = description.derivatives.get("pdf")
         assert pdf is not None, name
-        assert (pdf.status, description.file.size_bytes) == ("success", len(requests.pdfs[name]))
+        assert (pdf.status, description.file.size_bytes) == ("success", len(batch.pdfs[name]))
         assert [row.sha1hex for row in description.captures] == [sha1hex], "it is in a WARC"
         assert {row.kind for row in description.entries} == {"message"}
         assert description.document is not None
@@ -232,28 +230,28 @@ def check_books(stores: Stores, requests: Asked, topic: str, settings: Settings)
     assert audit.fault_texts == []
 
 
-def check_result(body: bytes, requests: Asked) -> str:
+def check_result(body: bytes, batch: Asked) -> str:
     """Check a `pdf-text` message as an external client reads it; return the file's SHA-1."""
     result = json.loads(body)
     jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(result)
     for name, field_type in SEED_FIELDS.items():
         assert isinstance(result[name], field_type), name
     sha1hex: str = result["sha1hex"]
-    name = requests.sha1hexes[sha1hex]
+    name = batch.sha1hexes[sha1hex]
     assert (result["status"], result["page0_thumbnail"]) == ("success", True)
     assert f"The {name} one has words." in result["text"]
     assert result["pdf_extra"]["word_count"] == 5
     assert result["pdf_extra"]["page_count"] == 1
     meta = result["file_meta"]
     assert meta.keys() >= FILE_META_FIELDS
-    assert (meta["sha1hex"], meta["size_bytes"]) == (sha1hex, len(requests.pdfs[name]))
+    assert (meta["sha1hex"], meta["size_bytes"]) == (sha1hex, len(batch.pdfs[name]))
     assert meta["mimetype"] == "application/pdf"
     source = result["source"]
     expected_source = {
         "stated": ("http://x.example/stated", "warc_path"),
         "unstated": ("http://x.example/unstated", "warc_path"),
         "elsewhere": ("https://archive.org/download/item-1/papers/a%20b.pdf", "item"),
-        "loose": ((requests.folder / "allowed" / "loose.pdf").as_uri(), "path"),
+        "loose": ((batch.folder / "allowed" / "loose.pdf").as_uri(), "path"),
     }[name]
     assert source["url"] == expected_source[0]
     assert source[expected_source[1]], "its source is given"

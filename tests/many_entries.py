@@ -1,4 +1,4 @@
-"""A library of any size, filled by the ledger: for what must not cost more when there is more."""
+"""Fill a library of any size through the ledger, for tests that costs do not grow with it."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ ADDRESSES = (
 
 
 def filled(stores: Stores, count: int) -> None:
-    """Entries of every outcome in equal parts, in two pipelines, and a file for each kept one."""
+    """Create entries of every outcome in equal parts, in two pipelines, and a file for each stored
+    one."""
     bodies = [Body(n, f"http://a.example/{n}", NOW, MIMES[n % 3], b"%d" % n) for n in range(count)]
     for start in range(0, count, 500):
-        some = bodies[start : start + 500]
-        rows = [row for body in some for row in _ended(body)]
+        batch = bodies[start : start + 500]
+        rows = [row for body in batch for row in _build_dispositions(body)]
         for name in ("library", "pdf-only"):
-            entries = [replace(entry(body), pipeline=name) for body in some]
+            entries = [replace(entry(body), pipeline=name) for body in batch]
             stores.ledger.enter([], entries, ["identify"])
             stores.ledger.write([replace(row, pipeline=name) for row in rows])
     stores.records.put(
@@ -60,21 +61,21 @@ def filled(stores: Stores, count: int) -> None:
     )
 
 
-def _ended(body: Body) -> list[Any]:
+def _build_dispositions(body: Body) -> list[Any]:
     at = NOW + timedelta(seconds=body.number)
-    apart, dropped = Verdict.QUARANTINED, Verdict.DROPPED
+    quarantined, dropped = Verdict.QUARANTINED, Verdict.DROPPED
     kind = body.number % KINDS
     if kind == 0:
         rows = [said(body, "identify", 0)]
     elif kind == 1:
         rows = [said(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
     elif kind == 2:
-        rows = [said(body, "identify", 0, verdict=apart, reason=Reason.MISSING_SOURCE)]
+        rows = [said(body, "identify", 0, verdict=quarantined, reason=Reason.MISSING_SOURCE)]
     elif kind == 3:
         rows = [said(body, "identify", 0), promised(body, "persist_file", 0, "identify")]
     elif kind == 4:
-        late = said(body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE)
-        rows = [said(body, "identify", 0), late]
+        duplicate = said(body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE)
+        rows = [said(body, "identify", 0), duplicate]
     else:
         return []
     return [replace(row, settled_at=at if row.settled_at else None) for row in rows]
