@@ -111,8 +111,8 @@ class Checks:
         spool_files = [
             path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()
         ]
-        kept_in_spool = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
-        expected_count = sum(reason in kept_in_spool for reason in self.news.endings.values())
+        spool_reasons = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
+        expected_count = sum(reason in spool_reasons for reason in self.news.endings.values())
         if not spooled_count == len(spool_files) == expected_count:
             self.wrong.append(
                 f"{spooled_count} rows and {len(spool_files)} blobs in the spool, not {expected_count}"

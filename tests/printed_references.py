@@ -49,16 +49,16 @@ def printed(work: Work, style: int, chance: random.Random) -> str:
     et_al = " et al." if len(names) > 3 and chance.random() < 0.5 else ""
     names = names[:3] if et_al else names
     pages = f"{page}–{page + 9}"
-    names_given_first = (
+    by_given_name = (
         ", ".join(f"{initials(given_names)} {surname}" for surname, given_names in names) + et_al
     )
-    names_surname_first = (
+    by_surname = (
         ", ".join(f"{surname}, {initials(given_names)}" for surname, given_names in names) + et_al
     )
     if style == 0:
-        return f'[7] {names_given_first}, "{title}," {container}, vol. {volume}, no. {issue}, pp. {pages}, {year}.'
+        return f'[7] {by_given_name}, "{title}," {container}, vol. {volume}, no. {issue}, pp. {pages}, {year}.'
     if style == 1:
-        return f"{names_surname_first} ({year}). {title}. {container}, {volume}({issue}), {pages}."
+        return f"{by_surname} ({year}). {title}. {container}, {volume}({issue}), {pages}."
     if style == 2:
         short_names = ", ".join(
             f"{surname} {initials(given_names).replace('.', '').replace(' ', '')}"
@@ -75,7 +75,7 @@ def printed(work: Work, style: int, chance: random.Random) -> str:
         )
         return f"{names_mixed}{et_al}. {year}. “{title}.” {container} {volume} ({issue}): {pages}."
     if style == 4:
-        return f"{names_given_first}: {title}. {container} {volume}, {page} ({year})"
+        return f"{by_given_name}: {title}. {container} {volume}, {page} ({year})"
     names_with_initials = (
         ", ".join(f"{surname} {initials(given_names)}" for surname, given_names in names) + et_al
     )

@@ -1,4 +1,4 @@
-"""Archives in a bucket of a real S3 server, each below a prefix of its own."""
+"""Archives in a bucket of a real S3 server, each with its own prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fonds.archive.store.s3 import S3Archive
 
 
 def below(url: str) -> str:
-    """The bucket's URL with a prefix nobody else has."""
+    """Return the URL of the bucket with a unique prefix."""
     parts = urlsplit(url)
     path = f"{parts.path.rstrip('/')}/archive-{secrets.token_hex(6)}"
     return parts._replace(path=path).geturl()
