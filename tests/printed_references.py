@@ -56,7 +56,10 @@ def printed(work: Work, style: int, chance: random.Random) -> str:
         ", ".join(f"{surname}, {initials(given_names)}" for surname, given_names in names) + et_al
     )
     if style == 0:
-        return f'[7] {by_given_name}, "{title}," {container}, vol. {volume}, no. {issue}, pp. {pages}, {year}.'
+        return (
+            f'[7] {by_given_name}, "{title}," {container}, vol. {volume}, no. {issue},'
+            f" pp. {pages}, {year}."
+        )
     if style == 1:
         return f"{by_surname} ({year}). {title}. {container}, {volume}({issue}), {pages}."
     if style == 2:

@@ -120,7 +120,9 @@ class Life:
             # command finishes even if the machine has become slower.
             is_early = start < self.kills_min
             share_max = (
-                self.chance.choice((0.2, 0.5, 0.9)) if is_early else 1.3 ** (start - self.kills_min + 1)
+                self.chance.choice((0.2, 0.5, 0.9))
+                if is_early
+                else 1.3 ** (start - self.kills_min + 1)
             )
             wait_s = self.chance.uniform(0.02, share_max) * self.usual_s[name]
         self.count.starts[name] += 1

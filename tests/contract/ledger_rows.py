@@ -1,4 +1,4 @@
-"""Rows of the accounting: each builder fills in what a test does not care about."""
+"""Rows of the ledger; each builder fills in the fields that a test does not set."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def promised(
     parent_step: str = "identify",
     pipeline: str = "library",
 ) -> DispositionRow:
-    """A message somebody emitted and nobody has settled."""
+    """Build the promise of a message that was sent and not processed."""
     return DispositionRow(
         *(message_id, pipeline, step, entry_id, entry_id, parent_step),
         *(PENDING, True, None, "", None, 0, LATER, None),
@@ -48,7 +48,7 @@ def settled(
     pipeline: str = "library",
     **changes: Any,
 ) -> DispositionRow:
-    """How a message ended."""
+    """Build the disposition of a message."""
     at = LATER + timedelta(minutes=minute)
     row = DispositionRow(
         *(message_id, pipeline, step, entry_id, None, None),
