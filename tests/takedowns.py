@@ -26,10 +26,10 @@ def wanted(sha1hex: str) -> TakedownRow:
 def taking_down(
     stores: Stores,
     changes: CollectionWriter | None = None,
-    worker_name: str | None = None,
+    who: str | None = None,
     **more: Any,
 ) -> TakedownService:
-    leases = Leases(LeaseTable(stores.records), worker_name or create_worker_name(), time.monotonic)
+    leases = Leases(LeaseTable(stores.records), who or create_worker_name(), time.monotonic)
     purge = WarcPurge(stores.archive, leases)
     return TakedownService(stores, changes, (), lambda: NOW, purge, remove_views, **more)
 
