@@ -105,7 +105,7 @@ def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
     stores.ledger.enter([], [EntryRow(name, pipeline, *facts)], ())
     stores.ledger.write(
         [
-            replace(ended(name, step, "done", about=sha1hex), pipeline=pipeline)
+            replace(build_disposition(name, step, "done", about=sha1hex), pipeline=pipeline)
             for step in STEPS[sha1hex]
         ]
     )
@@ -177,11 +177,11 @@ def story_row() -> StoryMetaRow:
     )
 
 
-def audited(place: Workplace, stores: Stores) -> AuditResult:
+def run_sums_audit(place: Workplace, stores: Stores) -> AuditResult:
     return run_audit(stores, {SUMS.name: place.subscriptions})
 
 
-def worked_off(place: Workplace, count: int = 4) -> list[str]:
+def enter_and_process(place: Workplace, count: int = 4) -> list[str]:
     ids = place.enter(*range(count))
     place.loop().run_once(0.0)
     return ids
@@ -197,7 +197,7 @@ def input_of(input_id: str, path: str, entries: int, *, finished: bool) -> Input
     return InputRow(input_id, path, *facts)
 
 
-def ended(
+def build_disposition(
     message_id: str, step: str, verdict: str, reason: str | None = None, about: str | None = None
 ) -> DispositionRow:
     no_parent, attempt = (None, None), 0

@@ -28,7 +28,7 @@ MIMES = ("application/pdf", "application/pdf", "unk", "text/html", "warc/revisit
 
 
 @dataclass(frozen=True)
-class Words:
+class NumberWords:
     """Read a number into 100 records whose words repeat."""
 
     fail_at: int = -1
@@ -40,14 +40,14 @@ class Words:
             yield b"%05d %d" % (value * 7919 % 1000, value)
 
 
-def gathered(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
+def join_records(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
     """Yield one record: the number of the range and all its records."""
     yield b"%d:" % number + b",".join(records)
 
 
 def word_job(name: str, part_count: int, ranges: tuple[bytes, ...], **more: Any) -> Job:
     """Build a job without stores."""
-    return Job(name, tuple(range(part_count)), Words(**more), ranges, gathered)
+    return Job(name, tuple(range(part_count)), NumberWords(**more), ranges, join_records)
 
 
 def open_collections(file: Path) -> Tables:
@@ -60,7 +60,7 @@ def open_hbase_collections(url: str, prefix: str) -> Tables:
     return Tables(HbaseTable(url), prefix)
 
 
-def made_lines(seed: int, count: int, files: int) -> list[str]:
+def generate_cdx_lines(seed: int, count: int, files: int) -> list[str]:
     """Generate the CDX lines of a crawl.
 
     They contain repeated files, revisits, rejected lines, contradictions and lines that cannot be
@@ -109,7 +109,7 @@ def captures_job(home: Path, paths: list[Path], ranges: int = 4, part_bytes: int
     return build_backfill_job(parts, CaptureFilter(), ranges, stores, NOW, "test")
 
 
-def left_in(home: Path) -> tuple[list[Any], list[CdxRow]]:
+def read_rows(home: Path) -> tuple[list[Any], list[CdxRow]]:
     """Return all rows of the table and of `cdx`."""
     table, records = open_table(home), open_sqlite(home / "records.sqlite")
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Told:
+class CallResult:
     """Exit code and output of a command-line call."""
 
     code: int
@@ -15,4 +15,4 @@ class Told:
     err: str
 
 
-Call = Callable[..., Told]
+Call = Callable[..., CallResult]

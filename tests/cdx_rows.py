@@ -13,7 +13,7 @@ from fonds.urls.surt import build_lookup_key, build_surt
 NOON = datetime(2024, 5, 6, 12, 0, 0, 0, UTC)
 
 
-def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
+def build_cdx_row(url: str, at: str, offset: int, **more: Any) -> CdxRow:
     """Build the row of a captured page; `more` sets columns."""
     key = build_surt(url)
     values: dict[str, Any] = {
@@ -33,12 +33,12 @@ def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
     return CdxRow(**{**values, **more})
 
 
-class Counting:
+class CountingRecords:
     """Records that count the rows they return."""
 
     def __init__(self, records: Any) -> None:
         self.records = records
-        self.given = 0
+        self.row_count = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.records, name)
@@ -46,5 +46,5 @@ class Counting:
     def find(self, *args: Any, **more: Any) -> Iterator[Any]:
         """Find rows and count them."""
         for row in self.records.find(*args, **more):
-            self.given += 1
+            self.row_count += 1
             yield row

@@ -20,7 +20,7 @@ def _url(name: str, private_servers: Servers) -> str:
 
 
 @contextmanager
-def deployed(queue: str, index: str, private_servers: Servers) -> Iterator[dict[str, str]]:
+def create_deployment(queue: str, index: str, private_servers: Servers) -> Iterator[dict[str, str]]:
     """Create the settings of a home on servers.
 
     `own` holds private servers by name; all others are shared. `queue` is `rabbitmq` or `kafka`,

@@ -24,12 +24,14 @@ from fonds.grouping.tables import (
     Tables,
 )
 from fonds.ports import Engine
-from kept_collections import NEWS, Clock, Kept, open_kept, themed
+from kept_collections import NEWS, Clock, CollectionStore, open_collection_store, themed_documents
 
 TABLES = (CLUSTERS, MEMBERS, ASSIGNMENTS, DOCUMENTS, COLLECTIONS, READINGS)
 
 
-def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = None) -> Kept:
+def fill_collection(
+    folder: Path, migrated: Path | None = None, tables: Tables | None = None
+) -> CollectionStore:
     """Create a collection with copies, near-copies, and empty and short documents.
 
     The documents are in several languages or in none. `migrated` is a file of records to start
@@ -38,8 +40,8 @@ def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = N
     folder.mkdir()
     if migrated is not None:
         shutil.copy(migrated, folder / "records.sqlite")
-    kept = open_kept(folder, Clock(), tables=tables)
-    documents = themed(240)
+    kept = open_collection_store(folder, Clock(), tables=tables)
+    documents = themed_documents(240)
     texts = [document.text for document in documents]
     kept.changes.put(
         NEWS,
@@ -64,7 +66,9 @@ def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = N
     return kept
 
 
-def by_engine(engine: Engine, folder: Path, open_tables: OpenTables | None = None) -> RebuildPasses:
+def build_engine_passes(
+    engine: Engine, folder: Path, open_tables: OpenTables | None = None
+) -> RebuildPasses:
     """Build the passes of a rebuild by an engine.
 
     The data is in the folder, or in the tables that `opens` opens.
@@ -75,6 +79,6 @@ def by_engine(engine: Engine, folder: Path, open_tables: OpenTables | None = Non
     return RebuildPasses(bulk_passes.read, bulk_passes.put)
 
 
-def left(kept: Kept) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
+def read_rebuilt_rows(kept: CollectionStore) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
     """Return all rows that a rebuild writes, by table."""
     return {table: list(kept.tables.iter_rows(table, b"")) for table in TABLES}

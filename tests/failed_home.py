@@ -10,7 +10,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.message import Message, Subscription
 from fonds.ports import Stores
 from fonds.wiring.stores import list_readers
-from home_rows import NOW, Body, enter, said
+from home_rows import NOW, Body, build_disposition, enter
 
 FAILURES = (
     (Reason.TIMEOUT, "stopped after {} s", "http://slow.example/{}"),
@@ -39,8 +39,10 @@ def fail(stores: Stores, *numbers: int) -> None:
     for failing_body in bodies:
         reason, detail, _ = FAILURES[failing_body.number % 3]
         message = detail.format(failing_body.number)
-        dispositions.append(said(failing_body, "identify", 0))
-        row = said(failing_body, "extract_pdf", 1, "identify", Verdict.QUARANTINED, reason, message)
+        dispositions.append(build_disposition(failing_body, "identify", 0))
+        row = build_disposition(
+            failing_body, "extract_pdf", 1, "identify", Verdict.QUARANTINED, reason, message
+        )
         at = NOW + timedelta(minutes=failing_body.number)
         dispositions.append(replace(row, settled_at=at))
         headers = {"reason": str(reason), "detail": message, "about": failing_body.sha1hex}

@@ -41,7 +41,7 @@ LATER = NOW + timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledHome:
     """SHA-1s of the files in a home, by purpose. `crawl` is the folder of the input."""
 
     stories: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Filled:
 
 
 @contextmanager
-def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
+def open_home(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
     """Open the stores of a home and close them at the end.
 
     Without `settings`, the stores are the embedded ones.
@@ -87,7 +87,7 @@ def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
         close_stores(stores)
 
 
-def made_once(build: Callable[[Path], ValueT]) -> Callable[[Path], ValueT]:
+def build_once(build: Callable[[Path], ValueT]) -> Callable[[Path], ValueT]:
     """Decorate a function that builds a home: build once per process, then copy.
 
     The copy is made before its stores are opened. Input below `CRAWL` is not copied; it stays in
@@ -108,14 +108,14 @@ def made_once(build: Callable[[Path], ValueT]) -> Callable[[Path], ValueT]:
     return copy
 
 
-@made_once
-def fill_home(home: Path) -> Filled:
+@build_once
+def fill_home(home: Path) -> FilledHome:
     """Put one of everything into the embedded stores of a home."""
-    with opened(home) as stores:
+    with open_home(home) as stores:
         return fill(stores, home, Settings())
 
 
-def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
+def fill(stores: Stores, home: Path, settings: Settings) -> FilledHome:
     """Put one of everything into empty stores that were opened with these settings."""
     crawl = write_crawl(home / CRAWL)
     copying_settings = settings.replace_values(warc_copy_bodies=True, work_children=1)
@@ -132,7 +132,7 @@ def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
     enter_links(stores, home, crawl.links, settings.replace_values(pipeline="news"))
     stories = tuple(sha1(body).hexdigest() for _, _, body in story_pages())
     pdfs = tuple(sha1(body).hexdigest() for body in report_pdfs())
-    return Filled(
+    return FilledHome(
         stories=stories,
         pdfs=pdfs,
         hostile=stories[STORIES],

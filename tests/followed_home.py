@@ -82,7 +82,7 @@ def fill_sources(stores: Stores) -> None:
         ),
         replace(PAUSED, state="paused"),
     ]
-    stores.records.put([left(row) for row in rows])
+    stores.records.put([add_health(row) for row in rows])
     polls = [_build_poll(GOOD, number, new=0) for number in range(1, POLLS)]
     failed_poll = replace(_build_poll(HOSTILE, 9, new=0), fingerprint=json.dumps(BACKFILL_POLL))
     stores.records.put([*polls, failed_poll, _build_poll(SILENT, 2, new=0, listed=0)])
@@ -100,7 +100,7 @@ def fill_sources(stores: Stores) -> None:
     )
 
 
-def left(row: SourceRow) -> SourceRow:
+def add_health(row: SourceRow) -> SourceRow:
     """Return the row with the health that its last poll would write."""
     return replace(row, standing=str(compute_health_after_poll(row, TODAY)))
 

@@ -48,12 +48,12 @@ LETTER = (0, 0, 612, 792)
 WAIT_MAX_S = 60.0
 
 
-def hashed(body: bytes) -> str:
+def compute_sha1(body: bytes) -> str:
     return sha1(body).hexdigest()
 
 
 @dataclass
-class Asked:
+class TaskBatch:
     """Messages to send, each a key and a body, with their expected outcomes.
 
     `pdfs` are the expected PDFs by name.
@@ -77,18 +77,18 @@ class Asked:
 
     @property
     def sha1hexes(self) -> dict[str, str]:
-        return {hashed(body): name for name, body in self.pdfs.items()}
+        return {compute_sha1(body): name for name, body in self.pdfs.items()}
 
 
 @contextmanager
-def asked(folder: Path) -> Iterator[Asked]:
+def prepare_tasks(folder: Path) -> Iterator[TaskBatch]:
     """Prepare valid and invalid work objects of every form.
 
     They refer to a crawl in `folder` and to a local server.
     """
     names = ("stated", "unstated", "elsewhere", "loose")
     pdfs = {name: text_pdf([f"The {name} one has words."]) for name in names}
-    batch = Asked(folder, pdfs)
+    batch = TaskBatch(folder, pdfs)
     outside = folder / "outside.pdf"
     allowed = folder / "allowed"
     allowed.mkdir(parents=True)
@@ -118,7 +118,7 @@ def asked(folder: Path) -> Iterator[Asked]:
         yield batch
 
 
-def _ask_all(batch: Asked, starts: list[int], outside: str) -> None:
+def _ask_all(batch: TaskBatch, starts: list[int], outside: str) -> None:
     def cdx(name: str, place: int, **more: Any) -> dict[str, Any]:
         """Build a row as `row_to_json` returns it from the SQL table `cdx`."""
         return {
@@ -133,8 +133,8 @@ def _ask_all(batch: Asked, starts: list[int], outside: str) -> None:
         }
 
     stated_sha1, elsewhere_sha1 = (
-        hashed(batch.pdfs["stated"]),
-        hashed(batch.pdfs["elsewhere"]),
+        compute_sha1(batch.pdfs["stated"]),
+        compute_sha1(batch.pdfs["elsewhere"]),
     )
     cdx_task = cdx("stated", 0, sha1hex=stated_sha1, cdx_sha1hex=None)
     batch.ask(stated_sha1, cdx_task, "http://x.example/stated", "done")
@@ -147,7 +147,11 @@ def _ask_all(batch: Asked, starts: list[int], outside: str) -> None:
     damaged_task = cdx("wrong", 1, sha1hex="ab" * 20)
     batch.ask("ab" * 20, damaged_task, "http://x.example/wrong", "quarantined", "damaged-record")
     batch.statuses["ab" * 20] = "error-source"
-    files = {"cd" * 20: "lost.pdf", hashed(b""): "empty.pdf", hashed(b"no PDF"): "text.pdf"}
+    files = {
+        "cd" * 20: "lost.pdf",
+        compute_sha1(b""): "empty.pdf",
+        compute_sha1(b"no PDF"): "text.pdf",
+    }
     (batch.folder / "allowed" / "empty.pdf").write_bytes(b"")
     (batch.folder / "allowed" / "text.pdf").write_bytes(b"no PDF")
     ends = [
@@ -171,7 +175,7 @@ def _ask_all(batch: Asked, starts: list[int], outside: str) -> None:
 
 
 @contextmanager
-def working(home: Path, settings: Settings) -> Iterator[Stores]:
+def run_pipeline(home: Path, settings: Settings) -> Iterator[Stores]:
     """Open the stores of a home and run its pipeline in threads until the end."""
     stores = open_stores(home, settings)
     readers = open_readers(home / "tmp", settings)
@@ -187,7 +191,7 @@ def working(home: Path, settings: Settings) -> Iterator[Stores]:
         close_stores(stores)
 
 
-def settled(stores: Stores, count: int) -> None:
+def wait_until_processed(stores: Stores, count: int) -> None:
     """Wait until the given number of entries exist and none is pending."""
     deadline = time.monotonic() + WAIT_MAX_S
     while True:
@@ -198,7 +202,7 @@ def settled(stores: Stores, count: int) -> None:
         time.sleep(0.1)
 
 
-def check_books(stores: Stores, batch: Asked, topic: str, settings: Settings) -> None:
+def check_books(stores: Stores, batch: TaskBatch, topic: str, settings: Settings) -> None:
     """Check that every message has its expected outcome and every PDF all its rows."""
     rows = {row.url.removeprefix(f"{topic} "): row for row in stores.records.find(EntryRow)}
     assert {url: (row.outcome, row.reason) for url, row in rows.items()} == batch.ends
@@ -230,7 +234,7 @@ def check_books(stores: Stores, batch: Asked, topic: str, settings: Settings) ->
     assert audit.fault_texts == []
 
 
-def check_result(body: bytes, batch: Asked) -> str:
+def check_result(body: bytes, batch: TaskBatch) -> str:
     """Check a `pdf-text` message as an external client reads it; return the file's SHA-1."""
     result = json.loads(body)
     jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(result)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hashlib import sha1
 from pathlib import Path
 
-from filled_home import Filled
+from filled_home import FilledHome
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
@@ -37,7 +37,7 @@ BROKEN_PAPER = b"%PDF-1.7 zyzzogeton broken"
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class HiddenFiles:
     """SHA-1s of the added files, and other values that identify them."""
 
     pdf: str
@@ -60,8 +60,8 @@ class Hidden:
 
 
 def add_hidden(
-    stores: Stores, home: Path, settings: Settings, filled: Filled, changes: CollectionWriter
-) -> Hidden:
+    stores: Stores, home: Path, settings: Settings, filled: FilledHome, changes: CollectionWriter
+) -> HiddenFiles:
     """Add the files that are to be hidden.
 
     They are a PDF in a collection that was captured twice, a later and an earlier version of a
@@ -91,7 +91,7 @@ def add_hidden(
     hashes = [sha1(body).hexdigest() for body in (PAPER, version, earlier, BROKEN_PAPER)]
     text = (stores.blobs.get(build_text_blob_key(hashes[0])) or b"").decode()
     changes.put(LIBRARY, [Document(hashes[0], text, TITLE, URL, "en")])
-    return Hidden(*hashes, before.url, format_datetime14(NOW))
+    return HiddenFiles(*hashes, before.url, format_datetime14(NOW))
 
 
 def _build_version(stores: Stores, before: StoryMetaRow) -> bytes:

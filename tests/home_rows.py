@@ -45,7 +45,7 @@ class Body:
         return sha1(self.content).hexdigest()
 
 
-def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
+def write_to_archive(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
     """Write the bodies to a WARC file of the archive and return them with their places."""
     entries = [
         ArchiveEntry(
@@ -114,17 +114,17 @@ def cdx_row(body: Body) -> CdxRow:
     )
 
 
-def kept(body: Body, steps: tuple[str, str]) -> list[Row]:
+def build_stored_rows(body: Body, steps: tuple[str, str]) -> list[Row]:
     """Build the file, its place, and the dispositions of its messages at each step."""
     steps_so_far = (*INTAKE_STEPS, *steps)
     dispositions = [
-        said(body, step, second, steps_so_far[second - 1] if second else None)
+        build_disposition(body, step, second, steps_so_far[second - 1] if second else None)
         for second, step in enumerate(steps_so_far)
     ]
     return [file_row(body), cdx_row(body), *dispositions]
 
 
-def said(
+def build_disposition(
     body: Body,
     step: str,
     second: int,
@@ -153,13 +153,13 @@ def said(
     )
 
 
-def promised(body: Body, step: str, second: int, parent_step: str) -> DispositionRow:
+def build_promise(body: Body, step: str, second: int, parent_step: str) -> DispositionRow:
     """Build the promise of a body's message that was sent to a step and not processed."""
-    row = said(body, step, second, parent_step)
+    row = build_disposition(body, step, second, parent_step)
     return replace(row, verdict=PENDING, is_open=True, settled_at=None)
 
 
-def ended(
+def build_end_rows(
     body: Body, step: str, verdict: Verdict, reason: Reason, sha1hex: str | None = None
 ) -> list[Row]:
     """Build the dispositions of a body up to `step`, with its verdict there."""
@@ -167,10 +167,10 @@ def ended(
         INTAKE_STEPS[: INTAKE_STEPS.index(step)] if step in INTAKE_STEPS else INTAKE_STEPS
     )
     earlier_rows = [
-        said(body, earlier_step, second, earlier_steps[second - 1] if second else None)
+        build_disposition(body, earlier_step, second, earlier_steps[second - 1] if second else None)
         for second, earlier_step in enumerate(earlier_steps)
     ]
     detail = f"{reason.explanation} ({body.url})"
     parent = earlier_steps[-1] if earlier_steps else None
-    last_row = said(body, step, len(earlier_steps), parent, verdict, reason, detail)
+    last_row = build_disposition(body, step, len(earlier_steps), parent, verdict, reason, detail)
     return [replace(row, about=sha1hex) for row in (*earlier_rows, last_row)]

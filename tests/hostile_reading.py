@@ -71,7 +71,7 @@ class MemoryWatch:
 
 
 @contextmanager
-def reading(spool: Path, settings: Settings) -> Iterator[Readers]:
+def open_pdf_readers(spool: Path, settings: Settings) -> Iterator[Readers]:
     """Open the readers as every command does."""
     readers = open_readers(spool, settings)
     try:

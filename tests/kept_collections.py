@@ -55,7 +55,7 @@ class Clock:
 
 
 @dataclass
-class Kept:
+class CollectionStore:
     """Tables of collections in a folder, and the writer that changes them."""
 
     tables: Tables
@@ -69,9 +69,9 @@ class Kept:
             closeable.close()  # type: ignore[attr-defined]
 
 
-def open_kept(
+def open_collection_store(
     folder: Path, clock: Clock | None = None, lease_s: float = 30.0, tables: Tables | None = None
-) -> Kept:
+) -> CollectionStore:
     """Open the collections in a folder, or in the given tables with the records in the folder.
 
     Create `records.sqlite` if it does not exist.
@@ -81,16 +81,16 @@ def open_kept(
     tables.declare()
     leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic, lease_s)
     changes = CollectionWriter(tables, leases, clock or Clock())
-    return Kept(tables, changes, records, [tables.store, records])
+    return CollectionStore(tables, changes, records, [tables.store, records])
 
 
-def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:
+def themed_documents(count: int, seed: int = 1, themes: int = 5) -> list[Document]:
     """Generate documents on themes, with the ids `d0`, `d1` and so on."""
     texts, _ = themed_texts(count, seed=seed, themes=themes)
     return [Document(f"d{at}", text, title=text[:40]) for at, text in enumerate(texts)]
 
 
-def faults(tables: Tables, name: CollectionName) -> list[str]:
+def find_faults(tables: Tables, name: CollectionName) -> list[str]:
     """Read all rows of a collection and describe each inconsistency."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     document_ids = {

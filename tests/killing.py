@@ -7,18 +7,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from e2e.running import started
+from e2e.running import start_fonds
 
 POLL_S = 0.01
 
 
-def killed_behind(home: Path, args: Sequence[str], changes: int) -> bool:
+def kill_after_changes(home: Path, args: Sequence[str], changes: int) -> bool:
     """Run `fonds WORDS…` and SIGKILL it after `changes` changes to the files of the home.
 
     Returns False if the command ended before.
     """
     previous_files = files_in(home)
-    process = started(home, *args)
+    process = start_fonds(home, *args)
     while changes and process.poll() is None:
         time.sleep(POLL_S)
         current_files = files_in(home)

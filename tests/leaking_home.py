@@ -15,7 +15,7 @@ from httpx2 import ASGITransport, AsyncClient
 
 from asked_routes import addresses
 from depth import IS_NIGHTLY
-from filled_home import Filled
+from filled_home import FilledHome
 from followed_home import fill_sources
 from fonds.audit.repair.reindex import reindex
 from fonds.config import Settings
@@ -31,10 +31,10 @@ from fonds.restrictions.embargo import EmbargoService
 from fonds.web.access.viewers import get_viewer
 from fonds.web.app import create_app
 from fonds.web.replay import create_replay
-from hidden_files import MIRRORED, SITE, URL, Hidden, add_hidden
+from hidden_files import MIRRORED, SITE, URL, HiddenFiles, add_hidden
 from home_rows import NOW
 from ingesting import ingest
-from takedowns import taking_down
+from takedowns import create_takedown_service
 from themed_home import LIBRARY, fill_themes
 
 ORIGIN = "http://localhost:8765"
@@ -150,7 +150,7 @@ def app_for(stores: Stores, role: Role = Role.READER) -> FastAPI:
     return app
 
 
-def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
+def in_path_of(stores: Stores, filled: FilledHome) -> dict[str, tuple[str, ...]]:
     """Return values for every path parameter; files are visible neighbours of the hidden ones."""
     story = filled.stories[1]
     (row,) = stores.records.get(StoryMetaRow, [story])
@@ -190,7 +190,7 @@ def _exclude(changes: CollectionWriter, ids: Sequence[str]) -> None:
 class LeakingHome:
     """A home whose responses were recorded before the hidden files were added."""
 
-    def __init__(self, stores: Stores, home: Path, settings: Settings, filled: Filled) -> None:
+    def __init__(self, stores: Stores, home: Path, settings: Settings, filled: FilledHome) -> None:
         self.stores, self.filled, self._home, self._settings = stores, filled, home, settings
         # Process pending input first, so that the hidden files are later ingested alone.
         ingest(stores, home, [], settings)
@@ -215,7 +215,7 @@ class LeakingHome:
             for url in (URL, MIRRORED, row.url)
             for form in ("timemap/link", "timemap/json", "2026", "20260315092653")
         ]
-        self.hidden: Hidden
+        self.hidden: HiddenFiles
         self.before: Mapping[str, tuple[int, bytes]] = {}
         self.between: Mapping[str, tuple[int, bytes]] = {}
         self.after: Mapping[str, tuple[int, bytes]] = {}
@@ -313,19 +313,21 @@ def remove_volatile_text(body: bytes) -> bytes:
     return re.sub(r"'(content-length|etag)', '[^']*'", "", text).encode()
 
 
-def _embargo(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
+def _embargo(stores: Stores, changes: CollectionWriter, hidden: HiddenFiles) -> None:
     service = EmbargoService(stores, changes, lambda: NOW)
     for file in hidden.files:
         service.hide(EmbargoRow(file, "publication", NOTE, UNTIL, "ann", NOW))
 
 
-def _takedown(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
-    service = taking_down(stores, changes)
+def _takedown(stores: Stores, changes: CollectionWriter, hidden: HiddenFiles) -> None:
+    service = create_takedown_service(stores, changes)
     for file in hidden.files:
         service(TakedownRow(file, "privacy", NOTE, "ann", NOW))
 
 
-ACTS: Mapping[str, tuple[Callable[[Stores, CollectionWriter, Hidden], None], int, str, str]] = {
+ACTS: Mapping[
+    str, tuple[Callable[[Stores, CollectionWriter, HiddenFiles], None], int, str, str]
+] = {
     "embargo": (_embargo, 403, "publication", "13 Apr 2026"),
     "takedown": (_takedown, 410, "privacy", "14 Mar 2026"),
 }

@@ -64,7 +64,7 @@ def works(count: int) -> list[Work]:
     return generated
 
 
-def printed(work: Work, style: int) -> str:
+def format_reference(work: Work, style: int) -> str:
     """Format a reference to a work in one of four styles."""
     names = [author.surname for author in work.authors]
     first = (work.pages or "").partition("-")[0]
@@ -114,7 +114,7 @@ def keep_papers(
             for position in range(12)
         ]
         citations = [
-            parse_reference(printed(cited_work, position % 4), position)
+            parse_reference(format_reference(cited_work, position % 4), position)
             for position, cited_work in enumerate(cited_works)
         ]
         sha1hex = random.Random(number).randbytes(20).hex()

@@ -16,7 +16,7 @@ from fonds.wiring.jobs import build_parquet_job, find_warcs
 
 PDF_HEAD = (("Content-Type", "application/pdf"),)
 WARCS = 3
-ENDED = {
+OUTCOMES = {
     "done": 9,
     "dropped:duplicate": 8,
     "dropped:http-status": 3,

@@ -32,10 +32,19 @@ from fonds.model.rows import (
 )
 from fonds.model.story import Story
 from fonds.ports import Stores
-from home_rows import NOW, PIPELINE, Body, archived, ended, enter, kept, write
+from home_rows import (
+    NOW,
+    PIPELINE,
+    Body,
+    build_end_rows,
+    build_stored_rows,
+    enter,
+    write,
+    write_to_archive,
+)
 
 WORDS, WORDS_PER_TEXT, SITES, DAYS = 50_000, 120, 400, 3_000
-WHOLE, BATCH_COUNT = 1_000, 1_000
+ARCHIVED_COUNT, BATCH_COUNT = 1_000, 1_000
 PAGES, PDF_EVERY, DUPLICATE_EVERY, FAILED_EVERY = 3, 10, 20, 500
 DOCUMENT_INTERVAL = timedelta(milliseconds=20)
 LANGUAGES = ("en", "en", "en", "de", "fr", "es")
@@ -82,9 +91,9 @@ def _store_documents(
     stores: Stores, numbers: Sequence[int], texts: Sequence[str], offset: timedelta
 ) -> None:
     bodies = [_build_body(number, text) for number, text in zip(numbers, texts, strict=True)]
-    archived_bodies = [body for body in bodies if body.number < WHOLE]
+    archived_bodies = [body for body in bodies if body.number < ARCHIVED_COUNT]
     bodies = [
-        *(archived(stores, archived_bodies) if archived_bodies else []),
+        *(write_to_archive(stores, archived_bodies) if archived_bodies else []),
         *bodies[len(archived_bodies) :],
     ]
     rows: list[Row] = []
@@ -97,7 +106,9 @@ def _store_documents(
             if _is_pdf(body)
             else ("parse_story", "import_story")
         )
-        rows += _shift_times([*kept(body, steps), row], offset + body.number * DOCUMENT_INTERVAL)
+        rows += _shift_times(
+            [*build_stored_rows(body, steps), row], offset + body.number * DOCUMENT_INTERVAL
+        )
     rejected_entries = list(_iter_rejected(bodies))
     for body, rejected_rows in rejected_entries:
         rows += _shift_times(rejected_rows, offset + body.number % 10**8 * DOCUMENT_INTERVAL)
@@ -105,7 +116,7 @@ def _store_documents(
         [
             Blob(build_text_blob_key(body.sha1hex), text.encode(), "text/plain")
             for body, text in zip(bodies, texts, strict=True)
-            if body.number < WHOLE
+            if body.number < ARCHIVED_COUNT
         ]
     )
     enter(stores, [*bodies, *(body for body, _ in rejected_entries)])
@@ -183,7 +194,12 @@ def _iter_rejected(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:
     for body in bodies:
         if body.number % DUPLICATE_EVERY == 1:
             copy = replace(body, number=10**8 + body.number, url=body.url + "?again")
-            yield copy, ended(copy, "persist_file", Verdict.DROPPED, Reason.DUPLICATE, body.sha1hex)
+            yield (
+                copy,
+                build_end_rows(
+                    copy, "persist_file", Verdict.DROPPED, Reason.DUPLICATE, body.sha1hex
+                ),
+            )
         if body.number % FAILED_EVERY == 2:
             failed = replace(
                 body,
@@ -191,4 +207,4 @@ def _iter_rejected(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:
                 url=f"http://site{body.number // FAILED_EVERY % SITES}.example/{body.number}",
                 content=b"x%d" % body.number,
             )
-            yield failed, ended(failed, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT)
+            yield failed, build_end_rows(failed, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT)

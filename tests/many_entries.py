@@ -9,7 +9,7 @@ from typing import Any
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
 from fonds.ports import Stores
-from home_rows import NOW, Body, entry, file_row, promised, said
+from home_rows import NOW, Body, build_disposition, build_promise, entry, file_row
 
 KINDS = 6
 MIMES = ("text/html", "application/pdf", "image/png")
@@ -37,7 +37,7 @@ ADDRESSES = (
 )
 
 
-def filled(stores: Stores, count: int) -> None:
+def fill_entries(stores: Stores, count: int) -> None:
     """Create entries of every outcome in equal parts, in two pipelines, and a file for each stored
     one."""
     bodies = [Body(n, f"http://a.example/{n}", NOW, MIMES[n % 3], b"%d" % n) for n in range(count)]
@@ -66,16 +66,25 @@ def _build_dispositions(body: Body) -> list[Any]:
     quarantined, dropped = Verdict.QUARANTINED, Verdict.DROPPED
     kind = body.number % KINDS
     if kind == 0:
-        rows = [said(body, "identify", 0)]
+        rows = [build_disposition(body, "identify", 0)]
     elif kind == 1:
-        rows = [said(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
+        rows = [build_disposition(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
     elif kind == 2:
-        rows = [said(body, "identify", 0, verdict=quarantined, reason=Reason.MISSING_SOURCE)]
+        rows = [
+            build_disposition(
+                body, "identify", 0, verdict=quarantined, reason=Reason.MISSING_SOURCE
+            )
+        ]
     elif kind == 3:
-        rows = [said(body, "identify", 0), promised(body, "persist_file", 0, "identify")]
+        rows = [
+            build_disposition(body, "identify", 0),
+            build_promise(body, "persist_file", 0, "identify"),
+        ]
     elif kind == 4:
-        duplicate = said(body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE)
-        rows = [said(body, "identify", 0), duplicate]
+        duplicate = build_disposition(
+            body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE
+        )
+        rows = [build_disposition(body, "identify", 0), duplicate]
     else:
         return []
     return [replace(row, settled_at=at if row.settled_at else None) for row in rows]

@@ -37,7 +37,7 @@ from random_pipelines import (
     Steps,
     Thing,
     entry_content,
-    expected,
+    expected_dispositions,
 )
 
 POLL = "0123456789ab.000001"
@@ -239,14 +239,17 @@ def check(world: World, queue: Any) -> None:
     rows = list(records.find(DispositionRow))
     assert [row for row in rows if row.is_open or row.verdict == PENDING] == []
     by_content: Counter[tuple[str, str, str, str]] = Counter()
-    about = {(item[0], sha1(item[2].encode()).hexdigest()): item[2] for item in expected(plan)}
+    about = {
+        (item[0], sha1(item[2].encode()).hexdigest()): item[2]
+        for item in expected_dispositions(plan)
+    }
     for row in rows:
         by_content[
             row.pipeline, row.step, about.get((row.pipeline, row.about or ""), "?"), row.verdict
         ] += 1
     stages = {p.name: {s.name: s for s in p.stages} for p in plan.pipelines}
-    assert _count_verdicts(by_content) == _count_verdicts(expected(plan))
-    assert set(world.steps.worked) == {key[:3] for key in expected(plan)}
+    assert _count_verdicts(by_content) == _count_verdicts(expected_dispositions(plan))
+    assert set(world.steps.worked) == {key[:3] for key in expected_dispositions(plan)}
     assert world.ledger.recount() == []
     readers = {p.name: build_subscriptions(p, plan.prefix) for p in plan.pipelines}
     unused: Any = None

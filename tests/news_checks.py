@@ -55,7 +55,7 @@ class Checks:
             result = fonds(self.home, *args, wait_s=AUDIT_MAX_S, **self.environment)
             if result.code != 0:
                 self.wrong.append(f"audit of {pipeline}: {result.out[-1500:]} {result.err[-500:]}")
-        with opened(self.home, self.environment) as stores:
+        with open_home(self.home, self.environment) as stores:
             self._check_endings(stores)
             self._check_stores(stores)
             self._check_reservations(stores)
@@ -156,13 +156,13 @@ class Checks:
             gap_s = DELAY_S if host.startswith("delayed") else self.gap_s
             if (violation := too_fast(times, gap_s)) is not None:
                 self.wrong.append(f"{host} was requested faster than every {gap_s} s: {violation}")
-        repeat_count = asked_again(self.news)
+        repeat_count = count_repeats(self.news)
         repeat_max = REPEATS_PER_KILL * (self.kills + 2)
         if repeat_count > repeat_max:
             self.wrong.append(f"{repeat_count} repeated requests after {self.kills} kills")
 
 
-def asked_again(news: NewsWeb) -> int:
+def count_repeats(news: NewsWeb) -> int:
     """Count the requests for stories after the first request of each.
 
     Stories that redirect to another host are not counted: they wait in memory for that host, and
@@ -198,7 +198,7 @@ def too_fast(times: list[float], gap_s: float) -> str | None:
 
 
 @contextmanager
-def opened(home: Path, environment: Mapping[str, str]) -> Iterator[Stores]:
+def open_home(home: Path, environment: Mapping[str, str]) -> Iterator[Stores]:
     """Open the stores of a home whose settings are partly in the environment."""
     with patch.dict(os.environ, environment):
         stores = open_stores(home, load_settings(home))

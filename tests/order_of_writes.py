@@ -7,7 +7,7 @@ from typing import Any
 WRITES = frozenset({"put", "write", "delete", "change", "change_each", "settle", "enter"})
 
 
-class Watched:
+class RecordingStore:
     """A store that appends its writes to a shared list, as `name.method`."""
 
     def __init__(self, name: str, real: Any, calls: list[str]) -> None:
@@ -25,6 +25,6 @@ class Watched:
         return record_call
 
 
-def watched(calls: list[str], **stores: Any) -> dict[str, Any]:
+def record_writes(calls: list[str], **stores: Any) -> dict[str, Any]:
     """Wrap each store so that its writes are recorded."""
-    return {name: Watched(name, real, calls) for name, real in stores.items()}
+    return {name: RecordingStore(name, real, calls) for name, real in stores.items()}

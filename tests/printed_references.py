@@ -14,7 +14,7 @@ def initials(given_names: str) -> str:
     return " ".join(f"{part[0]}." for part in given_names.replace("-", " ").split())
 
 
-def faulty(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], str, str, str]:
+def add_mistake(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], str, str, str]:
     """Return names, title, year and container with one mistake.
 
     The mistake is a missing author, another year, a lost letter, a missing subtitle, capitals or a
@@ -39,12 +39,12 @@ def faulty(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], st
     return names, title, str(year or "n.d."), container
 
 
-def printed(work: Work, style: int, chance: random.Random) -> str:
+def format_reference(work: Work, style: int, chance: random.Random) -> str:
     """Format a reference in one of six styles, with a mistake.
 
     Volume, issue and pages are random, as the works of the sample have none.
     """
-    names, title, year, container = faulty(work, chance)
+    names, title, year, container = add_mistake(work, chance)
     volume, issue, page = chance.randint(1, 300), chance.randint(1, 12), chance.randint(1, 2000)
     et_al = " et al." if len(names) > 3 and chance.random() < 0.5 else ""
     names = names[:3] if et_al else names

@@ -50,7 +50,7 @@ def members(data: bytes) -> list[bytes]:
     return compressed_members
 
 
-def purged(archive: WarcArchive, place: Place, body: bytes) -> PurgeResult:
+def purge_body(archive: WarcArchive, place: Place, body: bytes) -> PurgeResult:
     """Purge a body from its WARC and return the result."""
     tombstone = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", NOW)
     return archive.purge(place.path, tombstone)

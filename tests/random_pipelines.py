@@ -65,7 +65,7 @@ class Plan:
     bounds: HandoverLimits
     prefix: str = "t"
 
-    def called(self, token: str) -> Plan:
+    def with_token(self, token: str) -> Plan:
         """Return the plan with names that are unique on a server."""
         pipelines = (
             replace(pipeline, name=f"{pipeline.name}-{token}") for pipeline in self.pipelines
@@ -190,7 +190,7 @@ class Steps:
         return Result(items=items)
 
 
-def expected(plan: Plan) -> Counter[tuple[str, str, str, str]]:
+def expected_dispositions(plan: Plan) -> Counter[tuple[str, str, str, str]]:
     """Return every expected (pipeline, stage, content, verdict), each with its count."""
     dispositions: Counter[tuple[str, str, str, str]] = Counter()
     for pipeline in plan.pipelines:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
 
-from filled_home import CRAWL, made_once, opened
+from filled_home import CRAWL, build_once, open_home
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
@@ -62,7 +62,7 @@ VERSIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingHome:
     """SHA-1s of the files in the home; `versions` starts with the oldest."""
 
     pdf: str
@@ -71,7 +71,7 @@ class Reading:
     hebrew: str
 
 
-def drawing_here() -> PageViews:
+def create_local_page_views() -> PageViews:
     """Create page views that are drawn in this process; the tests generate all input."""
 
     def draw(body: bytes, number: int) -> PageView:
@@ -80,8 +80,8 @@ def drawing_here() -> PageViews:
     return PageViews(draw, name_renderer(VIEW))
 
 
-@made_once
-def fill_reading(home: Path) -> Reading:
+@build_once
+def fill_reading(home: Path) -> ReadingHome:
     """Put all files into the embedded stores of a home."""
     crawl = home / CRAWL
     crawl.mkdir(parents=True)
@@ -100,14 +100,14 @@ def fill_reading(home: Path) -> Reading:
     reports.write_bytes(gzipped(papers))
     stories.write_bytes(gzipped(pages))
     settings = Settings().replace_values(warc_copy_bodies=True)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         ingest(stores, home, [reports], settings.replace_values(collection="reports"))
         ingest(stores, home, [stories], settings)
     pdf_sha1, broken_sha1, hebrew_sha1, *version_sha1s = (
         sha1(body).hexdigest()
         for body in (readable_pdf, broken_pdf, _build_markup(hebrew_version), *versions)
     )
-    return Reading(pdf_sha1, broken_sha1, tuple(version_sha1s), hebrew_sha1)
+    return ReadingHome(pdf_sha1, broken_sha1, tuple(version_sha1s), hebrew_sha1)
 
 
 def _build_markup(version: Version) -> bytes:

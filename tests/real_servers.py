@@ -34,7 +34,7 @@ NIGHTLY_ONLY = frozenset({"opensearch", "rabbitmq-quorum"})
 """Variants of another backend: they share the code of elasticsearch and rabbitmq."""
 
 
-def each(backends: Iterable[str]) -> list[Any]:
+def backend_params(backends: Iterable[str]) -> list[Any]:
     """Return backends as test parameters; those on servers are marked."""
     return [pytest.param(name, marks=_marks(name)) for name in backends]
 
@@ -115,7 +115,7 @@ class PrivateServer:
 
 
 @contextmanager
-def private(name: str, data: Path | None = None) -> Iterator[PrivateServer]:
+def run_private_server(name: str, data: Path | None = None) -> Iterator[PrivateServer]:
     """Run the server `name` in its own folder.
 
     The folder is outside the test's, because some servers run as users who cannot enter it. `data`

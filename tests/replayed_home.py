@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha1
 
-from cdx_rows import captured
+from cdx_rows import build_cdx_row
 from fonds.model.archive import ArchiveEntry, OriginalCapture
 from fonds.model.capture import REVISIT_MIME, format_datetime14, parse_datetime14
 from fonds.model.exchange import HttpHead
@@ -99,7 +99,7 @@ def fill(stores: Stores, target: str) -> list[CdxRow]:
     """Write the captures to the archive and the records; return their rows."""
     archive_entries = entries(target)
     rows = [
-        captured(
+        build_cdx_row(
             archive_entry.url,
             format_datetime14(archive_entry.captured_at),
             archive_result.place.offset,

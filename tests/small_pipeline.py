@@ -189,7 +189,7 @@ class Workplace:
     def row(self, message_id: str, step: str = "double") -> DispositionRow | None:
         return next(iter(self.records.get(DispositionRow, [(message_id, "sums", step)])), None)
 
-    def ended(self) -> dict[str, tuple[str, str | None]]:
+    def list_endings(self) -> dict[str, tuple[str, str | None]]:
         """Return verdict and reason of messages processed or returned at the first step, by id."""
         rows = self.records.find(DispositionRow, {"step": "double"})
         return {r.message_id: (r.verdict, r.reason) for r in rows if r.verdict != PENDING}
@@ -200,7 +200,7 @@ class Workplace:
     def get_depth(self, index: int = 0) -> Depth:
         return self.queue.get_depth(self.subscriptions[index])
 
-    def taken(self, address: str) -> list[Message]:
+    def take_all(self, address: str) -> list[Message]:
         """Receive and settle all messages that are ready at an address."""
         deliveries = self.queue.receive(address, 1000, 0.0)
         self.queue.settle(deliveries)

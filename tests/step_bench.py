@@ -39,7 +39,7 @@ def pdf_file(body: bytes = PDF) -> FileMeta:
     return describe(body, "application/pdf")
 
 
-def identified(capture: Capture, body: bytes = PAGE) -> IdentifiedCapture:
+def identify_capture(capture: Capture, body: bytes = PAGE) -> IdentifiedCapture:
     return IdentifiedCapture(capture, describe(body, capture.mime))
 
 
@@ -80,12 +80,12 @@ class Bench:
             for number, (offset, member) in enumerate(zip(offsets(members), members, strict=True))
         ]
 
-    def revisited(self, digest: str | None) -> Capture:
+    def write_revisit(self, digest: str | None) -> Capture:
         """Write a WARC with a revisit record; return its capture with the given digest."""
         (capture,) = self.in_records(revisit())
         return replace(capture, record_type="revisit", mime=None, digest=digest)
 
-    def loose(self, body: bytes = PAGE, mime: str | None = "text/html") -> Capture:
+    def write_file(self, body: bytes = PAGE, mime: str | None = "text/html") -> Capture:
         """Write a loose file and return its capture."""
         self.written += 1
         path = self.home / f"loose-{self.written}"

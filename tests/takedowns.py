@@ -19,11 +19,11 @@ from fonds.viewer.pdf_pages import remove_views
 from home_rows import NOW
 
 
-def wanted(sha1hex: str) -> TakedownRow:
+def build_takedown(sha1hex: str) -> TakedownRow:
     return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW)
 
 
-def taking_down(
+def create_takedown_service(
     stores: Stores,
     changes: CollectionWriter | None = None,
     who: str | None = None,
@@ -46,7 +46,7 @@ class KilledError(Exception):
     """The simulated end of the process."""
 
 
-class Dying:
+class DyingStore:
     """A store that raises KilledError after a number of acts of all stores."""
 
     def __init__(

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from filled_home import Filled, fill_home, made_once, opened
+from filled_home import FilledHome, build_once, fill_home, open_home
 from followed_home import fill_sources
 from fonds.grouping.changes.lifecycle import create
 from fonds.grouping.changes.writer import CollectionWriter
@@ -20,7 +20,7 @@ from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.model.search import SearchQuery
 from fonds.ports import Stores
-from kept_collections import Clock, themed
+from kept_collections import Clock, themed_documents
 
 FIVE = CollectionName("made", "five")
 WAITING = CollectionName("made", "waiting")
@@ -33,18 +33,18 @@ MONTH_S = 30 * 86_400
 BEGUN = 1_600_000_000
 
 
-@made_once
+@build_once
 def fill_themed(home: Path) -> None:
     """Put collections into the embedded stores of a home without documents."""
-    with opened(home) as stores:
+    with open_home(home) as stores:
         fill_themes(stores)
 
 
-@made_once
-def fill_with_themes(home: Path) -> Filled:
+@build_once
+def fill_with_themes(home: Path) -> FilledHome:
     """Put one of everything, collections and sources into the embedded stores of a home."""
     filled = fill_home(home)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         fill_themes(stores)
         fill_sources(stores)
     return filled
@@ -92,23 +92,25 @@ def fill_changed(stores: Stores) -> None:
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 1, "characters_min": 12})
     )
-    changes.put(split_collection, themed(60, themes=2))
+    changes.put(split_collection, themed_documents(60, themes=2))
     rebuild(changes, split_collection)
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 2, "characters_min": 12})
     )
     rebuild(changes, split_collection)
-    changes.put(short_collection, themed(40, themes=2))
+    changes.put(short_collection, themed_documents(40, themes=2))
     changes.put(short_collection, [Document(f"s{at}", "flood") for at in range(25)])
     changes.put(short_collection, [Document(f"e{at}", "?! ... -- ?! ... -- ?!") for at in range(7)])
     rebuild(changes, short_collection)
 
 
 def _fill_five(changes: CollectionWriter) -> None:
-    first_documents = [_set_time(document, at) for at, document in enumerate(themed(120, themes=4))]
+    first_documents = [
+        _set_time(document, at) for at, document in enumerate(themed_documents(120, themes=4))
+    ]
     later_documents = [
         replace(_set_time(document, at), id=f"later{at}")
-        for at, document in enumerate(themed(130, seed=3, themes=5))
+        for at, document in enumerate(themed_documents(130, seed=3, themes=5))
         if at % 5 == 0 or "parliament" in document.text
     ]
     save_configuration(
@@ -134,7 +136,7 @@ def _set_time(document: Document, at: int) -> Document:
 
 def _fill_library(changes: CollectionWriter, stores: Stores) -> None:
     hits = stores.index.search(SearchQuery(count_max=50)).hits
-    texts = themed(max(40, len(hits)), seed=5, themes=2)
+    texts = themed_documents(max(40, len(hits)), seed=5, themes=2)
     library_documents = [
         replace(texts[at], id=hit.document.id, title=hit.document.article_title or "")
         for at, hit in enumerate(hits)
@@ -144,7 +146,7 @@ def _fill_library(changes: CollectionWriter, stores: Stores) -> None:
 
 
 def _fill_hostile(changes: CollectionWriter) -> None:
-    texts = themed(40, seed=7, themes=2)
+    texts = themed_documents(40, seed=7, themes=2)
     hostile_text = "<script>alert('text')</script> \u202eevil &quot; </title>"
     documents = [
         replace(

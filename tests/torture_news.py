@@ -24,12 +24,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from e2e.running import Ran, fonds
+from e2e.running import CommandResult, fonds
 from e2e.workers import Workers
 from fixtures.news_web import NewsWeb, news_web
 from fonds.model.rows import EntryRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
-from news_checks import FOLLOWING, LISTED, Checks, asked_again
+from news_checks import FOLLOWING, LISTED, Checks, count_repeats
 
 GAP_S = 0.4
 STEPS = (
@@ -133,7 +133,7 @@ class Trial:
         table = set(self.news.table().decode().split())
         return set(self.news.endings) - table
 
-    def _run_fonds(self, *args: str | Path) -> Ran:
+    def _run_fonds(self, *args: str | Path) -> CommandResult:
         result = fonds(self.home, *args, **self.settings())
         if result.code != 0:
             raise SystemExit(
@@ -254,7 +254,8 @@ def main() -> int:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{trial.news.stories} stories of {len(trial.news.endings)} links, {len(trial.news.web.log)}"
-        f" requests, {trial.kills} kills, {asked_again(trial.news)} repeated requests; {minutes:.1f} minutes,"
+        f" requests, {trial.kills} kills, {count_repeats(trial.news)} repeated requests;"
+        f" {minutes:.1f} minutes,"
         f" {(usage.ru_utime + usage.ru_stime) / 60:.1f} of CPU, {usage.ru_maxrss // 1024} MiB at most"
     )
     for fault in trial.wrong[:FAULTS_SHOWN_MAX]:

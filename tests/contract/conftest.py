@@ -26,7 +26,7 @@ from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.split_blobs import SplitBlobs
 from fonds.stores.table.sqlite import SqliteTable
-from real_servers import each
+from real_servers import backend_params
 
 POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
 """A database in which the suites may create schemas; without it, PostgreSQL is skipped."""
@@ -101,7 +101,7 @@ def name() -> str:
 
 
 @pytest.fixture
-def opened(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]:
+def open_backend(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]:
     """Open backends, all at the same location, and close them after the test."""
     with ExitStack() as stack:
 
@@ -120,12 +120,12 @@ def _close(backend: Any) -> None:
         getattr(backend, "close", lambda: None)()
 
 
-@pytest.fixture(params=each(QUEUES))
+@pytest.fixture(params=backend_params(QUEUES))
 def open_queue(
-    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
     """Each call opens the same queue again, as another process would."""
-    return lambda: opened(QUEUES[request.param])
+    return lambda: open_backend(QUEUES[request.param])
 
 
 @pytest.fixture
@@ -133,18 +133,18 @@ def queue(open_queue: Callable[[], Any]) -> Any:
     return open_queue()
 
 
-@pytest.fixture(params=each(TABLES))
+@pytest.fixture(params=backend_params(TABLES))
 def open_tables(
-    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    return lambda: opened(TABLES[request.param])
+    return lambda: open_backend(TABLES[request.param])
 
 
-@pytest.fixture(params=each(RECORDS))
+@pytest.fixture(params=backend_params(RECORDS))
 def open_records(
-    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    return lambda: opened(RECORDS[request.param])
+    return lambda: open_backend(RECORDS[request.param])
 
 
 @pytest.fixture
@@ -157,12 +157,12 @@ def records(open_records: Callable[[], Any], name: str, tmp_path: Path) -> Itera
             connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
 
 
-@pytest.fixture(params=each(BLOBS))
-def blobs(request: pytest.FixtureRequest, opened: Callable[[Opener], Any]) -> Any:
-    return opened(BLOBS[request.param])
+@pytest.fixture(params=backend_params(BLOBS))
+def blobs(request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]) -> Any:
+    return open_backend(BLOBS[request.param])
 
 
-@pytest.fixture(params=each(ARCHIVES))
+@pytest.fixture(params=backend_params(ARCHIVES))
 def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], WarcArchive]:
     """Open the archive of a home."""
     return ARCHIVES[request.param]

@@ -41,7 +41,7 @@ if os.environ.get("TEST_OPENSEARCH_URL"):
 
 
 @contextmanager
-def opened(backend: str, folder: Path) -> Iterator[Index]:
+def open_index(backend: str, folder: Path) -> Iterator[Index]:
     """Open an index; afterwards close it, and remove it from its server."""
     index = BACKENDS[backend](folder)
     yield index
@@ -73,7 +73,7 @@ def document(name: str, text: str = "some text", title: str | None = None, **res
     return replace(template, **rest)
 
 
-def found(index: Index, text: str = "", **rest) -> set[str]:
+def search_names(index: Index, text: str = "", **rest) -> set[str]:
     results = index.search(SearchQuery(text, count_max=100, **rest))
     names = {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits}
     assert results.total == len(names)

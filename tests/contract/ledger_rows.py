@@ -23,7 +23,7 @@ def entry(
     return replace(row, **changes)
 
 
-def promised(
+def build_promise(
     entry_id: str,
     message_id: str,
     step: str,
@@ -38,7 +38,7 @@ def promised(
     )
 
 
-def settled(
+def build_disposition(
     entry_id: str,
     message_id: str,
     step: str,

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.running import Ran, fonds, forked
+from e2e.running import CommandResult, fonds, run_forked
 
 ROOT = Path(__file__).parents[2]
 HOWTOS = ROOT / "docs" / "howto"
@@ -88,14 +88,14 @@ class Copy:
         last = max(int(file.stem[1:5]) for file in folder.glob("m0*.py"))
         return f"{last + 1:04}", f"{last:04}"
 
-    def run(self, code: str, *args: str, **environment: str) -> Ran:
+    def run(self, code: str, *args: str, **environment: str) -> CommandResult:
         """Run Python code in the copy, with its package loaded."""
         full_environment = os.environ | environment
-        return forked(
+        return run_forked(
             args, b"", full_environment, TIMEOUT_S, code=code, folder=self.root, root=self.root
         )
 
-    def fonds(self, home: Path, *args: str | Path) -> Ran:
+    def fonds(self, home: Path, *args: str | Path) -> CommandResult:
         return fonds(home, *args, root=self.root)
 
 
@@ -103,7 +103,7 @@ def _fill_numbers(text: str, numbers: tuple[str, str]) -> str:
     return text.replace("NNNN", numbers[0]).replace("PPPP", numbers[1])
 
 
-def copied(root: Path, page: str) -> Copy:
+def copy_repository(root: Path, page: str) -> Copy:
     """Copy the repository to `root`; `page` is the how-to to follow."""
     for name in COPIED_PATHS:
         if (ROOT / name).is_dir():

@@ -26,7 +26,7 @@ RUN_MAX_S = 240
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """Exit code and output of a command."""
 
     code: int
@@ -50,14 +50,14 @@ def fonds(
     wait_s: float = RUN_MAX_S,
     root: Path = ROOT,
     **environment: str,
-) -> Ran:
+) -> CommandResult:
     """Run `fonds --home HOME WORDS…` of the repository at `root`, after the command `prefix`."""
     clean_environment = {
         name: value for name, value in os.environ.items() if not name.startswith("FONDS_")
     }
     args = ["--home", str(home), *map(str, words)]
     if not prefix and "PYTHONPATH" not in environment:
-        return forked(args, stdin, clean_environment | environment, wait_s, root=root)
+        return run_forked(args, stdin, clean_environment | environment, wait_s, root=root)
     process = subprocess.run(
         [*prefix, sys.executable, "-m", "fonds", *args],
         input=stdin,
@@ -66,10 +66,10 @@ def fonds(
         env=clean_environment | environment,
         check=False,
     )
-    return Ran(process.returncode, process.stdout.decode(), process.stderr.decode())
+    return CommandResult(process.returncode, process.stdout.decode(), process.stderr.decode())
 
 
-def call(home: Path, *words: str | Path, **environment: str) -> Ran:
+def call(home: Path, *words: str | Path, **environment: str) -> CommandResult:
     """Run `fonds --home HOME WORDS…` in this process, for tests that need no process of its own.
 
     Imports are loaded only once.
@@ -80,10 +80,10 @@ def call(home: Path, *words: str | Path, **environment: str) -> Ran:
     args = ["--home", str(home), *map(str, words)]
     with CliRunner().isolation(env=clean_environment | environment) as (out, err, _):
         code = run(lambda: cli.main(args, standalone_mode=False))
-        return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+        return CommandResult(code, out.getvalue().decode(), err.getvalue().decode())
 
 
-def forked(
+def run_forked(
     words: Sequence[str],
     stdin: bytes,
     environment: Mapping[str, str],
@@ -92,7 +92,7 @@ def forked(
     code: str = "",
     folder: Path | None = None,
     root: Path = ROOT,
-) -> Ran:
+) -> CommandResult:
     """Run `fonds WORDS…`, or Python code, in a process forked from one with Fonds loaded."""
     with (
         tempfile.TemporaryFile() as input_file,
@@ -106,11 +106,11 @@ def forked(
         exit_code = process.wait(wait_s)
         out_file.seek(0)
         err_file.seek(0)
-        return Ran(exit_code, out_file.read().decode(), err_file.read().decode())
+        return CommandResult(exit_code, out_file.read().decode(), err_file.read().decode())
 
 
 @dataclass
-class Running:
+class ForkedProcess:
     """A process forked from one with Fonds loaded, with the interface of `subprocess.Popen`."""
 
     pid: int
@@ -156,7 +156,7 @@ def start(
     folder: Path | None = None,
     has_session: bool = False,
     root: Path = ROOT,
-) -> Running:
+) -> ForkedProcess:
     """Start `fonds WORDS…`, or Python code, with these descriptors as standard streams."""
     order = {
         "words": words,
@@ -171,10 +171,10 @@ def start(
             socket.send_fds(orders(root), [json.dumps(order).encode()], [*files, response_writer])
     finally:
         os.close(response_writer)
-    return Running(_read_number(response), response)
+    return ForkedProcess(_read_number(response), response)
 
 
-def started(home: Path, *words: str | Path, **environment: str) -> Running:
+def start_fonds(home: Path, *words: str | Path, **environment: str) -> ForkedProcess:
     """Start `fonds --home HOME WORDS…` without output, for example to kill it."""
     args = ["--home", str(home), *map(str, words)]
     with Path(os.devnull).open("r+b") as null_file:

@@ -28,8 +28,8 @@ from fonds.model.rows import (
 from fonds.ports import Stores
 from fonds.wiring.stores import close_stores, list_readers, open_stores
 
-TIMES = {"row_created", "updated", "settled_at", "promised_at", "entered_at"}
-OURS = "fonds-"
+TIME_FIELDS = {"row_created", "updated", "settled_at", "promised_at", "entered_at"}
+ARCHIVE_PREFIX = "fonds-"
 
 
 def state(home: Path, **flags: str) -> dict[str, Any]:
@@ -82,19 +82,19 @@ def _read_state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any
     }
 
 
-def brought_by_several(full_state: dict[str, Any]) -> set[str]:
+def list_shared_files(full_state: dict[str, Any]) -> set[str]:
     """Return the files that have more than one capture."""
     capture_counts = Counter(about for _, _, about in full_state["outcomes"].values() if about)
     return {about for about, count in capture_counts.items() if count > 1}
 
 
-def up_to_owners(full_state: dict[str, Any]) -> dict[str, Any]:
+def ignore_owners(full_state: dict[str, Any]) -> dict[str, Any]:
     """Return a state without what depends on the order of captures.
 
     This is which capture owns a file, and so the URL of its derivatives (docs/decisions, "Which
     capture owns a file"), and whether a later capture stated more than earlier ones.
     """
-    shared_files = brought_by_several(full_state)
+    shared_files = list_shared_files(full_state)
 
     def replace_shared_rows(part: str) -> list[Any]:
         return [
@@ -146,20 +146,20 @@ def _list_strays(folder: Path, keys: list[str]) -> list[str]:
 
 
 def _to_plain(row: Any) -> dict[str, Any]:
-    return {name: value for name, value in asdict(row).items() if name not in TIMES}
+    return {name: value for name, value in asdict(row).items() if name not in TIME_FIELDS}
 
 
 def _to_plain_story(row: StoryMetaRow) -> dict[str, Any]:
     plain = _to_plain(row)
     plain["story"]["content_metadata"].pop("parsed_date", None)
-    if str(plain["story"].get("rss_entry", {}).get("via", "")).startswith(OURS):
+    if str(plain["story"].get("rss_entry", {}).get("via", "")).startswith(ARCHIVE_PREFIX):
         plain["story"]["rss_entry"]["via"] = "ours"
     return plain
 
 
 def _to_plain_capture(row: CdxRow) -> dict[str, Any]:
     plain = _to_plain(row)
-    if row.warc_path.startswith(OURS):
+    if row.warc_path.startswith(ARCHIVE_PREFIX):
         plain |= {"warc_path": "ours", "warc_offset": 0, "warc_csize": 0}
     return plain
 
@@ -186,10 +186,10 @@ def _decode_cell(stores: Stores, value: bytes) -> Any:
     except ValueError:
         return value
     if isinstance(content, dict):
-        if "i" in content and str(content.get("f", "")).startswith(OURS):
+        if "i" in content and str(content.get("f", "")).startswith(ARCHIVE_PREFIX):
             content["i"] = _check_record_id(stores, content)
         for path, offset in (("warc", "offset"), ("f", "o")):
-            if str(content.get(path, "")).startswith(OURS):
+            if str(content.get(path, "")).startswith(ARCHIVE_PREFIX):
                 content |= {path: "ours", offset: 0, "c_size": 0}
     return content
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.running import Running, fonds, start
+from e2e.running import ForkedProcess, fonds, start
 
-Process = Running | subprocess.Popen[bytes]
+Process = ForkedProcess | subprocess.Popen[bytes]
 DRAIN_MAX_S = 420.0
 STOP_MAX_S = 60.0
 STEPS = (
