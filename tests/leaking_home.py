@@ -13,7 +13,6 @@ from pathlib import Path
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 
-from asked_routes import addresses
 from depth import IS_NIGHTLY
 from filled_home import FilledHome
 from followed_home import fill_sources
@@ -34,6 +33,7 @@ from fonds.web.replay import create_replay
 from hidden_files import MIRRORED, SITE, URL, HiddenFiles, add_hidden
 from home_rows import NOW
 from ingesting import ingest
+from route_urls import addresses
 from takedowns import create_takedown_service
 from themed_home import LIBRARY, fill_themes
 

@@ -146,7 +146,7 @@ class Trial:
         times."""
         names = self.folder / "names.json"
         names.write_text(self.news.names())
-        launcher = Path(__file__).with_name("launched.py")
+        launcher = Path(__file__).with_name("launcher.py")
         program = (str(launcher), str(names), "--")
         variables = {**self.settings(), "FONDS_PIPELINE": pipeline}
         variables["PYTHONPATH"] = f"{launcher.parent}:{os.environ.get('PYTHONPATH', '')}"

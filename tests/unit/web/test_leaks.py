@@ -10,7 +10,6 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from asked_routes import READING, paths_of, routes_of
 from filled_home import fill_home, open_home
 from fonds.config import Settings
 from fonds.model.access import Role
@@ -29,6 +28,7 @@ from leaking_home import (
     in_path_of,
     part_of,
 )
+from route_urls import READING, paths_of, routes_of
 
 CHANGING = {
     "/failures/{act}", "/failures/note", "/api/failures/note",
