@@ -19,31 +19,31 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 """Python types of a decoded field, by documented type."""
 
 
-def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:
+def check_answers(args: Sequence[str], out: str) -> list[Mapping[str, Any]]:
     """Parse the JSON lines a command wrote and check their fields and types.
 
     Each object must match one of the documented answers of the command; otherwise AssertionError.
     Commands without documented fields are not checked.
     """
-    answers = ANSWERS.get(command_of(words))
+    answers = ANSWERS.get(command_of(args))
     if answers is None:
         return []
     objects = [json.loads(line) for line in out.splitlines()]
     for answer_object in objects:
         faults = [_faults(answer, answer_object) for answer in answers]
         assert not all(faults), (
-            f"fonds {' '.join(words)} wrote {answer_object}: {min(faults, key=len)}"
+            f"fonds {' '.join(args)} wrote {answer_object}: {min(faults, key=len)}"
         )
     return objects
 
 
-def command_of(words: Sequence[str]) -> str:
+def command_of(args: Sequence[str]) -> str:
     """Return the name of the command in a call: one word, or two for a command of a group."""
-    full_name = " ".join(words[:2])
+    full_name = " ".join(args[:2])
     if full_name in ANSWERS:
         return full_name
     # `fonds clusters NS/KEY` is short for `fonds clusters show NS/KEY`.
-    return words[0] if words[0] in ANSWERS else f"{words[0]} show"
+    return args[0] if args[0] in ANSWERS else f"{args[0]} show"
 
 
 def _faults(description: AnswerDescription, answer_object: Mapping[str, Any]) -> list[str]:

@@ -92,7 +92,9 @@ def _term(term: Term, text: str, document: IndexDocument) -> bool:
 
 def _has_form(word: str, text: str, language: str | None) -> bool:
     stems = list_stems(word, language)
-    return any(stems & list_stems(written, language) for written, _ in iter_written_words(text))
+    return any(
+        stems & list_stems(word_in_text, language) for word_in_text, _ in iter_written_words(text)
+    )
 
 
 def _near(near: NearWords, text_words: list[str]) -> bool:

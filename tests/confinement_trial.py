@@ -46,14 +46,14 @@ sys.stdin.read()
 def main() -> None:
     """Run the whole trial and print its results as JSON."""
     home = Path(sys.argv[1])
-    missing, acts = (sys.argv[2:3] or ["-"])[0], sys.argv[3:] or list_acts()
-    if missing != "-":
-        remove_feature(missing)
+    missing_feature, acts = (sys.argv[2:3] or ["-"])[0], sys.argv[3:] or list_acts()
+    if missing_feature != "-":
+        remove_feature(missing_feature)
     for name in ("fonds.toml", "records.sqlite", "unlinked", "renamed"):
         (home / name).write_bytes(b"what was there")
     os.environ["FONDS_SECRET"] = "word"
-    inherited = os.open(home / "fonds.toml", os.O_RDONLY)
-    os.set_inheritable(inherited, True)
+    inherited_descriptor = os.open(home / "fonds.toml", os.O_RDONLY)
+    os.set_inheritable(inherited_descriptor, True)
     with (
         bystander(home) as target,
         ChildPool(1, LIMITS) as pool,
@@ -72,13 +72,13 @@ def run_confined(
     left_open = pool(forbidden.left_open)
     parent = [os.getpid(), pool(forbidden.parent)]
     target_with_parent = Target(**{**vars(target), "others": parent})
-    before = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
-    refused = {name: pool(forbidden.attempt, name, target_with_parent, body) for name in acts}
-    after = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
+    sizes_before = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
+    errors = {name: pool(forbidden.attempt, name, target_with_parent, body) for name in acts}
+    sizes_after = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
     return {
         "layers": {str(layer): why for layer, why in layers.items()},
-        "refused": refused,
-        "changed": before != after,
+        "refused": errors,
+        "changed": sizes_before != sizes_after,
         "user": pool(forbidden.user),
         "environment": pool(forbidden.environment),
         "left_open": left_open,
@@ -103,18 +103,18 @@ def list_acts() -> list[str]:
 
 def run_outside(name: str, target: Target, body: OpenBody) -> str:
     """Try an act in an unconfined process; return the error, or an empty string."""
-    reading, writing = os.pipe()
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(reading)
-        os.set_inheritable(writing, False)
+        os.close(reader)
+        os.set_inheritable(writer, False)
         # The parent process hides itself; undo that for the child.
         privileges.call_prctl(privileges.DUMPABLE, 1)
         error = forbidden.attempt(name, target, body)
-        os.write(writing, (error or "done").encode())
+        os.write(writer, (error or "done").encode())
         os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as stream:
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
         error = stream.read().decode()
     _, status = os.waitpid(pid, os.WUNTRACED)
     return "" if error == "done" or (status == 0 and not error) else error or f"status {status}"

@@ -179,8 +179,8 @@ def change_dispositions(*statements: str) -> Act:
 
     def act(world: World) -> None:
         for statement in statements:
-            changed = world.sql(f"{statement} returning 1")
-            assert changed, statement
+            changed_rows = world.sql(f"{statement} returning 1")
+            assert changed_rows, statement
         world.recount()
 
     return act
@@ -191,23 +191,23 @@ def select_page_entry() -> str:
     return "(select capture_id from file_meta join story_meta using (sha1hex) order by sha1hex limit 1)"
 
 
-def set_verdict(verdict: str, reason: str, step: str, *more: str) -> Act:
+def set_verdict(verdict: str, reason: str, step: str, *more_statements: str) -> Act:
     """Change the verdict of a page at one step and make the counts agree."""
     return change_dispositions(
         f"update dispositions set verdict = '{verdict}', reason = '{reason}'"
         f" where step = '{step}' and entry_id = {select_page_entry()}",
-        *more,
+        *more_statements,
     )
 
 
 def change_cell(
-    change: Callable[[dict[str, Any]], object], column: str, *, ours: bool = False
+    change: Callable[[dict[str, Any]], object], column: str, *, is_archived: bool = False
 ) -> Act:
-    """Change the JSON in a cell of a page: in an external WARC, or if `ours` in the archive."""
+    """Change the JSON in a cell of a page: in an external WARC, or in the archive if `is_archived`."""
 
     def act(world: World) -> None:
         with world.stores() as stores:
-            key = bytes.fromhex(world.archived_page if ours else world.story)
+            key = bytes.fromhex(world.archived_page if is_archived else world.story)
             cells = stores.table.get(stores.journal, [key])[key]
             value = change(json.loads(cells[column]))
             stores.table.put(stores.journal, [(key, {column: json.dumps(value).encode()})])

@@ -32,7 +32,7 @@ from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.stores.journal_table.cells import F_C
 
 _SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
-_OURS = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
+_ARCHIVED_RECORD = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
 
 DAMAGES = (
     # The archive.
@@ -92,7 +92,7 @@ DAMAGES = (
     ),
     Damage(
         "cdx-row-of-ours-gone",
-        sql(f"delete from cdx where rowid = (select min(rowid) from cdx where {_OURS})"),
+        sql(f"delete from cdx where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"),
         "has no row in cdx",
     ),
     Damage(
@@ -128,7 +128,7 @@ DAMAGES = (
         "cdx-offset-of-ours",
         sql(
             "update cdx set warc_offset = warc_offset + 7"
-            f" where rowid = (select min(rowid) from cdx where {_OURS})"
+            f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
         ),
         "the table has",
     ),
@@ -289,13 +289,13 @@ DAMAGES = (
     Damage("table-gone", remove_database("table"), "has no row in the table"),
     Damage("cdx-cell-gone", remove_cdx_cell, "no location for it"),
     Damage("f-c-junk", write_junk_f_c, "f:c"),
-    Damage("f-c-of-ours-gone", change_cell(lambda seen: {}, F_C, ours=True), "f:c"),
+    Damage("f-c-of-ours-gone", change_cell(lambda content: {}, F_C, is_archived=True), "f:c"),
     Damage(
         "record-id",
         change_cell(
-            lambda seen: {**seen, "i": f"urn:uuid:{'0' * 8}-0000-4000-8000-{'0' * 12}"},
+            lambda content: {**content, "i": f"urn:uuid:{'0' * 8}-0000-4000-8000-{'0' * 12}"},
             F_C,
-            ours=True,
+            is_archived=True,
         ),
         "names the wrong record",
         deep=True,
@@ -330,12 +330,12 @@ DAMAGES = (
     Damage("story-document-gone", change_document(None), "is missing from the index"),
     Damage(
         "document-title",
-        change_document(lambda one: replace(one, article_title="Another")),
+        change_document(lambda stored: replace(stored, article_title="Another")),
         "another article_title",
     ),
     Damage(
         "document-text",
-        change_document(lambda one: replace(one, text_content="other words")),
+        change_document(lambda stored: replace(stored, text_content="other words")),
         "another text in the index",
         deep=True,
     ),

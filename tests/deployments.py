@@ -23,8 +23,8 @@ def _url(name: str, private_servers: Servers) -> str:
 def create_deployment(queue: str, index: str, private_servers: Servers) -> Iterator[dict[str, str]]:
     """Create the settings of a home on servers.
 
-    `own` holds private servers by name; all others are shared. `queue` is `rabbitmq` or `kafka`,
-    `index` is `opensearch` or `elasticsearch`.
+    `private_servers` are the test's own servers by name; all others are shared. `queue` is
+    `rabbitmq` or `kafka`, `index` is `opensearch` or `elasticsearch`.
     """
     name = f"t{os.urandom(5).hex()}"
     server = _url("postgresql", private_servers)

@@ -40,10 +40,10 @@ def fill_collection(
     folder.mkdir()
     if migrated is not None:
         shutil.copy(migrated, folder / "records.sqlite")
-    kept = open_collection_store(folder, Clock(), tables=tables)
+    store = open_collection_store(folder, Clock(), tables=tables)
     documents = themed_documents(240)
     texts = [document.text for document in documents]
-    kept.changes.put(
+    store.changes.put(
         NEWS,
         [
             *(
@@ -58,12 +58,12 @@ def fill_collection(
         ],
     )
     save_configuration(
-        kept.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2]})
+        store.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2]})
     )
     save_configuration(
-        kept.tables, "news", "dense", build_configuration({"clusters": 5, "dense": 3})
+        store.tables, "news", "dense", build_configuration({"clusters": 5, "dense": 3})
     )
-    return kept
+    return store
 
 
 def build_engine_passes(
@@ -79,6 +79,6 @@ def build_engine_passes(
     return RebuildPasses(bulk_passes.read, bulk_passes.put)
 
 
-def read_rebuilt_rows(kept: CollectionStore) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
+def read_rebuilt_rows(store: CollectionStore) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
     """Return all rows that a rebuild writes, by table."""
-    return {table: list(kept.tables.iter_rows(table, b"")) for table in TABLES}
+    return {table: list(store.tables.iter_rows(table, b"")) for table in TABLES}

@@ -61,14 +61,14 @@ class FilledHome:
         return compute_story_id(story_pages()[0][0])
 
     @property
-    def kept(self) -> int:
+    def stored_count(self) -> int:
         """Number of stored captures."""
         return len(self.stories) + len(self.pdfs)
 
     @property
     def searchable(self) -> int:
         """Number of documents; the two front pages are versions of one story."""
-        return self.kept - 1
+        return self.stored_count - 1
 
 
 @contextmanager

@@ -67,14 +67,14 @@ def add_hidden(
     They are a PDF in a collection that was captured twice, a later and an earlier version of a
     visible story, and a PDF that fails. Their inputs contain nothing else.
     """
-    before = stores.records.get(StoryMetaRow, [filled.stories[1]])[0]
-    version = _build_version(stores, before)
-    earlier = version.replace(b"waters", b"waves")
+    story_row = stores.records.get(StoryMetaRow, [filled.stories[1]])[0]
+    version = _build_version(stores, story_row)
+    earlier_version = version.replace(b"waters", b"waves")
     day = timedelta(days=1)
     papers = [_build_paper_response(URL, PAPER), _build_paper_response(MIRRORED, PAPER)]
     pages = [
-        _build_page_response(before.url, NOW + day, version),
-        _build_page_response(before.url, NOW - day, earlier),
+        _build_page_response(story_row.url, NOW + day, version),
+        _build_page_response(story_row.url, NOW - day, earlier_version),
     ]
     copying_settings = settings.replace_values(warc_copy_bodies=True)
     failed_warc = _write_warc(
@@ -88,17 +88,17 @@ def add_hidden(
         copying_settings.replace_values(collection="reports"),
     )
     ingest(stores, home, [_write_warc(home / f"{WORDS[2]}.warc.gz", pages)], copying_settings)
-    hashes = [sha1(body).hexdigest() for body in (PAPER, version, earlier, BROKEN_PAPER)]
+    hashes = [sha1(body).hexdigest() for body in (PAPER, version, earlier_version, BROKEN_PAPER)]
     text = (stores.blobs.get(build_text_blob_key(hashes[0])) or b"").decode()
     changes.put(LIBRARY, [Document(hashes[0], text, TITLE, URL, "en")])
-    return HiddenFiles(*hashes, before.url, format_datetime14(NOW))
+    return HiddenFiles(*hashes, story_row.url, format_datetime14(NOW))
 
 
-def _build_version(stores: Stores, before: StoryMetaRow) -> bytes:
+def _build_version(stores: Stores, story_row: StoryMetaRow) -> bytes:
     """Build the page of a story with more text and its own title and rights."""
-    text = (stores.blobs.get(build_text_blob_key(before.sha1hex)) or b"").decode()
+    text = (stores.blobs.get(build_text_blob_key(story_row.sha1hex)) or b"").decode()
     longer_text = f"{text}\nVexillarious waters."
-    page = page_markup("Vexillarious waters", longer_text, (), before.publication_date, "en")
+    page = page_markup("Vexillarious waters", longer_text, (), story_row.publication_date, "en")
     return page.replace(b"<title>", f'<meta name="copyright" content="{RIGHTS}"><title>'.encode())
 
 

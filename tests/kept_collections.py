@@ -189,16 +189,16 @@ def _read_clustering(tables: Tables, name: CollectionName, conf: str, timestamp:
         ]
         cells[label] = len(document_columns)
         ids |= {(id_, label) for id_ in document_columns}
-    assigned = {
+    assigned_pairs = {
         (parse_cluster_row(row)[4], decode_text(row_cells, "main:label"))
         for row, row_cells in tables.iter_rows(ASSIGNMENTS, prefix)
     }
-    ranked = [
+    ranked_pairs = [
         (decode_text(row_cells, "main:id"), _parse_label(row))
         for row, row_cells in tables.iter_rows(MEMBERS, prefix)
     ]
-    assert len(ranked) == len(set(ranked))
-    return (sizes, cells), ids, (assigned, set(ranked))
+    assert len(ranked_pairs) == len(set(ranked_pairs))
+    return (sizes, cells), ids, (assigned_pairs, set(ranked_pairs))
 
 
 def _parse_label(row: bytes) -> str:

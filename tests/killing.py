@@ -13,7 +13,7 @@ POLL_S = 0.01
 
 
 def kill_after_changes(home: Path, args: Sequence[str], changes: int) -> bool:
-    """Run `fonds WORDS…` and SIGKILL it after `changes` changes to the files of the home.
+    """Run `fonds ARGUMENTS…` and SIGKILL it after `changes` changes to the files of the home.
 
     Returns False if the command ended before.
     """

@@ -1,6 +1,6 @@
 """Start `fonds` in a process that resolves the host names of a test web.
 
-    python tests/launcher.py NAMES.json -- WORDS…
+    python tests/launcher.py NAMES.json -- ARGUMENTS…
 
 The file gives the addresses of the names. Other names do not resolve, and addresses outside the web
 are refused.

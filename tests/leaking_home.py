@@ -235,12 +235,12 @@ class LeakingHome:
 
     def answers(self) -> dict[str, tuple[int, bytes]]:
         """Request every URL; return status and body, with the headers appended."""
-        replayed = ask_all(self.replay, self.captures)
+        replay_responses = ask_all(self.replay, self.captures)
         return ask_all(self.app, self.paths) | {
-            f"replay {path}": response for path, response in replayed.items()
+            f"replay {path}": response for path, response in replay_responses.items()
         }
 
-    def differing(self) -> list[str]:
+    def list_differences(self) -> list[str]:
         """List the URLs whose response changed, apart from times and scores."""
         return [
             path

@@ -54,7 +54,7 @@ _SYLLABLES = ("ba", "ri", "to", "men", "ka", "lu", "ster", "no", "vi", "del", "p
 def fill_many(
     stores: Stores,
     count: int,
-    tell: Callable[[int], None] = lambda done: None,
+    tell: Callable[[int], None] = lambda count: None,
     until: datetime = NOW,
 ) -> None:
     """Put `count` documents into empty stores, the last one stored at `until`.
@@ -62,10 +62,10 @@ def fill_many(
     `tell` receives the number of documents so far, after each thousand.
     """
     generator = np.random.default_rng(7)
-    words = [_build_word(number) for number in range(WORDS)]
+    vocabulary = [_build_word(number) for number in range(WORDS)]
     for start in range(0, count, BATCH_COUNT):
         numbers = range(start, min(start + BATCH_COUNT, count))
-        texts = [" ".join(words[n] for n in _draw_words(generator)) for _ in numbers]
+        texts = [" ".join(vocabulary[n] for n in _draw_words(generator)) for _ in numbers]
         _store_documents(stores, list(numbers), texts, until - count * DOCUMENT_INTERVAL - NOW)
         tell(numbers[-1] + 1)
     facts = ("/crawls/many.warc.gz", "warc", "1:1", 0, count, {}, 0, True, None, NOW, PIPELINE)
@@ -156,17 +156,17 @@ def _build_document(body: Body, text: str) -> tuple[Row, IndexDocument]:
     if _is_pdf(body):
         return _build_pdf_row(body), _build_pdf_document(body, title, text)
     id_ = sha256(body.url.encode()).hexdigest()
-    published = date(2018, 1, 1) + timedelta(days=body.number % DAYS)
+    publication_day = date(2018, 1, 1) + timedelta(days=body.number % DAYS)
     language = LANGUAGES[body.number % len(LANGUAGES)]
     site = body.url.split("/")[2]
     document = IndexDocument(
         id=id_, sha1hex=body.sha1hex, kind=Kind.STORY, url=body.url, canonical_domain=site,
-        publication_date=published, language=language, article_title=title, text_content=text,
+        publication_date=publication_day, language=language, article_title=title, text_content=text,
         indexed_date=NOW, story_id=id_, word_count=WORDS_PER_TEXT, date_kind=DateKind.PUBLISHED,
     )  # fmt: skip
     row = StoryMetaRow(
         sha1hex=body.sha1hex, story_id=id_, captured=format_datetime14(body.captured_at), updated=NOW,
-        status="success", url=body.url, canonical_domain=site, publication_date=published.isoformat(),
+        status="success", url=body.url, canonical_domain=site, publication_date=publication_day.isoformat(),
         language=language, article_title=title, word_count=WORDS_PER_TEXT, story=Story(), extractor="made",
     )  # fmt: skip
     return row, document
@@ -201,10 +201,13 @@ def _iter_rejected(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:
                 ),
             )
         if body.number % FAILED_EVERY == 2:
-            failed = replace(
+            failed_body = replace(
                 body,
                 number=2 * 10**8 + body.number,
                 url=f"http://site{body.number // FAILED_EVERY % SITES}.example/{body.number}",
                 content=b"x%d" % body.number,
             )
-            yield failed, build_end_rows(failed, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT)
+            yield (
+                failed_body,
+                build_end_rows(failed_body, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT),
+            )

@@ -46,7 +46,7 @@ CONF = "DEFAULT"
 DAY_S = 86_400
 
 
-def fill_many_themes(stores: Stores, count: int, words: str) -> None:
+def fill_many_themes(stores: Stores, count: int, text: str) -> None:
     """Store `count` documents, each in a theme of its own, in two clusterings.
 
     Document ids are the numbers from 0 in forty hex digits. Labels are long. Of ten themes, one is
@@ -60,21 +60,21 @@ def fill_many_themes(stores: Stores, count: int, words: str) -> None:
     changes.put(
         MANY,
         [
-            Document(f"{at:040x}", words, f"{words} {at}", time=BEFORE + at % 400 * DAY_S)
+            Document(f"{at:040x}", text, f"{text} {at}", time=BEFORE + at % 400 * DAY_S)
             for at in range(count)
         ],
     )
     for at in (BEFORE, NOW):
-        _write_clustering(tables, at, count, words)
+        _write_clustering(tables, at, count, text)
     tables.put(COLLECTIONS, [(MANY.row, {served_column(CONF): encode_utf8(NOW)})])
     for number in range(4):
         pin(changes, MANY, CONF, f"t{number * 10}")
-        rename(changes, MANY, CONF, f"t{number * 10}", f"{words[:180]} {number}")
+        rename(changes, MANY, CONF, f"t{number * 10}", f"{text[:180]} {number}")
 
 
-def _write_clustering(tables: Tables, at: int, count: int, words: str) -> None:
+def _write_clustering(tables: Tables, at: int, count: int, text: str) -> None:
     clustering = StoredClustering(MANY, CONF, at, 1, {})
-    labels = [f"{words} {number}" for number in range(count)]
+    labels = [f"{text} {number}" for number in range(count)]
     tables.put(CLUSTERINGS, [(clustering.row, _build_key_cells(at) | {
         "main:configuration": encode_json(Configuration()), "main:levels": b"1",
         "main:begun": encode_utf8(at), "main:ended": encode_utf8(at), "main:documents": encode_utf8(count),
@@ -88,7 +88,7 @@ def _write_clustering(tables: Tables, at: int, count: int, words: str) -> None:
     rows = [
         row
         for at, label in enumerate(labels)
-        for row in _iter_theme_rows(clustering, at, label, words)
+        for row in _iter_theme_rows(clustering, at, label, text)
     ]
     for table in (CLUSTERS, ASSIGNMENTS, MEMBERS):
         tables.put(table, [(row, cells) for table_name, row, cells in rows if table_name == table])
@@ -100,7 +100,7 @@ def _write_clustering(tables: Tables, at: int, count: int, words: str) -> None:
 
 
 def _iter_theme_rows(
-    clustering: StoredClustering, number: int, label: str, words: str
+    clustering: StoredClustering, number: int, label: str, text: str
 ) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
     coordinates = {"main:x": f"{number % 61 / 30 - 1:.4f}", "main:y": f"{number % 53 / 26 - 1:.4f}"}
     cells = _build_key_cells(clustering.timestamp) | {
@@ -110,7 +110,7 @@ def _iter_theme_rows(
     cells |= {
         "main:label": encode_utf8(label), "main:id": encode_utf8(f"{'n' if is_new else 't'}{number}"),
         "main:level": b"0", "main:size": b"1", "main:distinct": b"1",
-        "main:terms": encode_json([[f"{words} {at}", 9.5] for at in range(10)]),
+        "main:terms": encode_json([[f"{text} {at}", 9.5] for at in range(10)]),
     }  # fmt: skip
     yield CLUSTERS, build_cluster_key(MANY, CONF, clustering.timestamp, label), cells
     yield from join_cells(clustering, f"{number:040x}", Placement(CONF, label, b"0.9000"))

@@ -111,15 +111,15 @@ class World:
     def enter(self) -> None:
         """Enter the entries of every pipeline, restarting the intake whenever it dies."""
         for pipeline in self.plan.pipelines:
-            finished = False
-            while not finished:
+            is_finished = False
+            while not is_finished:
                 queue = self.open_queue()
                 self.declare(queue, pipeline)
                 try:
                     self._intake(pipeline, queue).run(
                         Source(pipeline, self.plan.entries), IntakeCounts()
                     )
-                    finished = True
+                    is_finished = True
                 except DeadError:
                     pass
                 finally:
@@ -154,15 +154,15 @@ class World:
         idle = turns = 0
         busy_s = time.monotonic()
         while turns < TURNS_MAX and time.monotonic() - busy_s < IDLE_MAX_S:
-            settled = 0
+            processed_count = 0
             for number in list(processes):
                 try:
-                    settled += processes[number].turn()
+                    processed_count += processes[number].turn()
                 except DeadError:
                     processes[number].die()
                     processes[number] = self._process(number)
-            idle = 0 if settled else idle + 1
-            if settled:
+            idle = 0 if processed_count else idle + 1
+            if processed_count:
                 turns, busy_s = turns + 1, time.monotonic()
             if idle:
                 self.pass_time()
@@ -174,8 +174,8 @@ class World:
             process.die()
 
     def _is_over(self, processes: Mapping[int, Process]) -> bool:
-        open_rows = self.records.count(DispositionRow, (), {"is_open": True})[()]
-        return not open_rows and not any(process.waiting() for process in processes.values())
+        open_count = self.records.count(DispositionRow, (), {"is_open": True})[()]
+        return not open_count and not any(process.has_pending() for process in processes.values())
 
     def _processes(self) -> dict[int, Process]:
         return {number: self._process(number) for number in range(self.plan.processes)}
@@ -221,7 +221,7 @@ class Process:
         """Run each loop once and return the number of processed messages."""
         return sum(loop.run_once(0.0) for loop in self.loops)
 
-    def waiting(self) -> bool:
+    def has_pending(self) -> bool:
         """Return whether the queue or the handover holds messages for this process."""
         return bool(
             self.handover.pending_count
@@ -249,7 +249,7 @@ def check(world: World, queue: Any) -> None:
         ] += 1
     stages = {p.name: {s.name: s for s in p.stages} for p in plan.pipelines}
     assert _count_verdicts(by_content) == _count_verdicts(expected_dispositions(plan))
-    assert set(world.steps.worked) == {key[:3] for key in expected_dispositions(plan)}
+    assert set(world.steps.work_counts) == {key[:3] for key in expected_dispositions(plan)}
     assert world.ledger.recount() == []
     readers = {p.name: build_subscriptions(p, plan.prefix) for p in plan.pipelines}
     unused: Any = None

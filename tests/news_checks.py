@@ -46,7 +46,7 @@ class Checks:
     environment: Mapping[str, str]
     kills: int
     gap_s: float
-    wrong: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def faults(self) -> list[str]:
         """Run all checks and return the faults, a sentence each."""
@@ -54,13 +54,15 @@ class Checks:
             args = ("audit", "--deep", "--pipeline", pipeline, "--json")
             result = fonds(self.home, *args, wait_s=AUDIT_MAX_S, **self.environment)
             if result.code != 0:
-                self.wrong.append(f"audit of {pipeline}: {result.out[-1500:]} {result.err[-500:]}")
+                self.problems.append(
+                    f"audit of {pipeline}: {result.out[-1500:]} {result.err[-500:]}"
+                )
         with open_home(self.home, self.environment) as stores:
             self._check_endings(stores)
             self._check_stores(stores)
             self._check_reservations(stores)
         self._check_log()
-        return self.wrong
+        return self.problems
 
     def _check_endings(self, stores: Stores) -> None:
         expected = self.news.endings
@@ -75,11 +77,11 @@ class Checks:
                 len(reasons_by_url.get(url, [])) != 1
                 or reasons_by_url[url][0] not in allowed_reasons
             ):
-                self.wrong.append(f"{url}: {reasons_by_url.get(url)}, not {reason or 'kept'!r}")
-        self.wrong += [f"{url}: not listed" for url in reasons_by_url.keys() - expected.keys()]
+                self.problems.append(f"{url}: {reasons_by_url.get(url)}, not {reason or 'kept'!r}")
+        self.problems += [f"{url}: not listed" for url in reasons_by_url.keys() - expected.keys()]
 
     def _check_stores(self, stores: Stores) -> None:
-        rows, stored_count = stores.records, self._kept(stores)
+        rows, stored_count = stores.records, self._count_stored(stores)
         # Each robots.txt that allowed something, and each tdmrep.json, is stored once too.
         files = {row.url for row in rows.find(CdxRow) if row.url.endswith(HOST_FILES)}
         counts = {
@@ -87,7 +89,7 @@ class Checks:
             "captures": rows.count(CdxRow)[()] - len(files),
             "documents": stores.index.count(),
         }
-        self.wrong += [
+        self.problems += [
             f"{n} {name} of {stored_count}" for name, n in counts.items() if n != stored_count
         ]
         archived_counts: Counter[str | None] = Counter()
@@ -95,7 +97,7 @@ class Checks:
             with path.open("rb") as stream:
                 for head in read_heads(stream):
                     if isinstance(head, Damage):
-                        self.wrong.append(f"{path.name}: {head}")
+                        self.problems.append(f"{path.name}: {head}")
                     elif head.type in ("response", "revisit"):
                         archived_counts[head.url] += 1
         wrong_counts = {url: n for url, n in archived_counts.items() if n != 1}
@@ -104,7 +106,7 @@ class Checks:
             or len(archived_counts) != stored_count + len(files)
             or not files <= archived_counts.keys()
         ):
-            self.wrong.append(
+            self.problems.append(
                 f"{len(archived_counts)} of {stored_count} archived, wrong counts: {wrong_counts}"
             )
         spooled_count = rows.count(FetchedPageRow, ("in_spool",)).get((True,), 0)
@@ -114,7 +116,7 @@ class Checks:
         spool_reasons = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
         expected_count = sum(reason in spool_reasons for reason in self.news.endings.values())
         if not spooled_count == len(spool_files) == expected_count:
-            self.wrong.append(
+            self.problems.append(
                 f"{spooled_count} rows and {len(spool_files)} blobs in the spool, not {expected_count}"
             )
 
@@ -133,33 +135,35 @@ class Checks:
             key for key, item in stated_rights.items() if item.prefers != ("tdm-reservation=1",)
         ]
         if silent_captures or not rows:
-            self.wrong.append(
+            self.problems.append(
                 f"{len(silent_captures)} of {len(rows)} captures state no reservation"
             )
         request_counts = Counter(item.host for item in self.news.web.log if item.target == TDMREP)
         answered_hosts = {find_host(row.origin) for row in stores.records.find(TdmrepAnswerRow)}
         repeat_count = sum(request_counts[host] - 1 for host in answered_hosts)
         if repeat_count > self.kills:
-            self.wrong.append(f"{repeat_count} repeated requests for tdmrep.json")
+            self.problems.append(f"{repeat_count} repeated requests for tdmrep.json")
 
-    def _kept(self, stores: Stores) -> int:
+    def _count_stored(self, stores: Stores) -> int:
         return stores.records.count(EntryRow, where={"outcome": "done"}).get((), 0)
 
     def _check_log(self) -> None:
         log = self.news.web.log
         if any(request.address == FORBIDDEN for request in log):
-            self.wrong.append("a forbidden address was requested")
+            self.problems.append("a forbidden address was requested")
         times_by_host: dict[str, list[float]] = {}
         for request in log:
             times_by_host.setdefault(request.host, []).append(request.at_s)
         for host, times in times_by_host.items():
             gap_s = DELAY_S if host.startswith("delayed") else self.gap_s
             if (violation := too_fast(times, gap_s)) is not None:
-                self.wrong.append(f"{host} was requested faster than every {gap_s} s: {violation}")
+                self.problems.append(
+                    f"{host} was requested faster than every {gap_s} s: {violation}"
+                )
         repeat_count = count_repeats(self.news)
         repeat_max = REPEATS_PER_KILL * (self.kills + 2)
         if repeat_count > repeat_max:
-            self.wrong.append(f"{repeat_count} repeated requests after {self.kills} kills")
+            self.problems.append(f"{repeat_count} repeated requests after {self.kills} kills")
 
 
 def count_repeats(news: NewsWeb) -> int:

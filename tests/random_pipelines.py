@@ -105,9 +105,9 @@ def _draw_pipeline(draw: st.DrawFn, name: str) -> Pipeline:
     topics = {n: Topic(f"t{n}", Thing, tag=f"t{n}", public=n in public) for n in set(reads)}
     stages = []
     for n in range(count):
-        later = [topic for number, topic in topics.items() if number > reads[n]]
-        writes = tuple(topic for topic in later if draw(st.integers(0, 2)))
-        omits = tuple(topic.output for topic in later if topic not in writes)
+        later_topics = [topic for number, topic in topics.items() if number > reads[n]]
+        writes = tuple(topic for topic in later_topics if draw(st.integers(0, 2)))
+        omits = tuple(topic.output for topic in later_topics if topic not in writes)
         stages.append(
             Stage(
                 f"s{n}",
@@ -149,11 +149,11 @@ def detour(plan: Plan, pipeline: Pipeline, stage: Stage, content: str) -> str:
 
 @dataclass
 class Steps:
-    """The steps of one plan. `worked` counts completed items by pipeline, stage and content."""
+    """The steps of one plan. `work_counts` counts completed items by pipeline, stage and content."""
 
     plan: Plan
-    worked: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    begun: set[tuple[str, str, str]] = field(default_factory=set)
+    work_counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    items_with_detour: set[tuple[str, str, str]] = field(default_factory=set)
 
     def step(self, pipeline: Pipeline, stage: Stage) -> Callable[[Any], Any]:
         """Return the step of a stage, for one thing or for a batch."""
@@ -170,8 +170,8 @@ class Steps:
     def _work(self, pipeline: Pipeline, stage: Stage, content: str) -> Result:
         key = (pipeline.name, stage.name, content)
         detour_kind = detour(self.plan, pipeline, stage, content)
-        if detour_kind != "none" and key not in self.begun:
-            self.begun.add(key)
+        if detour_kind != "none" and key not in self.items_with_detour:
+            self.items_with_detour.add(key)
             if detour_kind == "transient":
                 raise TransientError("not now")
             if detour_kind == "bug":
@@ -179,7 +179,7 @@ class Steps:
             verdict = retry if detour_kind == "retried" else defer
             return Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 0.01))
         final_verdict = ending(self.plan, pipeline, stage, content)
-        self.worked[key] += 1
+        self.work_counts[key] += 1
         if final_verdict == "permanent":
             raise PermanentError(Reason.BROKEN_PDF, "never")
         items = tuple(children(self.plan, pipeline, stage, content))

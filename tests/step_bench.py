@@ -53,7 +53,7 @@ class Bench:
     blobs: FolderBlobs
     index: TantivyIndex
     archive: FolderArchive
-    written: int = 0
+    file_count: int = 0
 
     def in_warc(self, *bodies: bytes, mime: str = "text/html", **response: Any) -> list[Capture]:
         """Write a WARC with one response per body; return the captures as a source would."""
@@ -63,16 +63,16 @@ class Bench:
         )
 
     def in_records(self, *records: bytes, mime: str = "text/html") -> list[Capture]:
-        self.written += 1
-        path = self.home / f"crawl-{self.written}.warc.gz"
+        self.file_count += 1
+        path = self.home / f"crawl-{self.file_count}.warc.gz"
         members = [gzipped([record]) for record in records]
         path.write_bytes(b"".join(members))
         return [
             Capture(
-                id=f"w{self.written}-{number}",
-                input_id=f"w{self.written}",
+                id=f"w{self.file_count}-{number}",
+                input_id=f"w{self.file_count}",
                 place=Place(PlaceKind.WARC, str(path), offset, len(member)),
-                url=f"http://news.example/{self.written}/{number}",
+                url=f"http://news.example/{self.file_count}/{number}",
                 captured_at=MOMENT,
                 record_type="response",
                 mime=mime,
@@ -87,12 +87,12 @@ class Bench:
 
     def write_file(self, body: bytes = PAGE, mime: str | None = "text/html") -> Capture:
         """Write a loose file and return its capture."""
-        self.written += 1
-        path = self.home / f"loose-{self.written}"
+        self.file_count += 1
+        path = self.home / f"loose-{self.file_count}"
         path.write_bytes(body)
         return Capture(
-            id=f"f{self.written}",
-            input_id=f"f{self.written}",
+            id=f"f{self.file_count}",
+            input_id=f"f{self.file_count}",
             place=Place(PlaceKind.FILE, str(path)),
             url=path.as_uri(),
             captured_at=MOMENT,

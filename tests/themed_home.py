@@ -30,7 +30,7 @@ HOSTILE = CollectionName("od<d>", "a/b%2F..~/<script>alert('key')</script>")
 HOSTILE_ID = "<script>alert('id')</script>/..?&#%2F"
 STRAY = "stray"
 MONTH_S = 30 * 86_400
-BEGUN = 1_600_000_000
+FIRST_TIME_S = 1_600_000_000
 
 
 @build_once
@@ -130,7 +130,7 @@ def _fill_five(changes: CollectionWriter) -> None:
 
 
 def _set_time(document: Document, at: int) -> Document:
-    time_s = None if at % 10 == 9 else BEGUN + at % 7 * MONTH_S
+    time_s = None if at % 10 == 9 else FIRST_TIME_S + at % 7 * MONTH_S
     return replace(document, time=time_s, url=f"http://news.example/{document.id}")
 
 

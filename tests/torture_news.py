@@ -83,7 +83,7 @@ FAULTS_SHOWN_MAX = 8
 
 @dataclass
 class Trial:
-    """One home and the web it follows; `environment` adds to the settings. `wrong` lists the
+    """One home and the web it follows; `environment` adds to the settings. `problems` lists the
     faults."""
 
     news: NewsWeb
@@ -95,7 +95,7 @@ class Trial:
     retries: int
     chance: random.Random
     kills: int = 0
-    wrong: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     @property
     def home(self) -> Path:
@@ -179,14 +179,14 @@ class Trial:
                     workers.kill_one(self.chance)
                     self.kills += 1
                 if time.monotonic() - progress_s > STALLED_S:
-                    self.wrong.append(
+                    self.problems.append(
                         f"{pipeline}: {ended_count} of {len(urls)} ended, and then none"
                     )
                     return
         finally:
             codes = workers.stop()
         if any(codes):
-            self.wrong.append(f"{pipeline}: workers told to stop ended with {codes}")
+            self.problems.append(f"{pipeline}: workers told to stop ended with {codes}")
 
     def _count_first_edition(self, urls: set[str]) -> int:
         """Count the links that are in the first edition."""
@@ -222,7 +222,7 @@ def follow(
         chance = random.Random(seed)
         trial = Trial(news, folder, kills, environment or {}, poll_s, total_s, retries, chance)
         trial.run()
-        trial.wrong += Checks(news, trial.home, trial.settings(), trial.kills, GAP_S).faults()
+        trial.problems += Checks(news, trial.home, trial.settings(), trial.kills, GAP_S).faults()
     return trial
 
 
@@ -258,10 +258,10 @@ def main() -> int:
         f" {minutes:.1f} minutes,"
         f" {(usage.ru_utime + usage.ru_stime) / 60:.1f} of CPU, {usage.ru_maxrss // 1024} MiB at most"
     )
-    for fault in trial.wrong[:FAULTS_SHOWN_MAX]:
+    for fault in trial.problems[:FAULTS_SHOWN_MAX]:
         print(f"  {fault}")
-    if trial.wrong:
-        print(f"{len(trial.wrong)} things are wrong; see {folder}")
+    if trial.problems:
+        print(f"{len(trial.problems)} things are wrong; see {folder}")
         return 1
     if arguments.folder is None:
         shutil.rmtree(folder)

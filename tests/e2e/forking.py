@@ -64,7 +64,7 @@ def load() -> None:
 class Order(TypedDict):
     """A command to run."""
 
-    words: list[str]
+    arguments: list[str]
     environment: dict[str, str]
     folder: str
     code: str
@@ -134,10 +134,10 @@ if __name__ == "__main__":
     os.environ.update(order["environment"])
     os.chdir(order["folder"])
     if order["code"]:
-        sys.argv = ["-c", *order["words"]]
+        sys.argv = ["-c", *order["arguments"]]
         exec(order["code"], {"__name__": "__main__"})
     else:
-        sys.argv = ["fonds", *order["words"]]
+        sys.argv = ["fonds", *order["arguments"]]
         from fonds.cli.main import main
 
         main()

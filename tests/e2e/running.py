@@ -44,18 +44,18 @@ class CommandResult:
 
 def fonds(
     home: Path,
-    *words: str | Path,
+    *arguments: str | Path,
     stdin: bytes = b"",
     prefix: Sequence[str] = (),
     wait_s: float = RUN_MAX_S,
     root: Path = ROOT,
     **environment: str,
 ) -> CommandResult:
-    """Run `fonds --home HOME WORDS…` of the repository at `root`, after the command `prefix`."""
+    """Run `fonds --home HOME ARGUMENTS…` of the repository at `root`, after the command `prefix`."""
     clean_environment = {
         name: value for name, value in os.environ.items() if not name.startswith("FONDS_")
     }
-    args = ["--home", str(home), *map(str, words)]
+    args = ["--home", str(home), *map(str, arguments)]
     if not prefix and "PYTHONPATH" not in environment:
         return run_forked(args, stdin, clean_environment | environment, wait_s, root=root)
     process = subprocess.run(
@@ -69,22 +69,22 @@ def fonds(
     return CommandResult(process.returncode, process.stdout.decode(), process.stderr.decode())
 
 
-def call(home: Path, *words: str | Path, **environment: str) -> CommandResult:
-    """Run `fonds --home HOME WORDS…` in this process, for tests that need no process of its own.
+def call(home: Path, *arguments: str | Path, **environment: str) -> CommandResult:
+    """Run `fonds --home HOME ARGUMENTS…` in this process, for tests that need no process of its own.
 
     Imports are loaded only once.
     """
     clean_environment: dict[str, str | None] = {
         name: None for name in os.environ if name.startswith("FONDS_")
     }
-    args = ["--home", str(home), *map(str, words)]
+    args = ["--home", str(home), *map(str, arguments)]
     with CliRunner().isolation(env=clean_environment | environment) as (out, err, _):
         code = run(lambda: cli.main(args, standalone_mode=False))
         return CommandResult(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 def run_forked(
-    words: Sequence[str],
+    arguments: Sequence[str],
     stdin: bytes,
     environment: Mapping[str, str],
     wait_s: float = RUN_MAX_S,
@@ -93,7 +93,7 @@ def run_forked(
     folder: Path | None = None,
     root: Path = ROOT,
 ) -> CommandResult:
-    """Run `fonds WORDS…`, or Python code, in a process forked from one with Fonds loaded."""
+    """Run `fonds ARGUMENTS…`, or Python code, in a process forked from one with Fonds loaded."""
     with (
         tempfile.TemporaryFile() as input_file,
         tempfile.TemporaryFile() as out_file,
@@ -102,7 +102,7 @@ def run_forked(
         input_file.write(stdin)
         input_file.seek(0)
         files = (input_file.fileno(), out_file.fileno(), err_file.fileno())
-        process = start(words, files, environment, code=code, folder=folder, root=root)
+        process = start(arguments, files, environment, code=code, folder=folder, root=root)
         exit_code = process.wait(wait_s)
         out_file.seek(0)
         err_file.seek(0)
@@ -148,7 +148,7 @@ class ForkedProcess:
 
 
 def start(
-    words: Sequence[str],
+    arguments: Sequence[str],
     files: tuple[int, int, int],
     environment: Mapping[str, str],
     *,
@@ -157,9 +157,9 @@ def start(
     has_session: bool = False,
     root: Path = ROOT,
 ) -> ForkedProcess:
-    """Start `fonds WORDS…`, or Python code, with these descriptors as standard streams."""
+    """Start `fonds ARGUMENTS…`, or Python code, with these descriptors as standard streams."""
     order = {
-        "words": words,
+        "arguments": arguments,
         "environment": dict(environment),
         "folder": str(folder or Path.cwd()),
         "code": code,
@@ -174,9 +174,9 @@ def start(
     return ForkedProcess(_read_number(response), response)
 
 
-def start_fonds(home: Path, *words: str | Path, **environment: str) -> ForkedProcess:
-    """Start `fonds --home HOME WORDS…` without output, for example to kill it."""
-    args = ["--home", str(home), *map(str, words)]
+def start_fonds(home: Path, *arguments: str | Path, **environment: str) -> ForkedProcess:
+    """Start `fonds --home HOME ARGUMENTS…` without output, for example to kill it."""
+    args = ["--home", str(home), *map(str, arguments)]
     with Path(os.devnull).open("r+b") as null_file:
         files = (null_file.fileno(),) * 3
         return start(args, files, os.environ | environment)

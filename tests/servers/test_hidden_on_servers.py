@@ -50,4 +50,4 @@ def test_under_embargo_each_answer_is_that_of_a_library_without_it(
 ) -> None:
     act, found = home
     if act == "embargo":
-        assert found.differing() == []
+        assert found.list_differences() == []

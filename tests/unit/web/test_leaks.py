@@ -77,7 +77,7 @@ def test_under_embargo_each_answer_is_that_of_a_library_without_it(
     act, found = home
     if act == "takedown":
         pytest.skip("what was taken down stays counted on the books: decision 57")
-    assert found.differing() == []
+    assert found.list_differences() == []
 
 
 def test_every_address_that_names_it_says_when_and_why_and_no_more(

@@ -39,7 +39,7 @@ def test_received_is_kept_and_set_aside_and_refused_and_failed_and_in_flight(
     told = client.get("/.json").json()
     counts = {one["name"]: one["count"] for one in told["outcomes"]}
     assert counts == {
-        "kept": filled.kept,
+        "kept": filled.stored_count,
         "set-aside": ASIDE,
         "refused": REFUSED,
         "failed": FAILED,
