@@ -41,8 +41,8 @@ REBUILD = """
 import sys
 from pathlib import Path
 from fonds.grouping.rebuild.rebuild import rebuild
-from kept_collections import NEWS, Clock, open_kept
-kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
+from kept_collections import NEWS, Clock, open_collection_store
+kept = open_collection_store(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
 rebuild(kept.changes, NEWS, threads=1)
 print("done", flush=True)
@@ -51,8 +51,8 @@ PUT = """
 import sys
 from pathlib import Path
 from fonds.grouping.document import Document
-from kept_collections import NEWS, Clock, open_kept
-kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
+from kept_collections import NEWS, Clock, open_collection_store
+kept = open_collection_store(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
 number = int(sys.argv[3])
 while True:
