@@ -71,7 +71,7 @@ def build_engine_passes(
 ) -> RebuildPasses:
     """Build the passes of a rebuild by an engine.
 
-    The data is in the folder, or in the tables that `opens` opens.
+    The data is in the folder, or in the tables that `open_tables` returns.
     """
     number = count()
     open_tables = open_tables or partial(open_collections, folder / "table.sqlite")

@@ -1,4 +1,4 @@
-"""A library that compares its responses at all URLs from before and after files were hidden."""
+"""A home whose responses at all URLs are compared before and after files are hidden."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fill a library of any size through the ports, with stories and PDFs of natural word frequencies.
 
-Each document has its rows, ledger entries and index document. The first `WHOLE` also have a body in
+Each document has its rows, ledger entries and index document. The first `ARCHIVED_COUNT` also have a body in
 a WARC of the archive and a text in the blobs, so that their pages can be opened. A text has 120
 words, drawn by Zipf's law from 50,000. One entry in twenty is a duplicate, one in 500 failed, and
 there are 400 hosts. Times advance by 20 ms per document. The rows are written directly: at this
