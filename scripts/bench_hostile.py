@@ -33,8 +33,8 @@ from fonds.config import Settings
 from hostile_reading import (  # type: ignore[import-not-found]
     CHILDREN,
     MemoryWatch,
+    open_pdf_readers,
     read_all,
-    reading,
 )
 
 SHARE_MIN = 0.8
@@ -89,7 +89,7 @@ def _run(files: Sequence[File]) -> Run:
     with (
         tempfile.TemporaryDirectory() as folder,
         MemoryWatch() as watch,
-        reading(Path(folder) / "spool", settings) as readers,
+        open_pdf_readers(Path(folder) / "spool", settings) as readers,
     ):
         # Not counted: the fork_server loads the parsers for the first files.
         read_all(readers, [(f"first-{n}", text_pdf()) for n in range(CHILDREN)], Path(folder))

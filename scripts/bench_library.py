@@ -24,7 +24,7 @@ from fonds.model.rows import EntryRow
 from fonds.web.app import create_app
 from fonds.web.html.paging import PageCursor
 from fonds.wiring.stores import close_stores, open_stores
-from many_entries import ADDRESSES, filled  # type: ignore[import-not-found]
+from many_entries import ADDRESSES, fill_entries  # type: ignore[import-not-found]
 
 ROUNDS = 5
 PIPELINES = 2
@@ -43,7 +43,7 @@ def main() -> None:
         )
         if not stores.records.count(EntryRow)[()]:
             started = time.process_time()
-            filled(stores, chosen.entries // PIPELINES)
+            fill_entries(stores, chosen.entries // PIPELINES)
             print(f"filled in {time.process_time() - started:.0f} s of CPU")
         count = stores.records.count(EntryRow)[()]
         print(

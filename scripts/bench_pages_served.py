@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from bench_serving import port_of  # noqa: E402
-from filled_home import opened  # type: ignore[import-not-found] # noqa: E402
+from filled_home import open_home  # type: ignore[import-not-found] # noqa: E402
 from fonds.model.rows import FileMetaRow  # noqa: E402
-from many_documents import WHOLE, fill_many  # type: ignore[import-not-found] # noqa: E402
+from many_documents import ARCHIVED_COUNT, fill_many  # type: ignore[import-not-found] # noqa: E402
 
 FONDS = (sys.executable, "-m", "fonds")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -81,14 +81,14 @@ def _made(home: Path, count: int) -> None:
         if done % 50_000 == 0:
             print(f"{done:,} documents, {time.monotonic() - started:,.0f} s", flush=True)
 
-    with opened(home) as stores:
+    with open_home(home) as stores:
         fill_many(stores, count, tell, datetime.now(UTC))
     print(f"made in {time.monotonic() - started:,.0f} s", flush=True)
 
 
 def _pages(home: Path) -> dict[str, list[str]]:
-    with opened(home) as stores:
-        rows = stores.records.find(FileMetaRow, order=("row_created",), count_max=WHOLE)
+    with open_home(home) as stores:
+        rows = stores.records.find(FileMetaRow, order=("row_created",), count_max=ARCHIVED_COUNT)
         keys = [row.sha1hex for row in rows][:50]
     search = [f"/search?q={quote(query)}" for query in QUERIES]
     return {

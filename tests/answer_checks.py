@@ -1,4 +1,4 @@
-"""Holds what a command wrote with `--json` against the answers it is said to have."""
+"""Check the output of a command with `--json` against its documented answers."""
 
 from __future__ import annotations
 
@@ -16,40 +16,47 @@ TYPES: Mapping[str, tuple[type, ...]] = {
     "text": (str,), "time": (str,), "date": (str,), "integer": (int,), "number": (int, float),
     "boolean": (bool,), "object": (dict,), "list": (list,),
 }  # fmt: skip
-"""What a field of each type is once it is decoded."""
+"""Python types of a decoded field, by documented type."""
 
 
-def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:
-    """The objects written; each has exactly the fields of one of the command's answers, of their types.
+def check_answers(args: Sequence[str], out: str) -> list[Mapping[str, Any]]:
+    """Parse the JSON lines a command wrote and check their fields and types.
 
-    Raises AssertionError otherwise. Commands without answers of fixed fields are left alone.
+    Each object must match one of the documented answers of the command; otherwise AssertionError.
+    Commands without documented fields are not checked.
     """
-    answers = ANSWERS.get(command_of(words))
+    answers = ANSWERS.get(command_of(args))
     if answers is None:
         return []
     objects = [json.loads(line) for line in out.splitlines()]
-    for told in objects:
-        faults = [_faults(answer, told) for answer in answers]
-        assert not all(faults), f"fonds {' '.join(words)} answers {told}: {min(faults, key=len)}"
+    for answer_object in objects:
+        faults = [_faults(answer, answer_object) for answer in answers]
+        assert not all(faults), (
+            f"fonds {' '.join(args)} wrote {answer_object}: {min(faults, key=len)}"
+        )
     return objects
 
 
-def command_of(words: Sequence[str]) -> str:
-    """The words of a call that name its command: one, or two of a group."""
-    two = " ".join(words[:2])
-    if two in ANSWERS:
-        return two
+def command_of(args: Sequence[str]) -> str:
+    """Return the name of the command in a call: one word, or two for a command of a group."""
+    full_name = " ".join(args[:2])
+    if full_name in ANSWERS:
+        return full_name
     # `fonds clusters NS/KEY` is short for `fonds clusters show NS/KEY`.
-    return words[0] if words[0] in ANSWERS else f"{words[0]} show"
+    return args[0] if args[0] in ANSWERS else f"{args[0]} show"
 
 
-def _faults(one: AnswerDescription, told: Mapping[str, Any]) -> list[str]:
-    fields = {field.name: field for field in one.fields}
-    found = [f"{name} is no field of it" for name in told if name not in fields]
-    found += [f"{f.name} is missing" for f in one.fields if f.is_always and f.name not in told]
-    return found + [
-        f"{name} is {value!r} and no {fields[name].type}"
-        for name, value in told.items()
+def _faults(description: AnswerDescription, answer_object: Mapping[str, Any]) -> list[str]:
+    fields = {field.name: field for field in description.fields}
+    messages = [f"{name} is not a documented field" for name in answer_object if name not in fields]
+    messages += [
+        f"{f.name} is missing"
+        for f in description.fields
+        if f.is_always and f.name not in answer_object
+    ]
+    return messages + [
+        f"{name} is {value!r} and not of type {fields[name].type}"
+        for name, value in answer_object.items()
         if name in fields and not _fits(fields[name], value)
     ]
 
@@ -63,7 +70,7 @@ def _fits(field: FieldDescription, value: object) -> bool:
 
 
 def _is_well_formed(type_: str, text: str) -> bool:
-    """A time has its zone, and a date is a day."""
+    """Return whether a time has a time zone, or a date is in ISO form."""
     try:
         if type_ == "time":
             return datetime.fromisoformat(text).tzinfo is not None

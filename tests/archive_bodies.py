@@ -1,4 +1,4 @@
-"""The step `archive_body` over the stores of a test."""
+"""Build the step `archive_body` on the stores of a test."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fonds.leases.leases import Leases
 
 
 def create_archive_leases(records: Any, clock_s: Callable[[], float] = time.monotonic) -> Leases:
-    """Leases for archiving, of a holder of its own."""
+    """Create archiving leases under a new worker name."""
     return Leases(LeaseTable(records), create_worker_name(), clock_s, LEASE_S)
 
 
 def create_archive_body(
     archive: Any, records: Any, table: Any, blobs: Any, journal: str, clock: Callable[[], datetime]
 ) -> ArchiveBodyStep:
-    """The step as a process of its own."""
+    """Create the step with its own leases, as in a separate process."""
     leases = create_archive_leases(records)
     return ArchiveBodyStep(archive, records, table, blobs, journal, clock, leases)

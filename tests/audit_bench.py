@@ -1,4 +1,4 @@
-"""A small library whose books and stores agree, for the tests of the audit."""
+"""A small library whose ledger and stores agree, for the tests of the audit."""
 
 from __future__ import annotations
 
@@ -70,34 +70,34 @@ def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
 
 @pytest.fixture
 def library(stores: Stores, tmp_path: Path) -> Stores:
-    """A PDF and a page in somebody's WARCs, everything about them in its place."""
+    """A PDF and a page in external WARCs, with all their rows, blobs and documents."""
     stores.blobs.put([Blob(build_text_blob_key(PDF), TEXT_BLOB, "text/plain")])
     stores.blobs.put([Blob(build_thumbnail_blob_key(PDF), PICTURE, "image/jpeg")])
     stores.blobs.put([Blob(build_text_blob_key(PAGE), TEXT_BLOB, "text/plain")])
     stores.index.put([document_of(PDF, Kind.PDF), document_of(PAGE, Kind.STORY)])
-    for one in (PDF, PAGE):
-        (tmp_path / f"{one}.warc").write_bytes(b"ten bytes.")
-        capture, warc = capture_of(one, tmp_path)
-        cells = build_file_cells(meta_of(one)) | build_first_cells(capture, warc)
-        stores.table.put("journal", [(bytes.fromhex(one), cells)])
-        stores.records.put(rows_of(one, tmp_path))
-        book(stores, one, SUMS.name)
+    for sha1hex in (PDF, PAGE):
+        (tmp_path / f"{sha1hex}.warc").write_bytes(b"ten bytes.")
+        capture, warc = capture_of(sha1hex, tmp_path)
+        cells = build_file_cells(meta_of(sha1hex)) | build_first_cells(capture, warc)
+        stores.table.put("journal", [(bytes.fromhex(sha1hex), cells)])
+        stores.records.put(rows_of(sha1hex, tmp_path))
+        book(stores, sha1hex, SUMS.name)
     stores.records.put([build_fixity(PDF, "thumbnail 180px-jpg", PICTURE)])
     put_with_fixity(stores, pdf_row())
     put_with_fixity(stores, story_row())
     text = TEXT_BLOB.decode()
-    of_pdf = build_file_sketch(pdf_row(), "20240305060708", "http://e.org/", text)
-    write_sketches(stores.records, [build_page_sketch(story_row(), text), of_pdf], ())
+    pdf_sketch = build_file_sketch(pdf_row(), "20240305060708", "http://e.org/", text)
+    write_sketches(stores.records, [build_page_sketch(story_row(), text), pdf_sketch], ())
     return stores
 
 
 def put_with_fixity(stores: Stores, row: Any) -> None:
-    """A row as its sink writes it."""
+    """Store a row with its fixity rows, as its sink does."""
     stores.records.put([row, build_row_fixity(row), build_fixity(row.sha1hex, "text", TEXT_BLOB)])
 
 
 def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
-    """A file on the books of a pipeline, done at every step."""
+    """Record a file in the ledger of a pipeline as done at every step."""
     name = entry_of(sha1hex)
     (cdx,) = stores.records.find(CdxRow, {"sha1hex": sha1hex})
     place = f"{cdx.warc_path}:{cdx.warc_offset}"
@@ -105,16 +105,16 @@ def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
     stores.ledger.enter([], [EntryRow(name, pipeline, *facts)], ())
     stores.ledger.write(
         [
-            replace(ended(name, one, "done", about=sha1hex), pipeline=pipeline)
-            for one in STEPS[sha1hex]
+            replace(build_disposition(name, step, "done", about=sha1hex), pipeline=pipeline)
+            for step in STEPS[sha1hex]
         ]
     )
 
 
 def unbook(stores: Stores, sha1hex: str, pipeline: str) -> None:
-    """The books of a pipeline as if the file had never come into it."""
+    """Remove all ledger rows of a file in a pipeline."""
     name = entry_of(sha1hex)
-    stores.records.delete(DispositionRow, [(name, pipeline, one) for one in STEPS[sha1hex]])
+    stores.records.delete(DispositionRow, [(name, pipeline, step) for step in STEPS[sha1hex]])
     stores.records.delete(EntryRow, [(name, pipeline)])
     stores.ledger.recount(repair=True)
 
@@ -135,9 +135,9 @@ def capture_of(sha1hex: str, folder: Path) -> tuple[Capture, Place]:
 
 def document_of(sha1hex: str, kind: Kind) -> IndexDocument:
     row = story_row() if kind is Kind.STORY else pdf_row()
-    make = STORY_KIND if kind is Kind.STORY else PDF_KIND
-    assert make.indexed is not None
-    return make.indexed.document(
+    derivative_kind = STORY_KIND if kind is Kind.STORY else PDF_KIND
+    assert derivative_kind.indexed is not None
+    return derivative_kind.indexed.document(
         replace(row, sha1hex=sha1hex),
         TEXT_BLOB,
         DocumentOrigin("http://e.org/", "e.org", "default"),
@@ -177,18 +177,18 @@ def story_row() -> StoryMetaRow:
     )
 
 
-def audited(place: Workplace, stores: Stores) -> AuditResult:
+def run_sums_audit(place: Workplace, stores: Stores) -> AuditResult:
     return run_audit(stores, {SUMS.name: place.subscriptions})
 
 
-def worked_off(place: Workplace, count: int = 4) -> list[str]:
+def enter_and_process(place: Workplace, count: int = 4) -> list[str]:
     ids = place.enter(*range(count))
     place.loop().run_once(0.0)
     return ids
 
 
 def finished_input(entries: int) -> InputRow:
-    """The input all numbers come from, read to its end."""
+    """Build the row of the completely read input that all numbers come from."""
     return input_of("input", "/w", entries, finished=True)
 
 
@@ -197,11 +197,11 @@ def input_of(input_id: str, path: str, entries: int, *, finished: bool) -> Input
     return InputRow(input_id, path, *facts)
 
 
-def ended(
+def build_disposition(
     message_id: str, step: str, verdict: str, reason: str | None = None, about: str | None = None
 ) -> DispositionRow:
-    parents, attempt = (None, None), 0
+    no_parent, attempt = (None, None), 0
     return DispositionRow(
-        *(message_id, SUMS.name, step, message_id, *parents),
+        *(message_id, SUMS.name, step, message_id, *no_parent),
         *(verdict, False, reason, "", about, attempt, MOMENT, MOMENT),
     )

@@ -1,4 +1,4 @@
-"""What a query means, held against one document after the other without any index."""
+"""Evaluate a query on each document in turn, without an index."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from fonds.text.words import is_spaceless, split_words
 
 
 def matches(node: Node, document: IndexDocument) -> bool:
-    """Whether the document is one the query asks for."""
+    """Return whether a document matches a query."""
     match node:
         case AndNode():
-            return all(matches(one, document) for one in node.nodes)
+            return all(matches(child, document) for child in node.nodes)
         case OrNode():
-            return any(matches(one, document) for one in node.nodes)
+            return any(matches(child, document) for child in node.nodes)
         case NotNode():
             return not matches(node.node, document)
         case IdSet():
             return document.id in node.ids
         case ExactValue():
-            there = _values(node.field, document)
+            values = _values(node.field, document)
             if node.is_prefix:
-                return any(value.startswith(node.value) for value in there)
-            return node.value in there
+                return any(value.startswith(node.value) for value in values)
+            return node.value in values
         case NumberRange():
             return _within(node, document)
         case NearWords():
@@ -45,14 +45,18 @@ def matches(node: Node, document: IndexDocument) -> bool:
 
 
 def _texts(field: str | None, document: IndexDocument) -> list[str]:
-    known = {
+    field_texts = {
         "article_title": document.article_title or "",
         "text_content": document.text_content,
         "url": document.url,
         "authors": " ".join(document.authors),
         "holders": " ".join(document.holders),
     }
-    return [known[field]] if field else [known["article_title"], known["text_content"]]
+    return (
+        [field_texts[field]]
+        if field
+        else [field_texts["article_title"], field_texts["text_content"]]
+    )
 
 
 def _values(field: str, document: IndexDocument) -> list[str]:
@@ -63,37 +67,46 @@ def _values(field: str, document: IndexDocument) -> list[str]:
 
 
 def _within(node: NumberRange, document: IndexDocument) -> bool:
-    dates = {one.field_name: one for one in DateOf}.get(node.field)
-    value = document.get_day(dates) if dates else getattr(document, node.field)
+    date_kind = {kind.field_name: kind for kind in DateOf}.get(node.field)
+    value = document.get_day(date_kind) if date_kind else getattr(document, node.field)
     if node.first is None and node.last is None:
         return value is None
     if value is None:
         return False
-    number = value.toordinal() if dates else value
+    number = value.toordinal() if date_kind else value
     return (node.first is None or number >= node.first) and (
         node.last is None or number <= node.last
     )
 
 
 def _term(term: Term, text: str, document: IndexDocument) -> bool:
-    wanted, there = split_words(term.text), split_words(text)
+    query_words, text_words = split_words(term.text), split_words(text)
     if term.is_prefix:
-        return any(word.startswith(wanted[0]) for word in there)
+        return any(word.startswith(query_words[0]) for word in text_words)
     has_forms = not term.is_exact and term.field not in ("url", "authors", "holders")
-    if len(wanted) == 1 and has_forms and not is_spaceless(wanted[0][0]):
+    if len(query_words) == 1 and has_forms and not is_spaceless(query_words[0][0]):
         return _has_form(term.text, text, document.language)
-    size = len(wanted)
-    return any(there[n : n + size] == wanted for n in range(len(there) - size + 1))
+    size = len(query_words)
+    return any(text_words[n : n + size] == query_words for n in range(len(text_words) - size + 1))
 
 
 def _has_form(word: str, text: str, language: str | None) -> bool:
     stems = list_stems(word, language)
-    return any(stems & list_stems(written, language) for written, _ in iter_written_words(text))
+    return any(
+        stems & list_stems(word_in_text, language) for word_in_text, _ in iter_written_words(text)
+    )
 
 
-def _near(near: NearWords, there: list[str]) -> bool:
-    places = {word: [n for n, one in enumerate(there) if one == word] for word in near.words}
+def _near(near: NearWords, text_words: list[str]) -> bool:
+    positions = {
+        word: [n for n, text_word in enumerate(text_words) if text_word == word]
+        for word in near.words
+    }
     return all(
-        any(abs(a - b) <= near.between + 1 for a in places[one] for b in places[other])
-        for one, other in combinations(near.words, 2)
+        any(
+            abs(a - b) <= near.between + 1
+            for a in positions[left_word]
+            for b in positions[right_word]
+        )
+        for left_word, right_word in combinations(near.words, 2)
     )

@@ -1,4 +1,4 @@
-"""Jobs and stores for the tests of bulk work: functions a process can import."""
+"""Jobs and stores for the tests of bulk work, as functions that a worker process can import."""
 
 from __future__ import annotations
 
@@ -28,40 +28,44 @@ MIMES = ("application/pdf", "application/pdf", "unk", "text/html", "warc/revisit
 
 
 @dataclass(frozen=True)
-class Words:
-    """Reads a number into records of itself: words that repeat."""
+class NumberWords:
+    """Read a number into 100 records whose words repeat."""
 
     fail_at: int = -1
 
     def __call__(self, number: int) -> Iterator[bytes]:
         if number == self.fail_at:
             raise ValueError("this part is bad")
-        for one in range(number * 100, number * 100 + 100):
-            yield b"%05d %d" % (one * 7919 % 1000, one)
+        for value in range(number * 100, number * 100 + 100):
+            yield b"%05d %d" % (value * 7919 % 1000, value)
 
 
-def gathered(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """The range and its records, whole."""
+def join_records(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield one record: the number of the range and all its records."""
     yield b"%d:" % number + b",".join(records)
 
 
 def word_job(name: str, part_count: int, ranges: tuple[bytes, ...], **more: Any) -> Job:
-    """A job without stores."""
-    return Job(name, tuple(range(part_count)), Words(**more), ranges, gathered)
+    """Build a job without stores."""
+    return Job(name, tuple(range(part_count)), NumberWords(**more), ranges, join_records)
 
 
 def open_collections(file: Path) -> Tables:
-    """The tables of collections in a file, opened by whatever process."""
+    """Open the tables of collections in a file."""
     return Tables(SqliteTable(file))
 
 
 def open_hbase_collections(url: str, prefix: str) -> Tables:
-    """Those of a test on HBase, opened by whatever process."""
+    """Open the tables of collections in HBase, below a prefix."""
     return Tables(HbaseTable(url), prefix)
 
 
-def made_lines(seed: int, count: int, files: int) -> list[str]:
-    """CDX lines of a crawl: files met several times, revisits, refused lines, and some that contradict."""
+def generate_cdx_lines(seed: int, count: int, files: int) -> list[str]:
+    """Generate the CDX lines of a crawl.
+
+    They contain repeated files, revisits, rejected lines, contradictions and lines that cannot be
+    parsed.
+    """
     chance = random.Random(seed)
     lines = []
     for number in range(count):
@@ -85,14 +89,14 @@ def made_lines(seed: int, count: int, files: int) -> list[str]:
 
 
 def open_table(home: Path) -> SqliteTable:
-    """The table of a home, with the journal."""
+    """Open the table of a home with the journal declared."""
     table = SqliteTable(home / "table.sqlite")
     table.declare(JOURNAL, SCHEMA.names)
     return table
 
 
 def captures_job(home: Path, paths: list[Path], ranges: int = 4, part_bytes: int = 2000) -> Job:
-    """A backfill into the stores of a home."""
+    """Build a backfill job that writes to the stores of a home."""
     home.mkdir(exist_ok=True)
     open_table(home).close()
     open_sqlite(home / "records.sqlite").close()
@@ -105,8 +109,8 @@ def captures_job(home: Path, paths: list[Path], ranges: int = 4, part_bytes: int
     return build_backfill_job(parts, CaptureFilter(), ranges, stores, NOW, "test")
 
 
-def left_in(home: Path) -> tuple[list[Any], list[CdxRow]]:
-    """All rows of the table and of `cdx`."""
+def read_rows(home: Path) -> tuple[list[Any], list[CdxRow]]:
+    """Return all rows of the table and of `cdx`."""
     table, records = open_table(home), open_sqlite(home / "records.sqlite")
     try:
         return table.scan(JOURNAL, count_max=100_000), [*records.find(CdxRow)]

@@ -1,4 +1,4 @@
-"""What a call of the command line within this process came to."""
+"""Results of command-line calls in this process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a call came to."""
+class CallResult:
+    """Exit code and output of a command-line call."""
 
     code: int
     out: str
     err: str
 
 
-Call = Callable[..., Told]
+Call = Callable[..., CallResult]

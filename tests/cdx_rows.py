@@ -1,4 +1,4 @@
-"""Rows of `cdx` by address and time, and records that count the rows they are asked for."""
+"""Rows of `cdx` by URL and time, and records that count the rows they return."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fonds.urls.surt import build_lookup_key, build_surt
 NOON = datetime(2024, 5, 6, 12, 0, 0, 0, UTC)
 
 
-def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
-    """A page captured; `more` are columns of the row."""
+def build_cdx_row(url: str, at: str, offset: int, **more: Any) -> CdxRow:
+    """Build the row of a captured page; `more` sets columns."""
     key = build_surt(url)
     values: dict[str, Any] = {
         "capture_id": f"id-{offset}",
@@ -25,7 +25,7 @@ def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
         "datetime": at,
         "mimetype": "text/html",
         "status": 200,
-        "warc_path": "fonds-20240506120000-00000-here-01234567.warc.gz",
+        "warc_path": "fonds-20240506120000-00000-local-01234567.warc.gz",
         "warc_csize": 100,
         "warc_offset": offset,
         "row_created": NOON,
@@ -33,18 +33,18 @@ def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
     return CdxRow(**{**values, **more})
 
 
-class Counting:
-    """Records that count the rows of `cdx` they give."""
+class CountingRecords:
+    """Records that count the rows they return."""
 
     def __init__(self, records: Any) -> None:
         self.records = records
-        self.given = 0
+        self.row_count = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.records, name)
 
-    def find(self, *words: Any, **more: Any) -> Iterator[Any]:
-        """As the records do."""
-        for row in self.records.find(*words, **more):
-            self.given += 1
+    def find(self, *args: Any, **more: Any) -> Iterator[Any]:
+        """Find rows and count them."""
+        for row in self.records.find(*args, **more):
+            self.row_count += 1
             yield row

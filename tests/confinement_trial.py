@@ -1,8 +1,8 @@
-"""Tries every forbidden act in a child of a real pool and outside of one, as whoever runs this.
+"""Try every forbidden act in a child of a real pool and outside of one, as the current user.
 
     python -c 'import confinement_trial; confinement_trial.main()' HOME [landlock|seccomp|users|-] [ACT …]
 
-What is named behind the home is taken from the kernel first, as if it were an older one. Without acts
+The argument after the home names a kernel feature to remove first, as on an older kernel. Without acts,
 all are tried. Prints JSON.
 """
 
@@ -44,39 +44,41 @@ sys.stdin.read()
 
 
 def main() -> None:
-    """The whole trial."""
+    """Run the whole trial and print its results as JSON."""
     home = Path(sys.argv[1])
-    missing, acts = (sys.argv[2:3] or ["-"])[0], sys.argv[3:] or tried()
-    if missing != "-":
-        take_away(missing)
+    missing_feature, acts = (sys.argv[2:3] or ["-"])[0], sys.argv[3:] or list_acts()
+    if missing_feature != "-":
+        remove_feature(missing_feature)
     for name in ("fonds.toml", "records.sqlite", "unlinked", "renamed"):
         (home / name).write_bytes(b"what was there")
     os.environ["FONDS_SECRET"] = "word"
-    inherited = os.open(home / "fonds.toml", os.O_RDONLY)
-    os.set_inheritable(inherited, True)
+    inherited_descriptor = os.open(home / "fonds.toml", os.O_RDONLY)
+    os.set_inheritable(inherited_descriptor, True)
     with (
         bystander(home) as target,
         ChildPool(1, LIMITS) as pool,
         open_unnamed_body(b"body", home) as body,
     ):
-        found = confined(pool, target, body, acts)
-        found["outside"] = {name: outside(name, target, body) for name in acts}
-    json.dump(found, sys.stdout)
+        results = run_confined(pool, target, body, acts)
+        results["outside"] = {name: run_outside(name, target, body) for name in acts}
+    json.dump(results, sys.stdout)
 
 
-def confined(pool: ChildPool, target: Target, body: OpenBody, acts: list[str]) -> dict[str, object]:
-    """What a child says of itself, and what it was refused."""
+def run_confined(
+    pool: ChildPool, target: Target, body: OpenBody, acts: list[str]
+) -> dict[str, object]:
+    """Return what a child reports about its confinement and which acts it was refused."""
     layers = pool.get_layers()
     left_open = pool(forbidden.left_open)
     parent = [os.getpid(), pool(forbidden.parent)]
-    aimed = Target(**{**vars(target), "others": parent})
-    before = {one.name: one.stat().st_size for one in Path(target.home).iterdir()}
-    refused = {name: pool(forbidden.attempt, name, aimed, body) for name in acts}
-    after = {one.name: one.stat().st_size for one in Path(target.home).iterdir()}
+    target_with_parent = Target(**{**vars(target), "others": parent})
+    sizes_before = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
+    errors = {name: pool(forbidden.attempt, name, target_with_parent, body) for name in acts}
+    sizes_after = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
     return {
         "layers": {str(layer): why for layer, why in layers.items()},
-        "refused": refused,
-        "changed": before != after,
+        "refused": errors,
+        "changed": sizes_before != sizes_after,
         "user": pool(forbidden.user),
         "environment": pool(forbidden.environment),
         "left_open": left_open,
@@ -85,39 +87,42 @@ def confined(pool: ChildPool, target: Target, body: OpenBody, acts: list[str]) -
 
 
 def is_hidden(pid: int) -> bool:
-    """Whether the files of a process in /proc are the administrator's, or it says so of itself."""
+    """Return whether the files of a process in /proc belong to root.
+
+    For this process, return whether it is marked as not dumpable.
+    """
     if pid == os.getpid():
         return privileges.call_prctl(privileges.GET_DUMPABLE) == 0
     return Path(f"/proc/{pid}/environ").stat().st_uid == 0
 
 
-def tried() -> list[str]:
-    """The acts that anybody, or only the administrator, can do outside."""
+def list_acts() -> list[str]:
+    """List the acts that the current user can do outside of a child."""
     return [name for name in ACTS if os.geteuid() == 0 or name not in OF_ROOT]
 
 
-def outside(name: str, target: Target, body: OpenBody) -> str:
-    """The same act in a process of its own that nothing confines."""
-    reading, writing = os.pipe()
+def run_outside(name: str, target: Target, body: OpenBody) -> str:
+    """Try an act in an unconfined process; return the error, or an empty string."""
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(reading)
-        os.set_inheritable(writing, False)
-        # It was forked from a process that hides itself.
+        os.close(reader)
+        os.set_inheritable(writer, False)
+        # The parent process hides itself; undo that for the child.
         privileges.call_prctl(privileges.DUMPABLE, 1)
-        told = forbidden.attempt(name, target, body)
-        os.write(writing, (told or "done").encode())
+        error = forbidden.attempt(name, target, body)
+        os.write(writer, (error or "done").encode())
         os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as stream:
-        told = stream.read().decode()
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        error = stream.read().decode()
     _, status = os.waitpid(pid, os.WUNTRACED)
-    return "" if told == "done" or (status == 0 and not told) else told or f"status {status}"
+    return "" if error == "done" or (status == 0 and not error) else error or f"status {status}"
 
 
 @contextmanager
 def bystander(home: Path) -> Iterator[Target]:
-    """A process of the same user that may be looked into, as any is by default."""
+    """Run a process of the same user that other processes may inspect, as is the default."""
     with subprocess.Popen(
         (sys.executable, "-c", BYSTANDER),
         stdin=subprocess.PIPE,
@@ -129,9 +134,12 @@ def bystander(home: Path) -> Iterator[Target]:
         yield Target(str(home), process.pid, int(address), int(descriptor), name, [process.pid])
 
 
-def take_away(what: str) -> None:
-    """Make the kernel answer as one that has no Landlock, or no filters; or as to an administrator of a
-    container that may not change who it is."""
+def remove_feature(feature: str) -> None:
+    """Remove a feature of the kernel by a seccomp filter.
+
+    `landlock` and `seccomp` answer as if the kernel had none. `users` answers as in a container
+    whose root may not change its user.
+    """
     privileges.forbid_new_privileges()
     audit = MACHINES[platform.machine()].audit
     prctl = PRCTL[platform.machine()]
@@ -148,6 +156,6 @@ def take_away(what: str) -> None:
             (seccomp.EQUAL, 0, 1, 22),
             invalid,
         ],
-    }[what]
+    }[feature]
     checks = [(seccomp.LOAD, 0, 0, 4), (seccomp.EQUAL, 1, 0, audit), allow]
     seccomp.install([*checks, (seccomp.LOAD, 0, 0, 0), *rules, allow])

@@ -1,4 +1,4 @@
-"""What holds for every test: none depends on how fast the machine is, and the longest begin first."""
+"""Setup for all tests: no test depends on machine speed, and the longest tests start first."""
 
 import gc
 
@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from depth import examples
 
-# Ten thousand tests are collected faster when nothing looks for garbage among them.
+# Collecting ten thousand tests is faster without garbage collection.
 gc.disable()
 
 pytest.register_assert_rewrite("browser.matrix", "browser.templates")
@@ -25,20 +25,20 @@ LONGEST = (
     "servers/test_kafka.py",
     "servers/test_queues.py",
 )
-"""Files whose tests take minutes together: started last, one of them would keep all workers waiting."""
+"""Files whose tests take minutes. Started last, one of them would keep all workers waiting."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the longest files to the front; all else stays in its order."""
+    """Move the longest files to the front; the other tests keep their order."""
     rank = {name: number for number, name in enumerate(LONGEST)}
 
-    def place(item: pytest.Item) -> int:
+    def get_rank(item: pytest.Item) -> int:
         return rank.get("/".join(item.path.parts[-2:]), len(LONGEST))
 
-    items.sort(key=place)
+    items.sort(key=get_rank)
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage again, but not among what was collected."""
+    """Enable garbage collection again, without scanning the collected tests."""
     gc.freeze()
     gc.enable()

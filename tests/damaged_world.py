@@ -1,4 +1,4 @@
-"""A home with its crawl, and the ways of damaging it past all ports."""
+"""A home with its crawl, and functions that damage it without using the ports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fonds.wiring.stores import close_stores, open_stores
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A home, and the crawl it was made of beside it."""
+    """A home and the crawl that it was built from."""
 
     root: Path
 
@@ -32,7 +32,7 @@ class World:
         return self.root / "crawl"
 
     def sql(self, statement: str, *values: object, store: str = "records") -> list[Any]:
-        """Past all ports, as a person with a database tool would."""
+        """Run SQL directly on a database of the home, without the ports."""
         connection = sqlite3.connect(self.home / f"{store}.sqlite")
         try:
             with connection:
@@ -40,8 +40,8 @@ class World:
         finally:
             connection.close()
 
-    def one(self, statement: str, *values: object) -> Any:
-        """The first value of the first row there is; a test without one tests nothing."""
+    def get_value(self, statement: str, *values: object) -> Any:
+        """Return the first value of the first row; fail if there is no row."""
         (row, *_) = self.sql(statement, *values)
         return row[0]
 
@@ -54,27 +54,29 @@ class World:
             close_stores(stores)
 
     def recount(self) -> None:
-        """Whoever alters the books makes the counts agree."""
+        """Make the counts agree with changed ledger rows."""
         with self.stores() as stores:
             stores.ledger.recount(repair=True)
 
     @property
     def pdf(self) -> str:
-        """A PDF with text and picture."""
+        """A PDF with text and thumbnail."""
         return str(
-            self.one("select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0")
+            self.get_value(
+                "select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0"
+            )
         )
 
     @property
-    def signed(self) -> str:
+    def signed_page(self) -> str:
         """A page long enough to have a signature, and so bands."""
-        return str(self.one("select min(sha1hex) from text_band"))
+        return str(self.get_value("select min(sha1hex) from text_band"))
 
     @property
     def story(self) -> str:
-        """A page that is the only version of its story, and owned by a capture in a WARC that is not ours."""
+        """A page that is the only version of its story, from a capture in an external WARC."""
         return str(
-            self.one(
+            self.get_value(
                 "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
                 " where c.warc_path like '%/%' and (select count(*) from story_meta t"
                 " where t.story_id = s.story_id) = 1 order by s.sha1hex"
@@ -82,10 +84,10 @@ class World:
         )
 
     @property
-    def archived(self) -> str:
-        """A page whose first capture lies in a WARC of ours."""
+    def archived_page(self) -> str:
+        """A page whose first capture lies in a WARC of the archive."""
         return str(
-            self.one(
+            self.get_value(
                 "select f.sha1hex from file_meta f join cdx c using (sha1hex, capture_id)"
                 " where c.warc_path not like '%/%' order by f.sha1hex"
             )
@@ -93,18 +95,18 @@ class World:
 
     @property
     def warc(self) -> Path:
-        """The largest WARC of ours."""
-        found = (self.home / "archive").glob("*.warc.gz")
-        return max(found, key=lambda path: path.stat().st_size)
+        """The largest WARC of the archive."""
+        paths = (self.home / "archive").glob("*.warc.gz")
+        return max(paths, key=lambda path: path.stat().st_size)
 
     @property
     def source(self) -> Path:
         """The WARC of the crawl that most rows refer to."""
-        found = self.one(
+        path = self.get_value(
             "select w.path from cdx c join warc_files w on w.name = c.warc_path"
             " group by 1 order by count(*) desc"
         )
-        return Path(found)
+        return Path(path)
 
     def blob(self, key: str) -> Path:
         return self.home / "blobs" / key
@@ -115,37 +117,40 @@ Act = Callable[[World], None]
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is done, what the audit must say, whether only the deep one can; `lost`: nothing brings it back,
-    and what the audit still says after repair."""
+    """An act of damage and the fault the audit must report.
+
+    `deep` means that only the deep audit finds it. `lost` is what the audit still reports after
+    repair.
+    """
 
     name: str
     act: Act
-    told: str
+    fault: str
     deep: bool = False
     lost: str = ""
 
 
-def gone(path: Path) -> None:
+def remove_path(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def halved(path: Path) -> None:
+def halve(path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
-def flipped(path: Path, at: float = 0.5) -> None:
+def flip_bit(path: Path, at: float = 0.5) -> None:
     data = bytearray(path.read_bytes())
     data[int(len(data) * at)] ^= 0x10
     path.write_bytes(bytes(data))
 
 
-def zeroed(path: Path) -> None:
+def fill_with_zeros(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
-def record_flipped(world: World) -> None:
-    """In the middle of a record of ours that holds a body."""
+def flip_record_bit(world: World) -> None:
+    """Flip a bit in the middle of an archived record with a body."""
     path = world.warc
     (offset, size), *_ = world.sql(
         "select warc_offset, warc_csize from cdx where warc_path = ? and mimetype != 'warc/revisit'",
@@ -156,12 +161,12 @@ def record_flipped(world: World) -> None:
     path.write_bytes(bytes(data))
 
 
-def without_line(world: World) -> None:
+def remove_cdxj_line(world: World) -> None:
     index = world.warc.with_name(world.warc.name.replace(".warc.gz", ".cdxj"))
     index.write_text("".join(index.read_text().splitlines(keepends=True)[1:]))
 
 
-def cdxj(world: World) -> Path:
+def get_cdxj_path(world: World) -> Path:
     return world.warc.with_name(world.warc.name.replace(".warc.gz", ".cdxj"))
 
 
@@ -169,50 +174,52 @@ def sql(statement: str, *values: Callable[[World], object]) -> Act:
     return lambda world: (world.sql(statement, *(value(world) for value in values)), None)[1]
 
 
-def books(*statements: str) -> Act:
-    """The dispositions altered, and the counts made to agree."""
+def change_dispositions(*statements: str) -> Act:
+    """Change dispositions by SQL and make the counts agree."""
 
     def act(world: World) -> None:
         for statement in statements:
-            changed = world.sql(f"{statement} returning 1")
-            assert changed, statement
+            changed_rows = world.sql(f"{statement} returning 1")
+            assert changed_rows, statement
         world.recount()
 
     return act
 
 
-def identified() -> str:
-    """The entry of a page that owns its file."""
+def select_page_entry() -> str:
+    """Return the SQL for the entry of a page that owns its file."""
     return "(select capture_id from file_meta join story_meta using (sha1hex) order by sha1hex limit 1)"
 
 
-def said(verdict: str, reason: str, step: str, *more: str) -> Act:
-    """Another verdict for a page at one step, with the counts made to agree."""
-    return books(
+def set_verdict(verdict: str, reason: str, step: str, *more_statements: str) -> Act:
+    """Change the verdict of a page at one step and make the counts agree."""
+    return change_dispositions(
         f"update dispositions set verdict = '{verdict}', reason = '{reason}'"
-        f" where step = '{step}' and entry_id = {identified()}",
-        *more,
+        f" where step = '{step}' and entry_id = {select_page_entry()}",
+        *more_statements,
     )
 
 
-def cell(change: Callable[[dict[str, Any]], object], column: str, *, ours: bool = False) -> Act:
-    """Of a page in a WARC that is not ours, or of one that is in ours."""
+def change_cell(
+    change: Callable[[dict[str, Any]], object], column: str, *, is_archived: bool = False
+) -> Act:
+    """Change the JSON in a cell of a page: in an external WARC, or in the archive if `is_archived`."""
 
     def act(world: World) -> None:
         with world.stores() as stores:
-            key = bytes.fromhex(world.archived if ours else world.story)
+            key = bytes.fromhex(world.archived_page if is_archived else world.story)
             cells = stores.table.get(stores.journal, [key])[key]
-            found = change(json.loads(cells[column]))
-            stores.table.put(stores.journal, [(key, {column: json.dumps(found).encode()})])
+            value = change(json.loads(cells[column]))
+            stores.table.put(stores.journal, [(key, {column: json.dumps(value).encode()})])
 
     return act
 
 
-def without_cdx_cell(world: World) -> None:
+def remove_cdx_cell(world: World) -> None:
     put_row(world, lambda cells: {k: v for k, v in cells.items() if k != FILE_CDX})
 
 
-def junk_in_f_c(world: World) -> None:
+def write_junk_f_c(world: World) -> None:
     put_row(world, lambda cells: {**cells, F_C: b"\xff junk"})
 
 
@@ -224,34 +231,34 @@ def put_row(world: World, change: Callable[[dict[str, bytes]], dict[str, bytes]]
         stores.table.put(stores.journal, [(key, change(cells))])
 
 
-def table_row(world: World) -> None:
+def remove_table_row(world: World) -> None:
     with world.stores() as stores:
         stores.table.delete(stores.journal, [bytes.fromhex(world.story)])
 
 
-def document(change: Callable[[Any], Any] | None, of_pdf: bool = False) -> Act:
+def change_document(change: Callable[[Any], Any] | None, of_pdf: bool = False) -> Act:
     def act(world: World) -> None:
         key = (
             world.pdf
             if of_pdf
-            else world.one("select story_id from story_meta where sha1hex = ?", world.story)
+            else world.get_value("select story_id from story_meta where sha1hex = ?", world.story)
         )
         with world.stores() as stores:
-            found = stores.index.get([key])[key]
+            value = stores.index.get([key])[key]
             stores.index.delete([key])
             if change is not None:
-                stores.index.put([change(found)])
+                stores.index.put([change(value)])
 
     return act
 
 
-def stray(world: World) -> None:
+def add_stray_document(world: World) -> None:
     with world.stores() as stores:
-        found = stores.index.get([world.pdf])[world.pdf]
-        stores.index.put([replace(found, id="f" * 40, sha1hex="f" * 40)])
+        document = stores.index.get([world.pdf])[world.pdf]
+        stores.index.put([replace(document, id="f" * 40, sha1hex="f" * 40)])
 
 
-def index_store(world: World) -> None:
+def damage_index_store(world: World) -> None:
     for path in (world.home / "index").glob("*.store"):
         data = bytearray(path.read_bytes())
         for at in range(16, len(data) // 2, 97):
@@ -259,14 +266,14 @@ def index_store(world: World) -> None:
         path.write_bytes(bytes(data))
 
 
-def overwritten(world: World) -> None:
+def overwrite_records(world: World) -> None:
     path = world.home / "records.sqlite"
     with path.open("r+b") as stream:
         stream.seek(4096)
         stream.write(b"\xa5" * 65536)
 
 
-def without_database(name: str) -> Act:
+def remove_database(name: str) -> Act:
     def act(world: World) -> None:
         for path in world.home.glob(f"{name}.sqlite*"):
             path.unlink()
@@ -274,7 +281,7 @@ def without_database(name: str) -> Act:
     return act
 
 
-def taken_from_quarantine(world: World) -> None:
+def remove_from_quarantine(world: World) -> None:
     rows = world.sql(
         "delete from waiting where (seq, address) in (select seq, address from waiting join addresses"
         " using (address) where name like '%-quar' limit 1) returning seq",

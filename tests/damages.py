@@ -1,4 +1,4 @@
-"""Damages done to a balanced home, one at a time: each must be named by the audit, most can be mended."""
+"""Ways to damage a balanced home. The audit must report each one, and most can be repaired."""
 
 from __future__ import annotations
 
@@ -6,57 +6,59 @@ from dataclasses import replace
 
 from damaged_world import (
     Damage,
-    books,
-    cdxj,
-    cell,
-    document,
-    flipped,
-    gone,
-    halved,
-    identified,
-    index_store,
-    junk_in_f_c,
-    overwritten,
-    record_flipped,
-    said,
+    add_stray_document,
+    change_cell,
+    change_dispositions,
+    change_document,
+    damage_index_store,
+    fill_with_zeros,
+    flip_bit,
+    flip_record_bit,
+    get_cdxj_path,
+    halve,
+    overwrite_records,
+    remove_cdx_cell,
+    remove_cdxj_line,
+    remove_database,
+    remove_from_quarantine,
+    remove_path,
+    remove_table_row,
+    select_page_entry,
+    set_verdict,
     sql,
-    stray,
-    table_row,
-    taken_from_quarantine,
-    without_cdx_cell,
-    without_database,
-    without_line,
-    zeroed,
+    write_junk_f_c,
 )
 from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.stores.journal_table.cells import F_C
 
 _SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
-_OURS = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
+_ARCHIVED_RECORD = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
 
 DAMAGES = (
     # The archive.
-    Damage("archive-gone", lambda w: gone(w.home / "archive"), "of its records are referred to"),
-    Damage("warc-truncated", lambda w: halved(w.warc), "ends at byte"),
-    Damage("warc-flipped", record_flipped, "cannot read file", deep=True),
-    Damage("warc-zeroed", lambda w: zeroed(w.warc), "cannot read file", deep=True),
-    Damage("cdxj-gone", lambda w: gone(cdxj(w)), "has no CDXJ"),
-    Damage("cdxj-line-gone", without_line, "no line for 1 of its records"),
-    Damage("cdxj-emptied", lambda w: cdxj(w).write_bytes(b"") and None, "of its records"),
+    Damage(
+        "archive-gone", lambda w: remove_path(w.home / "archive"), "of its records are referred to"
+    ),
+    Damage("warc-truncated", lambda w: halve(w.warc), "ends at byte"),
+    Damage("warc-flipped", flip_record_bit, "cannot read file", deep=True),
+    Damage("warc-zeroed", lambda w: fill_with_zeros(w.warc), "cannot read file", deep=True),
+    Damage("cdxj-gone", lambda w: remove_path(get_cdxj_path(w)), "has no CDXJ"),
+    Damage("cdxj-line-gone", remove_cdxj_line, "no line for 1 of its records"),
+    Damage("cdxj-emptied", lambda w: get_cdxj_path(w).write_bytes(b"") and None, "of its records"),
     Damage(
         "source-gone",
-        lambda w: gone(w.source),
+        lambda w: remove_path(w.source),
         "of its records are referred to",
         lost="of its records are referred to",
     ),
     Damage(
         "source-zeroed",
-        lambda w: zeroed(w.source),
+        lambda w: fill_with_zeros(w.source),
         "cannot read file",
         deep=True,
         lost="cannot read file",
     ),
-    Damage("source-truncated", lambda w: halved(w.source), "ends at byte", lost="ends at byte"),
+    Damage("source-truncated", lambda w: halve(w.source), "ends at byte", lost="ends at byte"),
     # Rows of the records.
     Damage(
         "pdf-row-gone",
@@ -80,7 +82,7 @@ DAMAGES = (
     ),
     Damage(
         "band-gone",
-        sql("delete from text_band where sha1hex = ?", lambda w: w.signed),
+        sql("delete from text_band where sha1hex = ?", lambda w: w.signed_page),
         "a row of text_band is missing",
     ),
     Damage(
@@ -90,7 +92,7 @@ DAMAGES = (
     ),
     Damage(
         "cdx-row-of-ours-gone",
-        sql(f"delete from cdx where rowid = (select min(rowid) from cdx where {_OURS})"),
+        sql(f"delete from cdx where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"),
         "has no row in cdx",
     ),
     Damage(
@@ -100,7 +102,7 @@ DAMAGES = (
     ),
     Damage(
         "entry-gone",
-        sql(f"delete from entries where entry_id = {identified()}"),
+        sql(f"delete from entries where entry_id = {select_page_entry()}"),
         "is not in the ledger",
     ),
     Damage(
@@ -110,13 +112,15 @@ DAMAGES = (
     ),
     Damage(
         "disposition-gone",
-        books(f"delete from dispositions where step = 'identify' and entry_id = {identified()}"),
+        change_dispositions(
+            f"delete from dispositions where step = 'identify' and entry_id = {select_page_entry()}"
+        ),
         "which is missing from the ledger",
     ),
     Damage(
         "sink-disposition-gone",
-        books(
-            f"delete from dispositions where step = 'import_story' and entry_id = {identified()}"
+        change_dispositions(
+            f"delete from dispositions where step = 'import_story' and entry_id = {select_page_entry()}"
         ),
         "import_story is not done with it",
     ),
@@ -124,7 +128,7 @@ DAMAGES = (
         "cdx-offset-of-ours",
         sql(
             "update cdx set warc_offset = warc_offset + 7"
-            f" where rowid = (select min(rowid) from cdx where {_OURS})"
+            f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
         ),
         "the table has",
     ),
@@ -135,7 +139,9 @@ DAMAGES = (
     ),
     Damage(
         "place",
-        sql(f"update entries set place = '/elsewhere.warc.gz:0' where entry_id = {identified()}"),
+        sql(
+            f"update entries set place = '/elsewhere.warc.gz:0' where entry_id = {select_page_entry()}"
+        ),
         "has the location",
     ),
     Damage(
@@ -199,39 +205,41 @@ DAMAGES = (
         sql("delete from fixity where sha1hex = ? and part = 'text'", lambda w: w.pdf),
         "has no fixity",
     ),
-    # The books.
+    # The ledger.
     Damage(
         "done-to-dropped",
         sql(
             "update dispositions set verdict = 'dropped', reason = 'no-text'"
-            f" where step = 'identify' and entry_id = {identified()}"
+            f" where step = 'identify' and entry_id = {select_page_entry()}"
         ),
         "but went on",
     ),
     Damage(
         "identify-dropped-rest-gone",
-        said(
+        set_verdict(
             "dropped",
             "unsupported-type",
             "identify",
-            f"delete from dispositions where step != 'identify' and entry_id = {identified()}",
+            f"delete from dispositions where step != 'identify' and entry_id = {select_page_entry()}",
         ),
         "is not done at any step",
     ),
-    Damage("owner-a-duplicate", said("dropped", "duplicate", "persist_file"), "owns the file"),
+    Damage(
+        "owner-a-duplicate", set_verdict("dropped", "duplicate", "persist_file"), "owns the file"
+    ),
     Damage(
         "kept-to-dropped",
-        said("dropped", "not-wanted", "import_story"),
+        set_verdict("dropped", "not-wanted", "import_story"),
         "import_story is not done with it",
     ),
     Damage(
         "read-to-dropped",
-        said("dropped", "no-text", "parse_story"),
+        set_verdict("dropped", "no-text", "parse_story"),
         "parse_story ended as dropped",
     ),
     Damage(
         "archived-to-dropped",
-        books(
+        change_dispositions(
             "update dispositions set verdict = 'dropped', reason = 'not-wanted'"
             " where step = 'archive_body' and message_id ="
             " (select message_id from dispositions where step = 'archive_body' limit 1)"
@@ -240,7 +248,7 @@ DAMAGES = (
     ),
     Damage(
         "quarantined-to-done",
-        books(
+        change_dispositions(
             "update dispositions set verdict = 'done', reason = null"
             " where verdict = 'quarantined' and step = 'extract_pdf'"
         ),
@@ -248,7 +256,7 @@ DAMAGES = (
     ),
     Damage(
         "quarantined-to-done-at-first",
-        books(
+        change_dispositions(
             "update dispositions set verdict = 'done', reason = null"
             " where verdict = 'quarantined' and step = 'identify'"
         ),
@@ -256,7 +264,7 @@ DAMAGES = (
     ),
     Damage(
         "reason-gone",
-        books("update dispositions set reason = null where verdict = 'quarantined'"),
+        change_dispositions("update dispositions set reason = null where verdict = 'quarantined'"),
         "not a valid combination",
     ),
     Damage(
@@ -266,38 +274,40 @@ DAMAGES = (
     ),
     Damage(
         "outcome",
-        sql(f"update entries set outcome = 'dropped' where entry_id = {identified()}"),
+        sql(f"update entries set outcome = 'dropped' where entry_id = {select_page_entry()}"),
         "its dispositions say done",
     ),
     Damage(
         "records-gone",
-        without_database("records"),
+        remove_database("records"),
         "the records contain no files",
         lost="the records contain no files",
     ),
-    Damage("records-overwritten", overwritten, "records.sqlite", lost="records.sqlite"),
+    Damage("records-overwritten", overwrite_records, "records.sqlite", lost="records.sqlite"),
     # The table.
-    Damage("table-row-gone", table_row, "has no row in the table"),
-    Damage("table-gone", without_database("table"), "has no row in the table"),
-    Damage("cdx-cell-gone", without_cdx_cell, "no location for it"),
-    Damage("f-c-junk", junk_in_f_c, "f:c"),
-    Damage("f-c-of-ours-gone", cell(lambda seen: {}, F_C, ours=True), "f:c"),
+    Damage("table-row-gone", remove_table_row, "has no row in the table"),
+    Damage("table-gone", remove_database("table"), "has no row in the table"),
+    Damage("cdx-cell-gone", remove_cdx_cell, "no location for it"),
+    Damage("f-c-junk", write_junk_f_c, "f:c"),
+    Damage("f-c-of-ours-gone", change_cell(lambda content: {}, F_C, is_archived=True), "f:c"),
     Damage(
         "record-id",
-        cell(
-            lambda seen: {**seen, "i": f"urn:uuid:{'0' * 8}-0000-4000-8000-{'0' * 12}"},
+        change_cell(
+            lambda content: {**content, "i": f"urn:uuid:{'0' * 8}-0000-4000-8000-{'0' * 12}"},
             F_C,
-            ours=True,
+            is_archived=True,
         ),
         "names the wrong record",
         deep=True,
     ),
-    Damage("meta-cell", cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"),
+    Damage(
+        "meta-cell", change_cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"
+    ),
     # Blobs.
-    Damage("text-gone", lambda w: gone(w.blob(build_text_blob_key(w.pdf))), "is missing"),
+    Damage("text-gone", lambda w: remove_path(w.blob(build_text_blob_key(w.pdf))), "is missing"),
     Damage(
         "text-flipped",
-        lambda w: flipped(w.blob(build_text_blob_key(w.story))),
+        lambda w: flip_bit(w.blob(build_text_blob_key(w.story))),
         "has changed since it was written",
         deep=True,
     ),
@@ -306,35 +316,37 @@ DAMAGES = (
         lambda w: w.blob(build_text_blob_key(w.pdf)).write_bytes(b"") and None,
         "has 0 bytes",
     ),
-    Damage("picture-gone", lambda w: gone(w.blob(build_thumbnail_blob_key(w.pdf))), "is missing"),
+    Damage(
+        "picture-gone", lambda w: remove_path(w.blob(build_thumbnail_blob_key(w.pdf))), "is missing"
+    ),
     Damage(
         "picture-junk",
         lambda w: w.blob(build_thumbnail_blob_key(w.pdf)).write_bytes(b"junk") and None,
         "has 4 bytes",
     ),
-    Damage("blobs-gone", lambda w: gone(w.home / "blobs"), "is missing"),
+    Damage("blobs-gone", lambda w: remove_path(w.home / "blobs"), "is missing"),
     # The index.
-    Damage("pdf-document-gone", document(None, of_pdf=True), "is missing from the index"),
-    Damage("story-document-gone", document(None), "is missing from the index"),
+    Damage("pdf-document-gone", change_document(None, of_pdf=True), "is missing from the index"),
+    Damage("story-document-gone", change_document(None), "is missing from the index"),
     Damage(
         "document-title",
-        document(lambda one: replace(one, article_title="Another")),
+        change_document(lambda stored: replace(stored, article_title="Another")),
         "another article_title",
     ),
     Damage(
         "document-text",
-        document(lambda one: replace(one, text_content="other words")),
+        change_document(lambda stored: replace(stored, text_content="other words")),
         "another text in the index",
         deep=True,
     ),
-    Damage("stray-document", stray, "the records list only"),
-    Damage("index-gone", lambda w: gone(w.home / "index"), "is missing from the index"),
-    Damage("index-store-flipped", index_store, "index"),
+    Damage("stray-document", add_stray_document, "the records list only"),
+    Damage("index-gone", lambda w: remove_path(w.home / "index"), "is missing from the index"),
+    Damage("index-store-flipped", damage_index_store, "index"),
     # The queue.
     Damage(
         "quarantined-gone",
-        taken_from_quarantine,
+        remove_from_quarantine,
         "missing from the quarantine",
     ),
-    Damage("queue-gone", without_database("queue"), "missing from the quarantine"),
+    Damage("queue-gone", remove_database("queue"), "missing from the quarantine"),
 )

@@ -1,4 +1,4 @@
-"""A clock of days that a test sets."""
+"""A clock that a test sets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 @dataclass
 class DayClock:
-    """Stands still until it is told to go."""
+    """A clock that only moves when a test calls `go`."""
 
     at: datetime = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 
     def __call__(self) -> datetime:
         return self.at
 
-    def go(self, **by: float) -> None:
-        self.at += timedelta(**by)
+    def go(self, **duration: float) -> None:
+        """Move the clock by a timedelta's arguments."""
+        self.at += timedelta(**duration)

@@ -1,4 +1,4 @@
-"""How much of each matrix runs: a part on every push, all of it in `make nightly`."""
+"""How many cases of each test matrix run: some on every push, all in `make nightly`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records without a row: migrated once for a whole process, then copied."""
+"""Empty records, migrated once per process and then copied."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 
 def open_records(path: Path) -> SqlRecords:
-    """Open the records in a file, which is made when it does not exist."""
+    """Open the records in a file; create it if it does not exist."""
     copy_empty_records(path)
     return open_sqlite(path)
 
 
 def copy_empty_records(path: Path) -> None:
-    """Make a file of empty records unless it exists. Migrating a new one takes 50 ms, this takes one."""
+    """Create a file of empty records unless it exists.
+
+    A copy takes 1 ms, a migration 50 ms.
+    """
     if not path.exists():
-        shutil.copy(_migrated(), path)
+        shutil.copy(_create_migrated(), path)
 
 
 @cache
-def _migrated() -> Path:
+def _create_migrated() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="fonds-migrated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "records.sqlite"

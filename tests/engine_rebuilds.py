@@ -1,4 +1,4 @@
-"""Collections for tests of rebuilds by an engine, and what both leave."""
+"""Collections for tests of rebuilds by an engine, and the rows that a rebuild writes."""
 
 from __future__ import annotations
 
@@ -24,24 +24,32 @@ from fonds.grouping.tables import (
     Tables,
 )
 from fonds.ports import Engine
-from kept_collections import NEWS, Clock, Kept, open_kept, themed
+from kept_collections import NEWS, Clock, CollectionStore, open_collection_store, themed_documents
 
 TABLES = (CLUSTERS, MEMBERS, ASSIGNMENTS, DOCUMENTS, COLLECTIONS, READINGS)
 
 
-def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = None) -> Kept:
-    """A collection of copies, near-copies, empty and short documents, of several languages and none;
-    `migrated`: records to begin with; `tables`: None for a file in the folder."""
+def fill_collection(
+    folder: Path, migrated: Path | None = None, tables: Tables | None = None
+) -> CollectionStore:
+    """Create a collection with copies, near-copies, and empty and short documents.
+
+    The documents are in several languages or in none. `migrated` is a file of records to start
+    from. Without `tables`, the tables are a file in the folder.
+    """
     folder.mkdir()
     if migrated is not None:
         shutil.copy(migrated, folder / "records.sqlite")
-    kept = open_kept(folder, Clock(), tables=tables)
-    documents = themed(240)
+    store = open_collection_store(folder, Clock(), tables=tables)
+    documents = themed_documents(240)
     texts = [document.text for document in documents]
-    kept.changes.put(
+    store.changes.put(
         NEWS,
         [
-            *(replace(one, vector=(at % 5, 1.0, -at)) for at, one in enumerate(documents)),
+            *(
+                replace(document, vector=(at % 5, 1.0, -at))
+                for at, document in enumerate(documents)
+            ),
             *(Document(f"copy{at}", texts[at]) for at in range(20)),
             *(Document(f"near{at}", texts[at] + " harbour") for at in range(20)),
             Document("short", "x"),
@@ -50,22 +58,27 @@ def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = N
         ],
     )
     save_configuration(
-        kept.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2]})
+        store.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2]})
     )
     save_configuration(
-        kept.tables, "news", "dense", build_configuration({"clusters": 5, "dense": 3})
+        store.tables, "news", "dense", build_configuration({"clusters": 5, "dense": 3})
     )
-    return kept
+    return store
 
 
-def by_engine(engine: Engine, folder: Path, opens: OpenTables | None = None) -> RebuildPasses:
-    """The passes of a rebuild of what lies in a folder, or in what `opens` opens."""
+def build_engine_passes(
+    engine: Engine, folder: Path, open_tables: OpenTables | None = None
+) -> RebuildPasses:
+    """Build the passes of a rebuild by an engine.
+
+    The data is in the folder, or in the tables that `open_tables` returns.
+    """
     number = count()
-    opens = opens or partial(open_collections, folder / "table.sqlite")
-    by = BulkPasses(engine, opens, lambda: f"{folder.name}{next(number)}", 50)
-    return RebuildPasses(by.read, by.put)
+    open_tables = open_tables or partial(open_collections, folder / "table.sqlite")
+    bulk_passes = BulkPasses(engine, open_tables, lambda: f"{folder.name}{next(number)}", 50)
+    return RebuildPasses(bulk_passes.read, bulk_passes.put)
 
 
-def left(kept: Kept) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
-    """All rows a rebuild writes, by table."""
-    return {table: list(kept.tables.iter_rows(table, b"")) for table in TABLES}
+def read_rebuilt_rows(store: CollectionStore) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
+    """Return all rows that a rebuild writes, by table."""
+    return {table: list(store.tables.iter_rows(table, b"")) for table in TABLES}

@@ -1,4 +1,4 @@
-"""A home in which things failed: on the books, and with their messages in quarantine."""
+"""A home with failures: dispositions in the ledger and messages in quarantine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.message import Message, Subscription
 from fonds.ports import Stores
 from fonds.wiring.stores import list_readers
-from home_rows import NOW, Body, enter, said
+from home_rows import NOW, Body, build_disposition, enter
 
-TRIED = (
+FAILURES = (
     (Reason.TIMEOUT, "stopped after {} s", "http://slow.example/{}"),
     (Reason.BROKEN_PDF, "object {} is missing", "http://daily.example/{}.pdf"),
     (Reason.MISSING_SOURCE, "no file /crawls/{}.warc.gz", "/crawls/{}.pdf"),
@@ -20,28 +20,32 @@ TRIED = (
 
 
 def reader(name: str = "library.extract_pdf") -> Subscription:
-    return next(one for one in list_readers(Settings()) if one.name == name)
+    return next(
+        subscription for subscription in list_readers(Settings()) if subscription.name == name
+    )
 
 
 def body(number: int) -> Body:
-    """The body that fails as `TRIED` says of the remainder by three."""
-    url = TRIED[number % 3][2].format(number)
+    """Build a body that fails for the reason in `FAILURES` at its number modulo three."""
+    url = FAILURES[number % 3][2].format(number)
     return Body(number, url, NOW, "application/pdf", b"%%PDF %d" % number)
 
 
 def fail(stores: Stores, *numbers: int) -> None:
-    """Have these fail at extract_pdf; what entered before fails again."""
+    """Make bodies fail at extract_pdf; a body that entered before fails again."""
     bodies = [body(number) for number in numbers]
     enter(stores, bodies)
-    ended, messages = [], []
-    for one in bodies:
-        reason, detail, _ = TRIED[one.number % 3]
-        told = detail.format(one.number)
-        ended.append(said(one, "identify", 0))
-        row = said(one, "extract_pdf", 1, "identify", Verdict.QUARANTINED, reason, told)
-        at = NOW + timedelta(minutes=one.number)
-        ended.append(replace(row, settled_at=at))
-        headers = {"reason": str(reason), "detail": told, "about": one.sha1hex}
-        messages.append(Message(one.capture_id, b"{}", one.sha1hex, 3, headers))
-    stores.ledger.write(ended)
+    dispositions, messages = [], []
+    for failing_body in bodies:
+        reason, detail, _ = FAILURES[failing_body.number % 3]
+        message = detail.format(failing_body.number)
+        dispositions.append(build_disposition(failing_body, "identify", 0))
+        row = build_disposition(
+            failing_body, "extract_pdf", 1, "identify", Verdict.QUARANTINED, reason, message
+        )
+        at = NOW + timedelta(minutes=failing_body.number)
+        dispositions.append(replace(row, settled_at=at))
+        headers = {"reason": str(reason), "detail": message, "about": failing_body.sha1hex}
+        messages.append(Message(failing_body.capture_id, b"{}", failing_body.sha1hex, 3, headers))
+    stores.ledger.write(dispositions)
     stores.queue.put(reader().quarantine, messages)

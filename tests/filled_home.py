@@ -1,4 +1,5 @@
-"""A home with one of everything the pages have to show, brought in by the real steps (`filled_crawl`)."""
+"""A home with one of everything that the pages show, ingested by the real steps from
+`filled_crawl`."""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ from ingesting import enter_links, ingest
 
 ValueT = TypeVar("ValueT")
 CRAWL, HASTE_S = "crawl", 0.05
-"""Where the input lies below the home, and less time than reading the slow page takes anywhere."""
+"""Folder of the input below the home, and a timeout shorter than parsing the slow page."""
 LATER = NOW + timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """SHA-1s of what lies in the home, by what it is there for. `crawl` is the folder it came from."""
+class FilledHome:
+    """SHA-1s of the files in a home, by purpose. `crawl` is the folder of the input."""
 
     stories: tuple[str, ...] = ()
     pdfs: tuple[str, ...] = ()
@@ -60,19 +61,22 @@ class Filled:
         return compute_story_id(story_pages()[0][0])
 
     @property
-    def kept(self) -> int:
-        """How many captures were kept."""
+    def stored_count(self) -> int:
+        """Number of stored captures."""
         return len(self.stories) + len(self.pdfs)
 
     @property
     def searchable(self) -> int:
-        """How many documents there are: the two front pages are versions of one story."""
-        return self.kept - 1
+        """Number of documents; the two front pages are versions of one story."""
+        return self.stored_count - 1
 
 
 @contextmanager
-def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
-    """The stores of a home (`settings` None: the embedded ones), closed at the end."""
+def open_home(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
+    """Open the stores of a home and close them at the end.
+
+    Without `settings`, the stores are the embedded ones.
+    """
     if settings is None:
         home.mkdir(parents=True, exist_ok=True)
         copy_empty_records(home / "records.sqlite")
@@ -83,51 +87,52 @@ def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
         close_stores(stores)
 
 
-def made_once(make: Callable[[Path], ValueT]) -> Callable[[Path], ValueT]:
-    """Make the home once for a whole process, and from then on copy it before its stores are opened.
+def build_once(build: Callable[[Path], ValueT]) -> Callable[[Path], ValueT]:
+    """Decorate a function that builds a home: build once per process, then copy.
 
-    What `make` puts below `CRAWL` is input: it stays where it is, and is not copied.
+    The copy is made before its stores are opened. Input below `CRAWL` is not copied; it stays in
+    the first home.
     """
 
     @cache
-    def made() -> tuple[Path, ValueT]:
-        home = _kept_folder("fonds-made-")
-        return home, make(home)
+    def build_template() -> tuple[Path, ValueT]:
+        home = _create_temporary_folder("fonds-made-")
+        return home, build(home)
 
-    @wraps(make)
+    @wraps(build)
     def copy(home: Path) -> ValueT:
-        kept, found = made()
-        shutil.copytree(kept, home, ignore=shutil.ignore_patterns(CRAWL), dirs_exist_ok=True)
-        return found
+        template, content = build_template()
+        shutil.copytree(template, home, ignore=shutil.ignore_patterns(CRAWL), dirs_exist_ok=True)
+        return content
 
     return copy
 
 
-@made_once
-def fill_home(home: Path) -> Filled:
-    """One of everything in the embedded stores of a home."""
-    with opened(home) as stores:
+@build_once
+def fill_home(home: Path) -> FilledHome:
+    """Put one of everything into the embedded stores of a home."""
+    with open_home(home) as stores:
         return fill(stores, home, Settings())
 
 
-def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
-    """Bring one of everything into empty stores that were opened with these settings."""
+def fill(stores: Stores, home: Path, settings: Settings) -> FilledHome:
+    """Put one of everything into empty stores that were opened with these settings."""
     crawl = write_crawl(home / CRAWL)
-    copied = settings.replace_values(warc_copy_bodies=True, work_children=1)
-    hasty = copied.replace_values(page_timeout_s=HASTE_S)
-    noting = ("identify", "persist_file")
-    ingest(stores, home, [crawl.daily, crawl.damaged, crawl.missing], copied)
-    ingest(stores, home, [crawl.reports], copied.replace_values(collection="reports"))
-    ingest(stores, home, [crawl.slow], hasty, isolated=True)
-    # A file that is gone when its turn comes, and then what nobody has read yet.
-    ingest(stores, home, [crawl.lost], settings, stages=noting)
+    copying_settings = settings.replace_values(warc_copy_bodies=True, work_children=1)
+    impatient_settings = copying_settings.replace_values(page_timeout_s=HASTE_S)
+    first_stages = ("identify", "persist_file")
+    ingest(stores, home, [crawl.daily, crawl.damaged, crawl.missing], copying_settings)
+    ingest(stores, home, [crawl.reports], copying_settings.replace_values(collection="reports"))
+    ingest(stores, home, [crawl.slow], impatient_settings, isolated=True)
+    # A file that is deleted before it is processed, and then input that stays unprocessed.
+    ingest(stores, home, [crawl.lost], settings, stages=first_stages)
     crawl.lost.unlink()
     ingest(stores, home, [], settings, at=LATER)
-    ingest(stores, home, [crawl.index, crawl.loose], settings, stages=noting, at=LATER)
+    ingest(stores, home, [crawl.index, crawl.loose], settings, stages=first_stages, at=LATER)
     enter_links(stores, home, crawl.links, settings.replace_values(pipeline="news"))
     stories = tuple(sha1(body).hexdigest() for _, _, body in story_pages())
     pdfs = tuple(sha1(body).hexdigest() for body in report_pdfs())
-    return Filled(
+    return FilledHome(
         stories=stories,
         pdfs=pdfs,
         hostile=stories[STORIES],
@@ -139,7 +144,7 @@ def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
     )
 
 
-def _kept_folder(prefix: str) -> Path:
+def _create_temporary_folder(prefix: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -1,4 +1,4 @@
-"""Sources in every standing in a home, with what their polls saw and what became of their links."""
+"""A home with sources of every health, their polls and the outcomes of their links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOSTILE_BACKFILL = Backfill(
     attempts=2,
     trouble="<img src=x onerror=alert(4)>: it answers 503",
 )
-"""A backfill that goes on, with a page whose address is hostile."""
+"""A backfill in progress, with a hostile page URL."""
 BACKFILL_POLL = {
     "listed": 70,
     "known": 0,
@@ -45,22 +45,29 @@ ORIGIN = "http://localhost:8765"
 LATER = datetime.now(UTC) + timedelta(days=3)
 KEPT, BLOCKED, WAITING = 60, 3, 2
 TODAY = datetime.now(UTC)
-"""When the last poll of the source that is well was: what is told of days ends today."""
+"""Time of the last poll of the healthy source; statistics by day end today."""
 POLLS, REFUSED = 25, 29
 
 
 def row(stores: Stores, source: SourceRow = GOOD) -> SourceRow:
-    """A source as it is now."""
-    (found,) = stores.records.get(SourceRow, [source.source_id])
-    return found
+    """Return the current row of a source."""
+    (stored_row,) = stores.records.get(SourceRow, [source.source_id])
+    return stored_row
 
 
 def fill_sources(stores: Stores) -> None:
-    """One source that is well, one that fails and has a hostile name, one that fell silent, one paused."""
+    """Store a healthy source, a failing one with a hostile name, a silent one and a paused one."""
     before = NOW - timedelta(hours=1)
-    well = {"last_polled": before, "last_well": before, "last_new": before, "rate_day": 4.2}
+    healthy_fields = {
+        "last_polled": before,
+        "last_well": before,
+        "last_new": before,
+        "rate_day": 4.2,
+    }
     rows = [
-        replace(GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **_counted(), **well),
+        replace(
+            GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **_build_counts(), **healthy_fields
+        ),
         replace(
             HOSTILE,
             title="<img src=x onerror=alert(2)>",
@@ -70,40 +77,45 @@ def fill_sources(stores: Stores) -> None:
             error="<b>503</b>",
             backfill=HOSTILE_BACKFILL,
         ),
-        replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
+        replace(
+            SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **healthy_fields
+        ),
         replace(PAUSED, state="paused"),
     ]
-    stores.records.put([left(row) for row in rows])
-    polls = [_poll(GOOD, number, new=0) for number in range(1, POLLS)]
-    older = replace(_poll(HOSTILE, 9, new=0), fingerprint=json.dumps(BACKFILL_POLL))
-    stores.records.put([*polls, older, _poll(SILENT, 2, new=0, listed=0)])
-    last = _poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING, at=TODAY)
-    entries = [_link(number, last) for number in range(last.entries)]
+    stores.records.put([add_health(row) for row in rows])
+    polls = [_build_poll(GOOD, number, new=0) for number in range(1, POLLS)]
+    failed_poll = replace(_build_poll(HOSTILE, 9, new=0), fingerprint=json.dumps(BACKFILL_POLL))
+    stores.records.put([*polls, failed_poll, _build_poll(SILENT, 2, new=0, listed=0)])
+    last = _build_poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING, at=TODAY)
+    entries = [_build_link(number, last) for number in range(last.entries)]
     stores.ledger.enter([last], entries, [STEP])
     stores.ledger.write(
         [
-            *(_ended(entry, Verdict.DONE) for entry in entries[:KEPT]),
+            *(_build_disposition(entry, Verdict.DONE) for entry in entries[:KEPT]),
             *(
-                _ended(entry, Verdict.DROPPED, Reason.ROBOTS_DENIED)
+                _build_disposition(entry, Verdict.DROPPED, Reason.ROBOTS_DENIED)
                 for entry in entries[KEPT:-WAITING]
             ),
         ]
     )
 
 
-def left(row: SourceRow) -> SourceRow:
-    """The row with how its polls left it, as the last of them writes it."""
+def add_health(row: SourceRow) -> SourceRow:
+    """Return the row with the health that its last poll would write."""
     return replace(row, standing=str(compute_health_after_poll(row, TODAY)))
 
 
-def _counted() -> dict[str, Any]:
-    """What the polls of the source that is well brought by day, and what they refused."""
-    days = {(TODAY - timedelta(days=ago)).date().isoformat(): [8, 0, 20, 1] for ago in range(1, 30)}
+def _build_counts() -> dict[str, Any]:
+    """Return the daily counts and rejected links of the healthy source."""
+    days = {
+        (TODAY - timedelta(days=days_ago)).date().isoformat(): [8, 0, 20, 1]
+        for days_ago in range(1, 30)
+    }
     days[TODAY.date().isoformat()] = [POLLS, 1, KEPT + BLOCKED + WAITING, 0]
     return {"refused_tally": {str(Reason.PRIVATE_ADDRESS): REFUSED}, "days": days}
 
 
-def _poll(
+def _build_poll(
     source: SourceRow, number: int, new: int, listed: int = 70, at: datetime | None = None
 ) -> InputRow:
     return InputRow(
@@ -122,14 +134,16 @@ def _poll(
     )
 
 
-def _link(number: int, poll: InputRow) -> EntryRow:
+def _build_link(number: int, poll: InputRow) -> EntryRow:
     url = f"https://daily.example/story/{number}"
     return EntryRow(
         f"link-{number:03d}", PIPELINE, "link", poll.input_id, url, None, None, "default", NOW
     )
 
 
-def _ended(entry: EntryRow, verdict: Verdict, reason: Reason | None = None) -> DispositionRow:
+def _build_disposition(
+    entry: EntryRow, verdict: Verdict, reason: Reason | None = None
+) -> DispositionRow:
     return DispositionRow(
         message_id=entry.entry_id,
         pipeline=PIPELINE,

@@ -1,4 +1,4 @@
-"""What another program asks of Fonds on the topic of work, and what it may expect to find afterwards."""
+"""Tasks that another program sends to Fonds, and the results it may expect."""
 
 from __future__ import annotations
 
@@ -42,19 +42,22 @@ SEED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "file_meta": dict,
     "source": dict,
 }
-"""The schema of `pdf-text` as seed 003 writes it down; `word_count` is in `pdf_extra`."""
+"""The schema of `pdf-text` as in seed 003; `word_count` is in `pdf_extra`."""
 FILE_META_FIELDS = {"sha1hex", "sha256hex", "md5hex", "size_bytes", "mimetype"}
 LETTER = (0, 0, 612, 792)
 WAIT_MAX_S = 60.0
 
 
-def hashed(body: bytes) -> str:
+def compute_sha1(body: bytes) -> str:
     return sha1(body).hexdigest()
 
 
 @dataclass
-class Asked:
-    """Messages, each a key and a body; the PDFs asked for by name, and how each message is to end."""
+class TaskBatch:
+    """Messages to send, each a key and a body, with their expected outcomes.
+
+    `pdfs` are the expected PDFs by name.
+    """
 
     folder: Path
     pdfs: dict[str, bytes] = field(default_factory=dict)
@@ -62,27 +65,30 @@ class Asked:
     ends: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
-    """The status of each SHA-1 whose task leads to no PDF."""
+    """The expected status of each SHA-1 whose task leads to no PDF."""
     requests: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
-    """What the server on loopback was asked."""
+    """The requests that the local server received."""
 
     def ask(self, key: str, task: Any, url: str, outcome: str, reason: str | None = None) -> None:
-        """`url` is what its entry is called by."""
+        """Add a message; `url` is the URL of its entry."""
         body = task if isinstance(task, bytes) else json.dumps(task).encode()
         self.messages.append((key, body))
         self.ends[url] = (outcome, reason)
 
     @property
     def sha1hexes(self) -> dict[str, str]:
-        return {hashed(body): name for name, body in self.pdfs.items()}
+        return {compute_sha1(body): name for name, body in self.pdfs.items()}
 
 
 @contextmanager
-def asked(folder: Path) -> Iterator[Asked]:
-    """Work objects of every shape, good and bad, over a crawl in `folder` and a server on loopback."""
+def prepare_tasks(folder: Path) -> Iterator[TaskBatch]:
+    """Prepare valid and invalid work objects of every form.
+
+    They refer to a crawl in `folder` and to a local server.
+    """
     names = ("stated", "unstated", "elsewhere", "loose")
     pdfs = {name: text_pdf([f"The {name} one has words."]) for name in names}
-    one = Asked(folder, pdfs)
+    batch = TaskBatch(folder, pdfs)
     outside = folder / "outside.pdf"
     allowed = folder / "allowed"
     allowed.mkdir(parents=True)
@@ -100,21 +106,21 @@ def asked(folder: Path) -> Iterator[Asked]:
     (allowed / "crawl" / "a.warc.gz").write_bytes(b"".join(members))
     starts = offsets(members)
     with answering() as server:
-        one.requests = server.asked
+        batch.requests = server.asked
         server.answers["/item-1/papers/a%20b.pdf"] = Given(body=pdfs["elsewhere"])
-        one.settings = {
+        batch.settings = {
             "elsewhere_task_folder": str(allowed),
             "elsewhere_petabox_url": f"{server.url}/{{item}}/{{path}}",
             "elsewhere_private_addresses": True,
             "elsewhere_replay_url": "",
         }
-        _ask_all(one, starts, str(outside))
-        yield one
+        _ask_all(batch, starts, str(outside))
+        yield batch
 
 
-def _ask_all(one: Asked, starts: list[int], outside: str) -> None:
+def _ask_all(batch: TaskBatch, starts: list[int], outside: str) -> None:
     def cdx(name: str, place: int, **more: Any) -> dict[str, Any]:
-        """As `row_to_json` of the SQL table `cdx` gives it."""
+        """Build a row as `row_to_json` returns it from the SQL table `cdx`."""
         return {
             "url": f"http://x.example/{name}",
             "datetime": "20240305060708",
@@ -126,44 +132,51 @@ def _ask_all(one: Asked, starts: list[int], outside: str) -> None:
             **more,
         }
 
-    stated, elsewhere = hashed(one.pdfs["stated"]), hashed(one.pdfs["elsewhere"])
-    of_cdx = cdx("stated", 0, sha1hex=stated, cdx_sha1hex=None)
-    one.ask(stated, of_cdx, "http://x.example/stated", "done")
-    one.ask("", cdx("unstated", 1), "http://x.example/unstated", "done")
-    item = {"item": "item-1", "path": "papers/a b.pdf"}
+    stated_sha1, elsewhere_sha1 = (
+        compute_sha1(batch.pdfs["stated"]),
+        compute_sha1(batch.pdfs["elsewhere"]),
+    )
+    cdx_task = cdx("stated", 0, sha1hex=stated_sha1, cdx_sha1hex=None)
+    batch.ask(stated_sha1, cdx_task, "http://x.example/stated", "done")
+    batch.ask("", cdx("unstated", 1), "http://x.example/unstated", "done")
+    item_source = {"item": "item-1", "path": "papers/a b.pdf"}
     address = "https://archive.org/download/item-1/papers/a%20b.pdf"
-    one.ask(elsewhere, {"sha1hex": elsewhere, "source": item}, address, "done")
-    one.ask("", {"path": "loose.pdf"}, "loose.pdf", "done")
+    batch.ask(elsewhere_sha1, {"sha1hex": elsewhere_sha1, "source": item_source}, address, "done")
+    batch.ask("", {"path": "loose.pdf"}, "loose.pdf", "done")
 
-    wrong = cdx("wrong", 1, sha1hex="ab" * 20)
-    one.ask("ab" * 20, wrong, "http://x.example/wrong", "quarantined", "damaged-record")
-    one.statuses["ab" * 20] = "error-source"
-    lost = {"cd" * 20: "lost.pdf", hashed(b""): "empty.pdf", hashed(b"no PDF"): "text.pdf"}
-    (one.folder / "allowed" / "empty.pdf").write_bytes(b"")
-    (one.folder / "allowed" / "text.pdf").write_bytes(b"no PDF")
+    damaged_task = cdx("wrong", 1, sha1hex="ab" * 20)
+    batch.ask("ab" * 20, damaged_task, "http://x.example/wrong", "quarantined", "damaged-record")
+    batch.statuses["ab" * 20] = "error-source"
+    files = {
+        "cd" * 20: "lost.pdf",
+        compute_sha1(b""): "empty.pdf",
+        compute_sha1(b"no PDF"): "text.pdf",
+    }
+    (batch.folder / "allowed" / "empty.pdf").write_bytes(b"")
+    (batch.folder / "allowed" / "text.pdf").write_bytes(b"no PDF")
     ends = [
         ("quarantined", "missing-source", "error-source"),
         ("dropped", "empty-body", "empty-blob"),
         ("dropped", "unsupported-type", "not-pdf"),
     ]
-    for (key, path), (outcome, reason, status) in zip(lost.items(), ends, strict=True):
-        one.ask(key, {"sha1hex": key, "path": path}, path, outcome, reason)
-        one.statuses[key] = status
-    page = cdx("page", 2)
-    one.ask("", page, "http://x.example/page", "dropped", "unsupported-type")
-    two = {**cdx("two", 0), "sha1hex": stated}
-    one.ask(elsewhere, two, elsewhere, "quarantined", "bad-message")
-    one.ask("nonsense", b"\x80\x03pickle", "nonsense", "quarantined", "bad-message")
-    one.ask("nothing", {"sha1hex": stated}, "nothing", "quarantined", "bad-message")
+    for (key, path), (outcome, reason, status) in zip(files.items(), ends, strict=True):
+        batch.ask(key, {"sha1hex": key, "path": path}, path, outcome, reason)
+        batch.statuses[key] = status
+    page_task = cdx("page", 2)
+    batch.ask("", page_task, "http://x.example/page", "dropped", "unsupported-type")
+    conflicting_task = {**cdx("two", 0), "sha1hex": stated_sha1}
+    batch.ask(elsewhere_sha1, conflicting_task, elsewhere_sha1, "quarantined", "bad-message")
+    batch.ask("nonsense", b"\x80\x03pickle", "nonsense", "quarantined", "bad-message")
+    batch.ask("nothing", {"sha1hex": stated_sha1}, "nothing", "quarantined", "bad-message")
     for path in (outside, "../outside.pdf", "link.pdf"):
-        one.ask("", {"path": path}, path, "quarantined", "unreadable-source")
-    gone = {"path": "gone.pdf"}
-    one.ask("", gone, "gone.pdf", "quarantined", "missing-source")
+        batch.ask("", {"path": path}, path, "quarantined", "unreadable-source")
+    missing_task = {"path": "gone.pdf"}
+    batch.ask("", missing_task, "gone.pdf", "quarantined", "missing-source")
 
 
 @contextmanager
-def working(home: Path, settings: Settings) -> Iterator[Stores]:
-    """The stores of a home whose pipeline is worked off meanwhile by threads of this process."""
+def run_pipeline(home: Path, settings: Settings) -> Iterator[Stores]:
+    """Open the stores of a home and run its pipeline in threads until the end."""
     stores = open_stores(home, settings)
     readers = open_readers(home / "tmp", settings)
     threads = create_threads(stores, readers, settings, threads=1)
@@ -178,8 +191,8 @@ def working(home: Path, settings: Settings) -> Iterator[Stores]:
         close_stores(stores)
 
 
-def settled(stores: Stores, count: int) -> None:
-    """Waits until that many entries have come and have nothing open."""
+def wait_until_processed(stores: Stores, count: int) -> None:
+    """Wait until the given number of entries exist and none is pending."""
     deadline = time.monotonic() + WAIT_MAX_S
     while True:
         rows = list(stores.records.find(EntryRow))
@@ -189,24 +202,24 @@ def settled(stores: Stores, count: int) -> None:
         time.sleep(0.1)
 
 
-def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> None:
-    """Every message entered and ended as it should, and of every PDF all rows are there."""
+def check_books(stores: Stores, batch: TaskBatch, topic: str, settings: Settings) -> None:
+    """Check that every message has its expected outcome and every PDF all its rows."""
     rows = {row.url.removeprefix(f"{topic} "): row for row in stores.records.find(EntryRow)}
-    assert {url: (row.outcome, row.reason) for url, row in rows.items()} == one.ends
+    assert {url: (row.outcome, row.reason) for url, row in rows.items()} == batch.ends
     assert all(row.detail for row in rows.values() if row.outcome == "quarantined")
     assert not any("Traceback" in (row.detail or "") for row in rows.values())
     pages = TestClient(create_app(stores), base_url="http://localhost:8765")
-    for sha1hex, name in one.sha1hexes.items():
+    for sha1hex, name in batch.sha1hexes.items():
         description = build_description(stores, sha1hex)
         assert description.file is not None, name
         pdf: Any = description.derivatives.get("pdf")
         assert pdf is not None, name
-        assert (pdf.status, description.file.size_bytes) == ("success", len(one.pdfs[name]))
-        assert [row.sha1hex for row in description.captures] == [sha1hex], "it lies in a WARC"
+        assert (pdf.status, description.file.size_bytes) == ("success", len(batch.pdfs[name]))
+        assert [row.sha1hex for row in description.captures] == [sha1hex], "it is in a WARC"
         assert {row.kind for row in description.entries} == {"message"}
         assert description.document is not None
-        assert description.text_key, "its text is there"
-        assert description.thumbnail_key, "its picture is there"
+        assert description.text_key, "it has a text"
+        assert description.thumbnail_key, "it has a thumbnail"
         meta = read_file(
             stores.table.get(stores.journal, [build_row_key(sha1hex)])[build_row_key(sha1hex)]
         )
@@ -217,33 +230,33 @@ def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> N
             200,
             True,
         )
-    audited = run_audit(stores, {"library": list_readers(settings)})
-    assert audited.fault_texts == []
+    audit = run_audit(stores, {"library": list_readers(settings)})
+    assert audit.fault_texts == []
 
 
-def check_result(body: bytes, one: Asked) -> str:
-    """A message of `pdf-text` as a bare client reads it; returns the file's SHA-1."""
-    found = json.loads(body)
-    jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(found)
-    for name, kind in SEED_FIELDS.items():
-        assert isinstance(found[name], kind), name
-    sha1hex: str = found["sha1hex"]
-    name = one.sha1hexes[sha1hex]
-    assert (found["status"], found["page0_thumbnail"]) == ("success", True)
-    assert f"The {name} one has words." in found["text"]
-    assert found["pdf_extra"]["word_count"] == 5
-    assert found["pdf_extra"]["page_count"] == 1
-    meta = found["file_meta"]
+def check_result(body: bytes, batch: TaskBatch) -> str:
+    """Check a `pdf-text` message as an external client reads it; return the file's SHA-1."""
+    result = json.loads(body)
+    jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(result)
+    for name, field_type in SEED_FIELDS.items():
+        assert isinstance(result[name], field_type), name
+    sha1hex: str = result["sha1hex"]
+    name = batch.sha1hexes[sha1hex]
+    assert (result["status"], result["page0_thumbnail"]) == ("success", True)
+    assert f"The {name} one has words." in result["text"]
+    assert result["pdf_extra"]["word_count"] == 5
+    assert result["pdf_extra"]["page_count"] == 1
+    meta = result["file_meta"]
     assert meta.keys() >= FILE_META_FIELDS
-    assert (meta["sha1hex"], meta["size_bytes"]) == (sha1hex, len(one.pdfs[name]))
+    assert (meta["sha1hex"], meta["size_bytes"]) == (sha1hex, len(batch.pdfs[name]))
     assert meta["mimetype"] == "application/pdf"
-    source = found["source"]
-    wanted = {
+    source = result["source"]
+    expected_source = {
         "stated": ("http://x.example/stated", "warc_path"),
         "unstated": ("http://x.example/unstated", "warc_path"),
         "elsewhere": ("https://archive.org/download/item-1/papers/a%20b.pdf", "item"),
-        "loose": ((one.folder / "allowed" / "loose.pdf").as_uri(), "path"),
+        "loose": ((batch.folder / "allowed" / "loose.pdf").as_uri(), "path"),
     }[name]
-    assert source["url"] == wanted[0]
-    assert source[wanted[1]], "where it came from can be followed"
+    assert source["url"] == expected_source[0]
+    assert source[expected_source[1]], "its source is given"
     return sha1hex

@@ -1,4 +1,4 @@
-"""Pages over a home where keys were made, one for each role, and who asks them."""
+"""Web applications over a home with one access key per role, and clients for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.access.keys import AccessKeys
 from fonds.config import load_settings
 from fonds.model.access import Role
@@ -25,8 +25,8 @@ OWN = {"sec-fetch-site": "same-origin"}
 
 
 @dataclass(frozen=True)
-class Guarded:
-    """Both applications behind one gate, and the secrets of the keys of reader, curator and admin."""
+class GuardedHome:
+    """Both applications behind one gate, and the secrets of the keys by role."""
 
     stores: Stores
     gate: AccessGate
@@ -35,11 +35,11 @@ class Guarded:
     secrets: Mapping[Role, str]
 
     def client(self, app: Any = None, origin: str = ORIGIN) -> TestClient:
-        """A browser without cookies yet, which follows nothing by itself."""
+        """Create a client without cookies that does not follow redirects."""
         return TestClient(app or self.pages, base_url=origin, follow_redirects=False)
 
-    def signed_in(self, role: Role, origin: str = ORIGIN) -> TestClient:
-        """A browser with the session of a key."""
+    def sign_in(self, role: Role, origin: str = ORIGIN) -> TestClient:
+        """Create a client that has signed in with the key of a role."""
         client = self.client(origin=origin)
         answer = client.post("/sign-in", data={"key": self.secrets[role]}, headers=OWN)
         assert answer.status_code == 303, answer.text
@@ -47,11 +47,14 @@ class Guarded:
 
 
 @contextmanager
-def guarded(
+def open_guarded_home(
     folder: Path, *, host: str = "127.0.0.1", reading: bool = False, are_made: bool = True
-) -> Iterator[Guarded]:
-    """A home with keys; `reading` says whether that needs one too."""
-    with opened(folder) as stores:
+) -> Iterator[GuardedHome]:
+    """Open a home with keys.
+
+    `reading` makes reading require a key; `are_made` is whether the keys exist.
+    """
+    with open_home(folder) as stores:
         settings = load_settings(folder, {"web.reading_needs_key": str(reading).lower()})
         gate = create_gate(stores.records, host, settings)
         keys = AccessKeys(stores.records, gate.keys.clock)
@@ -62,9 +65,9 @@ def guarded(
         service.runs.close()
         pages = create_app(stores, host=host, settings=settings, gate=gate, service=service)
         replay = create_replay(stores, host=host, gate=gate)
-        yield Guarded(stores, gate, pages, replay, secrets)
+        yield GuardedHome(stores, gate, pages, replay, secrets)
 
 
 def bearer(secret: str) -> dict[str, str]:
-    """How a program shows a key."""
+    """Return the authorization header for a key."""
     return {"Authorization": f"Bearer {secret}"}

@@ -1,4 +1,4 @@
-"""Files that are to be hidden, brought into a filled home: each says words that nothing else there says."""
+"""Files that are added to a filled home and then hidden; their words occur in no other file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hashlib import sha1
 from pathlib import Path
 
-from filled_home import Filled
+from filled_home import FilledHome
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
@@ -37,8 +37,8 @@ BROKEN_PAPER = b"%PDF-1.7 zyzzogeton broken"
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """What was put there: the files, and every text that tells of them."""
+class HiddenFiles:
+    """SHA-1s of the added files, and other values that identify them."""
 
     pdf: str
     version: str
@@ -49,56 +49,69 @@ class Hidden:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Their SHA-1s."""
+        """SHA-1s of all added files."""
         return (self.pdf, self.version, self.earlier, self.broken)
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """No answer may say any of these, in whatever case."""
+        """Strings that no response may contain, in any case."""
         hashes = [encode_sha1_base32(bytes.fromhex(file)) for file in self.files]
         return (*WORDS, SITE, *self.files, *hashes, *(file[:8] for file in self.files))
 
 
 def add_hidden(
-    stores: Stores, home: Path, settings: Settings, filled: Filled, changes: CollectionWriter
-) -> Hidden:
-    """A PDF that lies in a collection and was captured twice, a later and an earlier version of a story that
-    is shown, and a PDF that failed. Their inputs brought nothing else."""
-    before = stores.records.get(StoryMetaRow, [filled.stories[1]])[0]
-    version = _version(stores, before)
-    earlier = version.replace(b"waters", b"waves")
+    stores: Stores, home: Path, settings: Settings, filled: FilledHome, changes: CollectionWriter
+) -> HiddenFiles:
+    """Add the files that are to be hidden.
+
+    They are a PDF in a collection that was captured twice, a later and an earlier version of a
+    visible story, and a PDF that fails. Their inputs contain nothing else.
+    """
+    story_row = stores.records.get(StoryMetaRow, [filled.stories[1]])[0]
+    version = _build_version(stores, story_row)
+    earlier_version = version.replace(b"waters", b"waves")
     day = timedelta(days=1)
-    papers = [_paper(URL, PAPER), _paper(MIRRORED, PAPER)]
-    pages = [_page(before.url, NOW + day, version), _page(before.url, NOW - day, earlier)]
-    copied = settings.replace_values(warc_copy_bodies=True)
-    failed = _written(home / f"{WORDS[0]}.warc.gz", [_paper(BROKEN, BROKEN_PAPER)])
-    told = _written(home / f"{WORDS[1]}.warc.gz", papers)
-    ingest(stores, home, [told, failed], copied.replace_values(collection="reports"))
-    ingest(stores, home, [_written(home / f"{WORDS[2]}.warc.gz", pages)], copied)
-    hashes = [sha1(one).hexdigest() for one in (PAPER, version, earlier, BROKEN_PAPER)]
+    papers = [_build_paper_response(URL, PAPER), _build_paper_response(MIRRORED, PAPER)]
+    pages = [
+        _build_page_response(story_row.url, NOW + day, version),
+        _build_page_response(story_row.url, NOW - day, earlier_version),
+    ]
+    copying_settings = settings.replace_values(warc_copy_bodies=True)
+    failed_warc = _write_warc(
+        home / f"{WORDS[0]}.warc.gz", [_build_paper_response(BROKEN, BROKEN_PAPER)]
+    )
+    papers_warc = _write_warc(home / f"{WORDS[1]}.warc.gz", papers)
+    ingest(
+        stores,
+        home,
+        [papers_warc, failed_warc],
+        copying_settings.replace_values(collection="reports"),
+    )
+    ingest(stores, home, [_write_warc(home / f"{WORDS[2]}.warc.gz", pages)], copying_settings)
+    hashes = [sha1(body).hexdigest() for body in (PAPER, version, earlier_version, BROKEN_PAPER)]
     text = (stores.blobs.get(build_text_blob_key(hashes[0])) or b"").decode()
     changes.put(LIBRARY, [Document(hashes[0], text, TITLE, URL, "en")])
-    return Hidden(*hashes, before.url, format_datetime14(NOW))
+    return HiddenFiles(*hashes, story_row.url, format_datetime14(NOW))
 
 
-def _version(stores: Stores, before: StoryMetaRow) -> bytes:
-    """The page of a story with more text, and with a title and rights of its own."""
-    text = (stores.blobs.get(build_text_blob_key(before.sha1hex)) or b"").decode()
-    more = f"{text}\nVexillarious waters."
-    page = page_markup("Vexillarious waters", more, (), before.publication_date, "en")
+def _build_version(stores: Stores, story_row: StoryMetaRow) -> bytes:
+    """Build the page of a story with more text and its own title and rights."""
+    text = (stores.blobs.get(build_text_blob_key(story_row.sha1hex)) or b"").decode()
+    longer_text = f"{text}\nVexillarious waters."
+    page = page_markup("Vexillarious waters", longer_text, (), story_row.publication_date, "en")
     return page.replace(b"<title>", f'<meta name="copyright" content="{RIGHTS}"><title>'.encode())
 
 
-def _paper(url: str, body: bytes) -> bytes:
+def _build_paper_response(url: str, body: bytes) -> bytes:
     headers = (("Content-Type", "application/pdf"), *SIGNALS)
     return http_response(body, url=url, date=stamp(NOW), headers=headers)
 
 
-def _page(url: str, at: datetime, body: bytes) -> bytes:
+def _build_page_response(url: str, at: datetime, body: bytes) -> bytes:
     headers = (("Content-Type", "text/html; charset=utf-8"), *SIGNALS)
     return http_response(body, url=url, date=stamp(at), headers=headers)
 
 
-def _written(path: Path, records: Sequence[bytes]) -> Path:
+def _write_warc(path: Path, records: Sequence[bytes]) -> Path:
     path.write_bytes(gzipped(records))
     return path

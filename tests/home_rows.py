@@ -1,7 +1,7 @@
-"""Rows of declared types about one body: how it entered, where it lies, what was said of it.
+"""Rows of declared types about one body: its entry, its place and its dispositions.
 
-For tests about the rows themselves (ledger counts, lists, lineage) and for volume (`many_entries`,
-`many_documents`). A home with files, stories or PDFs in it is filled by the steps: `ingesting`.
+Use them in tests of the rows themselves (ledger counts, lists, lineage) and for volume (`many_entries`,
+`many_documents`). To fill a home with files, stories or PDFs, run the steps with `ingesting`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from fonds.urls.surt import build_lookup_key, build_surt
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 PIPELINE = "library"
-WAY_IN = ("identify", "persist_file")
+INTAKE_STEPS = ("identify", "persist_file")
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Bytes on their way in."""
+    """Bytes to ingest, with their URL and time."""
 
     number: int
     url: str
@@ -45,8 +45,8 @@ class Body:
         return sha1(self.content).hexdigest()
 
 
-def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
-    """The bodies in one of our WARC files."""
+def write_to_archive(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
+    """Write the bodies to a WARC file of the archive and return them with their places."""
     entries = [
         ArchiveEntry(
             capture_id=body.capture_id,
@@ -58,7 +58,10 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
         )
         for body in bodies
     ]
-    places = {one.capture_id: one.place for one in stores.archive.write(entries)}
+    places = {
+        archive_entry.capture_id: archive_entry.place
+        for archive_entry in stores.archive.write(entries)
+    }
     return [replace(body, place=places[body.capture_id]) for body in bodies]
 
 
@@ -70,12 +73,12 @@ def entry(body: Body) -> EntryRow:
 
 
 def enter(stores: Stores, bodies: Iterable[Body]) -> None:
-    """Onto the books, as the intake does."""
-    stores.ledger.enter([], [entry(body) for body in bodies], [WAY_IN[0]])
+    """Record the entries of bodies in the ledger, as the intake does."""
+    stores.ledger.enter([], [entry(body) for body in bodies], [INTAKE_STEPS[0]])
 
 
 def write(stores: Stores, rows: Sequence[Row]) -> None:
-    """Rows of any table: dispositions by the ledger, the others as they are."""
+    """Write rows of any table: dispositions through the ledger, others directly."""
     stores.records.put([row for row in rows if not isinstance(row, DispositionRow)])
     stores.ledger.write([row for row in rows if isinstance(row, DispositionRow)])
 
@@ -111,17 +114,17 @@ def cdx_row(body: Body) -> CdxRow:
     )
 
 
-def kept(body: Body, steps: tuple[str, str]) -> list[Row]:
-    """The file, its place, and the way of its messages: each step hands on to the next."""
-    way = (*WAY_IN, *steps)
-    passed = [
-        said(body, step, second, way[second - 1] if second else None)
-        for second, step in enumerate(way)
+def build_stored_rows(body: Body, steps: tuple[str, str]) -> list[Row]:
+    """Build the file, its place, and the dispositions of its messages at each step."""
+    steps_so_far = (*INTAKE_STEPS, *steps)
+    dispositions = [
+        build_disposition(body, step, second, steps_so_far[second - 1] if second else None)
+        for second, step in enumerate(steps_so_far)
     ]
-    return [file_row(body), cdx_row(body), *passed]
+    return [file_row(body), cdx_row(body), *dispositions]
 
 
-def said(
+def build_disposition(
     body: Body,
     step: str,
     second: int,
@@ -130,7 +133,7 @@ def said(
     reason: Reason | None = None,
     detail: str = "",
 ) -> DispositionRow:
-    """How the message of a body ended at a step; `parent_step` sent it there."""
+    """Build the disposition of a body's message at a step; `parent_step` sent the message."""
     at = NOW + timedelta(seconds=second)
     return DispositionRow(
         message_id=body.capture_id,
@@ -150,22 +153,24 @@ def said(
     )
 
 
-def promised(body: Body, step: str, second: int, parent_step: str) -> DispositionRow:
-    """The message of a body that was sent to a step and has not ended there."""
-    row = said(body, step, second, parent_step)
+def build_promise(body: Body, step: str, second: int, parent_step: str) -> DispositionRow:
+    """Build the promise of a body's message that was sent to a step and not processed."""
+    row = build_disposition(body, step, second, parent_step)
     return replace(row, verdict=PENDING, is_open=True, settled_at=None)
 
 
-def ended(
+def build_end_rows(
     body: Body, step: str, verdict: Verdict, reason: Reason, sha1hex: str | None = None
 ) -> list[Row]:
-    """A body that went the way of all until `step`, and what became of it there."""
-    way = WAY_IN[: WAY_IN.index(step)] if step in WAY_IN else WAY_IN
-    before = [
-        said(body, one, second, way[second - 1] if second else None)
-        for second, one in enumerate(way)
+    """Build the dispositions of a body up to `step`, with its verdict there."""
+    earlier_steps = (
+        INTAKE_STEPS[: INTAKE_STEPS.index(step)] if step in INTAKE_STEPS else INTAKE_STEPS
+    )
+    earlier_rows = [
+        build_disposition(body, earlier_step, second, earlier_steps[second - 1] if second else None)
+        for second, earlier_step in enumerate(earlier_steps)
     ]
     detail = f"{reason.explanation} ({body.url})"
-    parent = way[-1] if way else None
-    last = said(body, step, len(way), parent, verdict, reason, detail)
-    return [replace(row, about=sha1hex) for row in (*before, last)]
+    parent = earlier_steps[-1] if earlier_steps else None
+    last_row = build_disposition(body, step, len(earlier_steps), parent, verdict, reason, detail)
+    return [replace(row, about=sha1hex) for row in (*earlier_rows, last_row)]

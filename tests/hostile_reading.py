@@ -1,4 +1,4 @@
-"""Hostile PDFs through the isolated readers as `extract_pdf` uses them, with a watch on time and memory."""
+"""Read hostile PDFs with isolated readers as `extract_pdf` does, and measure time and memory."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from fonds.wiring.stores import open_archive
 
 CHILDREN = 2
 FONDS_BYTES = 130 * 2**20
-_SAMPLED_EVERY_S = 0.02
+_SAMPLING_INTERVAL_S = 0.02
 _KIB = 1024
 _MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file; `took_s` is wall time from taking it up to its result."""
+    """The result of one file; `took_s` is the wall time from its start to its result."""
 
     name: str
     text: PdfText
@@ -40,19 +40,20 @@ class Outcome:
 
 
 class MemoryWatch:
-    """The most memory that this process and its descendants had resident at one moment, by /proc.
+    """Peak resident memory of this process and its descendants, read from /proc.
 
-    Only growth counts, and what Fonds has when it starts: a run of all tests has much more in memory, and
-    loaded processes that wait for commands.
-    Pages shared by several processes count for each of them: the truth is smaller, never larger. What
-    lives shorter than the 20 ms between two looks may be missed.
+    Only growth over the start counts, plus the memory of Fonds at its start: in a run of all tests,
+    this process and preloaded processes hold much more.
+
+    Pages shared by several processes count for each of them, so the value is an upper bound. Peaks
+    shorter than the sampling interval of 20 ms may be missed.
     """
 
     def __init__(self) -> None:
         self.peak_bytes = 0
-        resident_bytes = sum(map(_resident_bytes, _family(os.getpid())))
+        resident_bytes = sum(map(_resident_bytes, _iter_process_tree(os.getpid())))
         self._others_bytes = max(0, resident_bytes - FONDS_BYTES)
-        self._ended = threading.Event()
+        self._stop_event = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> MemoryWatch:
@@ -60,18 +61,18 @@ class MemoryWatch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
+        self._stop_event.set()
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_SAMPLED_EVERY_S):
-            total = sum(map(_resident_bytes, _family(os.getpid())))
+        while not self._stop_event.wait(_SAMPLING_INTERVAL_S):
+            total = sum(map(_resident_bytes, _iter_process_tree(os.getpid())))
             self.peak_bytes = max(self.peak_bytes, total - self._others_bytes)
 
 
 @contextmanager
-def reading(spool: Path, settings: Settings) -> Iterator[Readers]:
-    """The readers as every command opens them."""
+def open_pdf_readers(spool: Path, settings: Settings) -> Iterator[Readers]:
+    """Open the readers as every command does."""
     readers = open_readers(spool, settings)
     try:
         yield readers
@@ -80,9 +81,9 @@ def reading(spool: Path, settings: Settings) -> Iterator[Readers]:
 
 
 def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path) -> list[Outcome]:
-    """Each file by the step `extract_pdf`, as many at once as there are children; none waits for one.
+    """Read each file with the step `extract_pdf`, as many at once as there are children.
 
-    They are written to `folder` first.
+    The files are written to `folder` first.
     """
     bodies = dict(files)
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,10 +101,12 @@ def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path)
     )
 
     def read(name: str) -> Outcome:
-        item = UnextractedPdf(_capture(name, paths[name]), _described(bodies[name]))
-        began = time.monotonic()
-        texts = [one for one in step(item).items if isinstance(one, PdfText)]
-        took_s = time.monotonic() - began
+        item = UnextractedPdf(_capture(name, paths[name]), _describe_file(bodies[name]))
+        started_s = time.monotonic()
+        texts = [
+            result_item for result_item in step(item).items if isinstance(result_item, PdfText)
+        ]
+        took_s = time.monotonic() - started_s
         if len(texts) != 1:
             raise AssertionError(f"{name} has {len(texts)} texts")
         return Outcome(name, texts[0], took_s)
@@ -113,7 +116,7 @@ def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path)
 
 
 def longest_s(settings: Settings) -> float:
-    """How long one file may take by its limits: the whole reading, then the brief one of what is left."""
+    """Return the time limit of one file: the full extraction, then the short salvage."""
     return settings.pdf.timeout_s + min(SALVAGE_S, settings.pdf.timeout_s)
 
 
@@ -123,17 +126,20 @@ def _capture(name: str, path: Path) -> Capture:
     )
 
 
-def _described(body: bytes) -> FileMeta:
-    hashes = {one.__name__.removeprefix("openssl_"): one(body).hexdigest() for one in _HASHES}
-    kind = "application/pdf"
-    return FileMeta(size=len(body), mime=kind, magic="PDF", magic_mime=kind, **hashes)
+def _describe_file(body: bytes) -> FileMeta:
+    hashes = {
+        hash_function.__name__.removeprefix("openssl_"): hash_function(body).hexdigest()
+        for hash_function in _HASHES
+    }
+    mime = "application/pdf"
+    return FileMeta(size=len(body), mime=mime, magic="PDF", magic_mime=mime, **hashes)
 
 
 _HASHES = (md5, sha1, sha256)
 
 
-def _family(pid: int) -> Iterator[int]:
-    """The process and all below it; those that end meanwhile are left out."""
+def _iter_process_tree(pid: int) -> Iterator[int]:
+    """Iterate over a process and its descendants; skip those that end meanwhile."""
     yield pid
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
@@ -145,7 +151,7 @@ def _family(pid: int) -> Iterator[int]:
         except OSError:
             continue
         for kid in kids:
-            yield from _family(int(kid))
+            yield from _iter_process_tree(int(kid))
 
 
 def _resident_bytes(pid: int) -> int:

@@ -1,7 +1,7 @@
-"""Files brought into stores by the real intake and the real steps, in this process and in one order.
+"""Ingest files with the real intake and steps, in this process and in a fixed order.
 
-Only two things differ from `fonds ingest`: the clock is the tests' own, and bodies are read in this process
-unless isolated readers are asked for.
+Two things differ from `fonds ingest`: tests set the clock, and bodies are read in this process
+unless isolated readers are requested.
 """
 
 from __future__ import annotations
@@ -44,36 +44,37 @@ def ingest(
     isolated: bool = False,
     at: datetime = NOW,
 ) -> None:
-    """Enter files and work off what comes of them. Stages that are not in `stages` leave theirs waiting.
+    """Enter files and process them completely.
 
-    One thread works all stages in turn, so that the same files always come to the same end. `settings` are
-    those the stores were opened with, None the defaults. The clock begins at a moment, and goes on by a
-    millisecond whenever it is asked.
+    Messages of stages that are not in `stages` stay unprocessed. One thread runs all stages in
+    turn, so that the same files always have the same outcomes. `settings` are the settings of the
+    open stores; None means the defaults. The clock starts at `at` and advances by a millisecond on
+    each reading.
     """
-    chosen = settings or Settings()
-    with _clock(at), _readers(home, chosen, isolated) as readers:
-        create_intake(stores, chosen, lambda: False).run(
-            create_path_source(paths, home, chosen), IntakeCounts()
+    effective_settings = settings or Settings()
+    with _set_clock(at), _open_readers(home, effective_settings, isolated) as readers:
+        create_intake(stores, effective_settings, lambda: False).run(
+            create_path_source(paths, home, effective_settings), IntakeCounts()
         )
-        _work_off(create_threads(stores, readers, chosen, stages=stages))
+        _process_all(create_threads(stores, readers, effective_settings, stages=stages))
     stores.archive.finish()
 
 
 def enter_links(stores: Stores, home: Path, path: Path, settings: Settings) -> None:
-    """Enter the links of a list, which nobody fetches here."""
+    """Enter the links of a list without fetching them."""
     stores.queue.declare(list_readers(settings))
-    with _clock(NOW):
+    with _set_clock(NOW):
         source = open_link_lists([str(path)], home, settings, stores.records, LinkSample())
         create_intake(stores, settings, lambda: False).run(source, IntakeCounts())
 
 
 def stamp(at: datetime) -> str:
-    """A time as the head of a WARC record states it."""
+    """Format a time as in the header of a WARC record."""
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @contextmanager
-def _clock(at: datetime) -> Iterator[None]:
+def _set_clock(at: datetime) -> Iterator[None]:
     ticks = count()
 
     def now() -> datetime:
@@ -87,8 +88,8 @@ def _clock(at: datetime) -> Iterator[None]:
         yield
 
 
-def _work_off(threads: WorkerThreads) -> None:
-    # Nothing is on its way to a stage while another works: no batch waits for more.
+def _process_all(threads: WorkerThreads) -> None:
+    # While one stage runs, nothing is sent to another, so no batch waits for more.
     stages = [replace(stage, stage=replace(stage.stage, linger_s=0.0)) for stage in threads.stages]
     loops = [threads.make_loop(bound) for bound in stages]
     is_pending = True
@@ -96,23 +97,23 @@ def _work_off(threads: WorkerThreads) -> None:
         while sum([loop.run_once(0.0) for loop in loops]):
             pass
         threads.handover.flush()
-        # Brokers are asked last: each depth is several requests.
+        # Check the depths last: with a broker, each one takes several requests.
         depths = (threads.queue.get_depth(bound.subscription) for bound in threads.stages)
         is_pending = any(depth.pending for depth in depths)
     threads.handover.close()
 
 
 @contextmanager
-def _readers(home: Path, settings: Settings, isolated: bool) -> Iterator[Readers]:
-    readers = open_readers(home / "tmp", settings) if isolated else _readers_here(settings)
+def _open_readers(home: Path, settings: Settings, isolated: bool) -> Iterator[Readers]:
+    readers = open_readers(home / "tmp", settings) if isolated else _create_local_readers(settings)
     try:
         yield readers
     finally:
         readers.close()
 
 
-def _readers_here(settings: Settings) -> Readers:
-    """Read bodies in this process: what is read is made by the tests."""
+def _create_local_readers(settings: Settings) -> Readers:
+    """Create readers that run in this process; the tests generate all input."""
     limits = build_pdf_limits(settings)
 
     def extract(body: bytes) -> PdfExtraction:

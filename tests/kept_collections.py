@@ -1,4 +1,4 @@
-"""Collections for tests: opened in a folder, looked at by brute force, and their texts drawn."""
+"""Collections for tests: open them in a folder, generate documents, and check all their rows."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ NEWS = CollectionName("news", "2026-11")
 
 @dataclass
 class Clock:
-    """Seconds since 1970 that go on by one each time they are asked for."""
+    """Seconds since 1970 that advance by one on each reading."""
 
     at: int = 1_790_000_000
     ticks: itertools.count[int] = field(default_factory=itertools.count)
 
     def __call__(self) -> int:
-        """The next second."""
+        """Return the next second."""
         return self.at + next(self.ticks)
 
 
 @dataclass
-class Kept:
-    """Tables of collections in a folder, and what changes them."""
+class CollectionStore:
+    """Tables of collections in a folder, and the writer that changes them."""
 
     tables: Tables
     changes: CollectionWriter
@@ -64,130 +64,156 @@ class Kept:
     closes: list[object]
 
     def close(self) -> None:
-        """Close both files."""
-        for close in self.closes:
-            close.close()  # type: ignore[attr-defined]
+        """Close both stores."""
+        for closeable in self.closes:
+            closeable.close()  # type: ignore[attr-defined]
 
 
-def open_kept(
+def open_collection_store(
     folder: Path, clock: Clock | None = None, lease_s: float = 30.0, tables: Tables | None = None
-) -> Kept:
-    """Open what is kept in a folder, or in the tables of a server with its records there; `records.sqlite`
-    is made when it is not there."""
+) -> CollectionStore:
+    """Open the collections in a folder, or in the given tables with the records in the folder.
+
+    Create `records.sqlite` if it does not exist.
+    """
     tables = tables or Tables(SqliteTable(folder / "table.sqlite"))
     records = open_records(folder / "records.sqlite")
     tables.declare()
     leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic, lease_s)
     changes = CollectionWriter(tables, leases, clock or Clock())
-    return Kept(tables, changes, records, [tables.store, records])
+    return CollectionStore(tables, changes, records, [tables.store, records])
 
 
-def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:
-    """Documents on themes, `d0`, `d1` and so on."""
+def themed_documents(count: int, seed: int = 1, themes: int = 5) -> list[Document]:
+    """Generate documents on themes, with the ids `d0`, `d1` and so on."""
     texts, _ = themed_texts(count, seed=seed, themes=themes)
-    return [Document(f"d{at}", one, title=one[:40]) for at, one in enumerate(texts)]
+    return [Document(f"d{at}", text, title=text[:40]) for at, text in enumerate(texts)]
 
 
-def faults(tables: Tables, name: CollectionName) -> list[str]:
-    """What of a collection's rows does not agree, found by reading them all; nothing when all is well."""
+def find_faults(tables: Tables, name: CollectionName) -> list[str]:
+    """Read all rows of a collection and describe each inconsistency."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    there = {
+    document_ids = {
         parse_document_row(row)[2] for row, _ in tables.iter_rows(DOCUMENTS, name.row, ["main:id"])
     }
-    every = {parse_document_row(row)[2] for row, _ in tables.iter_rows(DOCUMENTS, name.row)}
-    found = [f"{id_}: a row that is no document" for id_ in every - there]
-    if decode_int(cells, "main:size") != len(there):
-        found.append(f"size {decode_int(cells, 'main:size')} of {len(there)}")
-    left = len(tables.get_page(CHANGES, name.row))
-    if left and not any(column.endswith(":rebuilt") for column in cells):
-        found.append(f"{left} changes are left")
-    for row, told in tables.iter_rows(CLUSTERINGS, name.row, ["main:"]):
+    all_ids = {parse_document_row(row)[2] for row, _ in tables.iter_rows(DOCUMENTS, name.row)}
+    messages = [f"{id_}: a row that is no document" for id_ in all_ids - document_ids]
+    if decode_int(cells, "main:size") != len(document_ids):
+        messages.append(f"size {decode_int(cells, 'main:size')} of {len(document_ids)}")
+    change_count = len(tables.get_page(CHANGES, name.row))
+    if change_count and not any(column.endswith(":rebuilt") for column in cells):
+        messages.append(f"{change_count} changes remain")
+    for row, clustering_cells in tables.iter_rows(CLUSTERINGS, name.row, ["main:"]):
         del row
-        found += _of_clustering(tables, name, decode_text(told, "main:conf"), told, there, cells)
-    return found + _excluded(tables, name, there)
+        messages += _find_clustering_faults(
+            tables,
+            name,
+            decode_text(clustering_cells, "main:conf"),
+            clustering_cells,
+            document_ids,
+            cells,
+        )
+    return messages + _find_exclusion_faults(tables, name, document_ids)
 
 
-def _excluded(tables: Tables, name: CollectionName, there: set[str]) -> list[str]:
-    """Documents in a theme they are excluded from, and exclusions of documents there are not."""
-    found = []
+def _find_exclusion_faults(
+    tables: Tables, name: CollectionName, document_ids: set[str]
+) -> list[str]:
+    """Find documents in a theme they are excluded from, and exclusions of missing documents."""
+    messages = []
     for _, cells in tables.iter_rows(EXCLUSIONS, name.row):
         id_ = decode_text(cells, "main:id")
-        if id_ not in there:
-            found.append(f"{id_}: excluded, and not there")
-        barred = parse_exclusions(cells)
-        if not barred:
-            found.append(f"{id_}: excluded from nothing")
-        found += [
+        if id_ not in document_ids:
+            messages.append(f"{id_}: excluded, but no document")
+        excluded_clusters = parse_exclusions(cells)
+        if not excluded_clusters:
+            messages.append(f"{id_}: excluded from nothing")
+        messages += [
             f"{id_}: in {placement.cluster_id}, which it is excluded from"
             for placement in list_placements(tables, name, id_)
-            if (placement.conf, placement.cluster_id) in barred
+            if (placement.conf, placement.cluster_id) in excluded_clusters
         ]
-    return found
+    return messages
 
 
-def _of_clustering(
+def _find_clustering_faults(
     tables: Tables,
     name: CollectionName,
     conf: str,
-    told: dict[str, bytes],
-    there: set[str],
+    clustering_cells: dict[str, bytes],
+    document_ids: set[str],
     cells: dict[str, bytes],
 ) -> list[str]:
-    timestamp, found = decode_int(told, "main:timestamp"), []
-    served = decode_int(cells, f"main:configuration:{conf}:rebuilt", -1)
-    if timestamp > served:
-        return [f"{conf} {timestamp}: left over"]
-    confs = [build_level_conf(conf, one) for one in range(decode_int(told, "main:levels"))]
-    placed: Counter[str] = Counter()
-    for one in (*confs, build_unclustered_conf(conf)):
-        counted, ids, listed = _read(tables, name, one, timestamp)
-        if one != build_unclustered_conf(conf):
-            found += _distinct(tables, name, one, timestamp)
-        if counted[0] != counted[1]:
-            found.append(f"{one} {timestamp}: sizes {counted}")
-        if not ids == listed[0] == listed[1]:
-            found.append(f"{one} {timestamp}: {ids} {listed}")
-        if one in (conf, build_unclustered_conf(conf)):
-            placed.update(id_ for id_, _ in ids)
-    if timestamp == served and (placed.keys() != there or set(placed.values()) - {1}):
-        found.append(f"{conf} {timestamp}: has {placed.keys() ^ there} or several times")
-    if not placed.keys() <= there:
-        found.append(f"{conf} {timestamp}: has what is not there: {placed.keys() - there}")
-    return found
+    timestamp, messages = decode_int(clustering_cells, "main:timestamp"), []
+    served_timestamp = decode_int(cells, f"main:configuration:{conf}:rebuilt", -1)
+    if timestamp > served_timestamp:
+        return [f"{conf} {timestamp}: older rows remain"]
+    confs = [
+        build_level_conf(conf, level_conf)
+        for level_conf in range(decode_int(clustering_cells, "main:levels"))
+    ]
+    placement_counts: Counter[str] = Counter()
+    for level_conf in (*confs, build_unclustered_conf(conf)):
+        cluster_sizes, ids, label_pairs = _read_clustering(tables, name, level_conf, timestamp)
+        if level_conf != build_unclustered_conf(conf):
+            messages += _find_duplicate_faults(tables, name, level_conf, timestamp)
+        if cluster_sizes[0] != cluster_sizes[1]:
+            messages.append(f"{level_conf} {timestamp}: sizes {cluster_sizes}")
+        if not ids == label_pairs[0] == label_pairs[1]:
+            messages.append(f"{level_conf} {timestamp}: {ids} {label_pairs}")
+        if level_conf in (conf, build_unclustered_conf(conf)):
+            placement_counts.update(id_ for id_, _ in ids)
+    if timestamp == served_timestamp and (
+        placement_counts.keys() != document_ids or set(placement_counts.values()) - {1}
+    ):
+        messages.append(
+            f"{conf} {timestamp}: has {placement_counts.keys() ^ document_ids} wrong or several times"
+        )
+    if not placement_counts.keys() <= document_ids:
+        messages.append(
+            f"{conf} {timestamp}: contains missing documents: {placement_counts.keys() - document_ids}"
+        )
+    return messages
 
 
-def _read(tables: Tables, name: CollectionName, conf: str, timestamp: int):  # type: ignore[no-untyped-def]
+def _read_clustering(tables: Tables, name: CollectionName, conf: str, timestamp: int):  # type: ignore[no-untyped-def]
     from fonds.grouping.stored.keys import build_clustering_prefix
 
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     sizes, cells, ids = {}, {}, set()
-    for row, found in tables.iter_rows(CLUSTERS, prefix):
+    for row, row_cells in tables.iter_rows(CLUSTERS, prefix):
         label = parse_cluster_row(row)[4]
-        sizes[label] = decode_int(found, "main:size", -1)
-        own = [column[len("documents:") :] for column in found if column.startswith("documents:")]
-        cells[label] = len(own)
-        ids |= {(id_, label) for id_ in own}
-    assigned = {
-        (parse_cluster_row(row)[4], decode_text(found, "main:label"))
-        for row, found in tables.iter_rows(ASSIGNMENTS, prefix)
+        sizes[label] = decode_int(row_cells, "main:size", -1)
+        document_columns = [
+            column[len("documents:") :] for column in row_cells if column.startswith("documents:")
+        ]
+        cells[label] = len(document_columns)
+        ids |= {(id_, label) for id_ in document_columns}
+    assigned_pairs = {
+        (parse_cluster_row(row)[4], decode_text(row_cells, "main:label"))
+        for row, row_cells in tables.iter_rows(ASSIGNMENTS, prefix)
     }
-    ranked = [
-        (decode_text(found, "main:id"), _label(row))
-        for row, found in tables.iter_rows(MEMBERS, prefix)
+    ranked_pairs = [
+        (decode_text(row_cells, "main:id"), _parse_label(row))
+        for row, row_cells in tables.iter_rows(MEMBERS, prefix)
     ]
-    assert len(ranked) == len(set(ranked))
-    return (sizes, cells), ids, (assigned, set(ranked))
+    assert len(ranked_pairs) == len(set(ranked_pairs))
+    return (sizes, cells), ids, (assigned_pairs, set(ranked_pairs))
 
 
-def _label(row: bytes) -> str:
-    """The label in the row of a member: the last part that ends before the score."""
+def _parse_label(row: bytes) -> str:
+    """Return the label in the row key of a member: the last part before the score."""
     parts = row.split(b"\x00\x01")
     return parts[-2][8:].decode() if len(parts) == 5 else "?"
 
 
-def _distinct(tables: Tables, name: CollectionName, conf: str, timestamp: int) -> list[str]:
-    """Clusters that count other than the documents in them that are near-duplicates of none, and
-    near-duplicates of what is none of the cluster's, or of a near-duplicate."""
+def _find_duplicate_faults(
+    tables: Tables, name: CollectionName, conf: str, timestamp: int
+) -> list[str]:
+    """Find clusters with a wrong count of distinct documents, and wrong near-duplicates.
+
+    A near-duplicate must refer to a document of the same cluster that is no near-duplicate itself.
+    """
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     rows = {
         parse_cluster_row(row)[4]: (
@@ -196,13 +222,13 @@ def _distinct(tables: Tables, name: CollectionName, conf: str, timestamp: int) -
         )
         for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label", "main:original"])
     }
-    distinct = Counter(label for label, original in rows.values() if not original)
-    found = [
-        f"{conf} {timestamp} {label}: {decode_int(cells, 'main:distinct')} distinct of {distinct[label]}"
+    originals = Counter(label for label, original in rows.values() if not original)
+    messages = [
+        f"{conf} {timestamp} {label}: {decode_int(cells, 'main:distinct')} distinct of {originals[label]}"
         for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:distinct"])
-        if decode_int(cells, "main:distinct") != distinct[label := parse_cluster_row(row)[4]]
+        if decode_int(cells, "main:distinct") != originals[label := parse_cluster_row(row)[4]]
     ]
-    return found + [
+    return messages + [
         f"{conf} {timestamp}: {id_} is a near-duplicate of {original}"
         for id_, (label, original) in rows.items()
         if original and rows.get(original) != (label, "")

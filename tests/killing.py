@@ -1,4 +1,4 @@
-"""Kills a command where its work is: behind so many changes to its folder, however fast the machine is."""
+"""Kill a command after a number of changes to its folder, independent of machine speed."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from e2e.running import started
+from e2e.running import start_fonds
 
-POLLED_S = 0.01
+POLL_S = 0.01
 
 
-def killed_behind(home: Path, words: Sequence[str], changes: int) -> bool:
-    """Run `fonds WORDS…` and SIGKILL it when so many changes to the files of the home were seen; False where
-    it ended before."""
-    before = files_in(home)
-    running = started(home, *words)
-    while changes and running.poll() is None:
-        time.sleep(POLLED_S)
-        now = files_in(home)
-        changes -= now != before
-        before = now
-    running.kill()
-    return running.wait() < 0
+def kill_after_changes(home: Path, args: Sequence[str], changes: int) -> bool:
+    """Run `fonds ARGUMENTS…` and SIGKILL it after `changes` changes to the files of the home.
+
+    Returns False if the command ended before.
+    """
+    previous_files = files_in(home)
+    process = start_fonds(home, *args)
+    while changes and process.poll() is None:
+        time.sleep(POLL_S)
+        current_files = files_in(home)
+        changes -= current_files != previous_files
+        previous_files = current_files
+    process.kill()
+    return process.wait() < 0
 
 
 def files_in(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of every file below a folder."""
-    found, folders = dict[str, tuple[int, int]](), [str(folder)]
+    """Return size and modification time of every file below a folder."""
+    files, folders = dict[str, tuple[int, int]](), [str(folder)]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
@@ -36,8 +38,8 @@ def files_in(folder: Path) -> dict[str, tuple[int, int]]:
                     if entry.is_dir():
                         folders.append(entry.path)
                     else:
-                        said = entry.stat()
-                        found[entry.path] = (said.st_size, said.st_mtime_ns)
-        except FileNotFoundError:  # gone since it was listed
+                        stat = entry.stat()
+                        files[entry.path] = (stat.st_size, stat.st_mtime_ns)
+        except FileNotFoundError:  # removed since it was listed
             continue
-    return found
+    return files

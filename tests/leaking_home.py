@@ -1,4 +1,4 @@
-"""A library whose answers are known from before some of its files were hidden, asked at each address."""
+"""A home whose responses at all URLs are compared before and after files are hidden."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from pathlib import Path
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 
-from asked_routes import addresses
 from depth import IS_NIGHTLY
-from filled_home import Filled
+from filled_home import FilledHome
 from followed_home import fill_sources
 from fonds.audit.repair.reindex import reindex
 from fonds.config import Settings
@@ -31,10 +30,11 @@ from fonds.restrictions.embargo import EmbargoService
 from fonds.web.access.viewers import get_viewer
 from fonds.web.app import create_app
 from fonds.web.replay import create_replay
-from hidden_files import MIRRORED, SITE, URL, Hidden, add_hidden
+from hidden_files import MIRRORED, SITE, URL, HiddenFiles, add_hidden
 from home_rows import NOW
 from ingesting import ingest
-from takedowns import taking_down
+from route_urls import addresses
+from takedowns import create_takedown_service
 from themed_home import LIBRARY, fill_themes
 
 ORIGIN = "http://localhost:8765"
@@ -57,8 +57,11 @@ QUESTIONS = (
     "prefers:no-vex*",
     "holder:vexillarious",
 )
-UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
-UNASKED += " showResumeKey measure scale refresh"
+UNTESTED_PARAMETERS = (
+    "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
+)
+"""Parameters that only narrow a request, or take a value from an earlier response."""
+UNTESTED_PARAMETERS += " showResumeKey measure scale refresh"
 """These narrow what the others ask for, or take what an answer gave before."""
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
@@ -108,15 +111,15 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "changes": ("true",),
     "output": ("json",),
     "limit": ("5",),
-    **dict.fromkeys(UNASKED.split(), ()),
+    **dict.fromkeys(UNTESTED_PARAMETERS.split(), ()),
 }
 WARC = "warc"
-ALWAYS = re.compile(r"/(api/)?search\?")
-SHOWS = re.compile(r"/(api/)?(search|records|file|files|complete|cdx)\b")
-"""Addresses that are always asked, and those that show a file which is not hidden."""
+ALWAYS_REQUESTED = re.compile(r"/(api/)?search\?")
+VISIBLE_FILE_URL = re.compile(r"/(api/)?(search|records|file|files|complete|cdx)\b")
+"""URLs that are requested on every push, and URLs that show a file which is not hidden."""
 FROM_ELSEWHERE = {"X-Forwarded-For": "192.0.2.1"}
-"""A request that is nobody's who sits at this machine: of a reader."""
-PASSING = (
+"""Headers of a request from another computer, which has the role reader."""
+VOLATILE_PATTERNS = (
     r"<p><time.*?</time>",
     r'"as_of":"[^"]*"',
     r'"generation":"[^"]*"',
@@ -132,20 +135,23 @@ PASSING = (
     r'"+documents"+: ?\d+, ?"+themes"+',
     r"themes in \d+ documents",
 )
-"""What differs from one moment to the next, as the index's generation does with every write. A score depends
-on how often its words are in the index, and tantivy counts what was deleted until it merges its files. A
-clustering counts what was ever placed in it until it is built anew."""
+"""Patterns of text that changes without any leak.
+
+The generation of the index changes with every write. A score depends on word frequencies in the
+index, and tantivy counts deleted documents until it merges its files. A clustering counts every
+document ever placed until it is rebuilt.
+"""
 
 
 def app_for(stores: Stores, role: Role = Role.READER) -> FastAPI:
-    """The application as who has this role meets it."""
+    """Create the application for a viewer with this role."""
     app = create_app(stores)
     app.dependency_overrides[get_viewer] = lambda: Viewer("ann", role)
     return app
 
 
-def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
-    """Values for every parameter of a path: of visible neighbours where a file is named."""
+def in_path_of(stores: Stores, filled: FilledHome) -> dict[str, tuple[str, ...]]:
+    """Return values for every path parameter; files are visible neighbours of the hidden ones."""
     story = filled.stories[1]
     (row,) = stores.records.get(StoryMetaRow, [story])
     sources = list(stores.records.find(SourceRow))
@@ -159,22 +165,22 @@ def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
         "source_id": (sources[0].source_id,),
         **dict.fromkeys(("namespace", "ns"), ("library", "made")),
         "key": ("all", "five"),
-        **dict.fromkeys(("theme", "label"), (_theme(stores), "outlier")),
+        **dict.fromkeys(("theme", "label"), (_get_theme_id(stores), "outlier")),
         "reason": ("outlier",),
         "conf": ("DEFAULT",),
         "rest": (f"2026/{URL}", f"timemap/link/{URL}"),
     }
 
 
-def _theme(stores: Stores) -> str:
-    """A theme of a collection of documents of the library."""
+def _get_theme_id(stores: Stores) -> str:
+    """Return the id of a theme of a collection with documents of the library."""
     clusters = load_clusters(Tables(stores.table), LIBRARY)
     assert clusters is not None
     return clusters.clusters[0].id
 
 
 def _exclude(changes: CollectionWriter, ids: Sequence[str]) -> None:
-    """Take those that are in a theme out of it."""
+    """Exclude documents from the themes that contain them."""
     for id_ in ids:
         for placement in list_placements(changes.tables, LIBRARY, id_):
             if placement.cluster_id:
@@ -182,11 +188,11 @@ def _exclude(changes: CollectionWriter, ids: Sequence[str]) -> None:
 
 
 class LeakingHome:
-    """A home whose answers are known from before the hidden files came."""
+    """A home whose responses were recorded before the hidden files were added."""
 
-    def __init__(self, stores: Stores, home: Path, settings: Settings, filled: Filled) -> None:
+    def __init__(self, stores: Stores, home: Path, settings: Settings, filled: FilledHome) -> None:
         self.stores, self.filled, self._home, self._settings = stores, filled, home, settings
-        # What waits is worked off: later the hidden files come alone.
+        # Process pending input first, so that the hidden files are later ingested alone.
         ingest(stores, home, [], settings)
         reindex(stores.records, stores.blobs, stores.index, lambda _: None)
         self.changes: CollectionWriter = fill_themes(stores)
@@ -194,10 +200,10 @@ class LeakingHome:
         in_path = in_path_of(stores, self.filled)
         # A story is missing from collections while one of its versions is hidden.
         self.changes.delete(LIBRARY, in_path["id"][1:])
-        # What is equally good is told in the order it was put: this one will be put again.
+        # Equal scores keep the order of insertion, so insert this document last: it will be inserted again.
         (story,) = stores.index.get(in_path["id"][1:]).values()
         (paper,) = stores.index.get(in_path["id"][:1]).values()
-        # The file that is asked about has a neighbour that will be hidden.
+        # The requested file has a neighbour that will be hidden.
         day = {"publication_date": story.publication_date}
         stores.index.put([replace(paper, canonical_domain=story.canonical_domain, **day), story])
         self.app = app_for(stores)
@@ -209,57 +215,62 @@ class LeakingHome:
             for url in (URL, MIRRORED, row.url)
             for form in ("timemap/link", "timemap/json", "2026", "20260315092653")
         ]
-        self.hidden: Hidden
+        self.hidden: HiddenFiles
         self.before: Mapping[str, tuple[int, bytes]] = {}
         self.between: Mapping[str, tuple[int, bytes]] = {}
         self.after: Mapping[str, tuple[int, bytes]] = {}
 
     def add_and_hide(self, act: str) -> None:
-        """Put the files there, and hide them; with what is answered before, in between and afterwards."""
+        """Add the files and hide them; record the responses before, between and after."""
         if act == "embargo":
             self.before = self.answers()
         self.hidden = add_hidden(self.stores, self._home, self._settings, self.filled, self.changes)
         _exclude(self.changes, self.hidden.files)
         if act == "embargo":
-            self.between = ask_all(self.app, [path for path in self.paths if SHOWS.match(path)])
+            self.between = ask_all(
+                self.app, [path for path in self.paths if VISIBLE_FILE_URL.match(path)]
+            )
         ACTS[act][0](self.stores, self.changes, self.hidden)
         self.after = self.answers()
 
     def answers(self) -> dict[str, tuple[int, bytes]]:
-        """What every address answers with now, its headers behind the bytes."""
-        replayed = ask_all(self.replay, self.captures)
+        """Request every URL; return status and body, with the headers appended."""
+        replay_responses = ask_all(self.replay, self.captures)
         return ask_all(self.app, self.paths) | {
-            f"replay {path}": one for path, one in replayed.items()
+            f"replay {path}": response for path, response in replay_responses.items()
         }
 
-    def differing(self) -> list[str]:
-        """The addresses that answer otherwise than before the files came, moments and scores apart."""
+    def list_differences(self) -> list[str]:
+        """List the URLs whose response changed, apart from times and scores."""
         return [
             path
-            for path, (status, told) in self.before.items()
-            # Each WARC has a moment and an id of its own.
+            for path, (status, body) in self.before.items()
+            # Each exported WARC has its own date and id.
             if f"/export/{WARC}" not in path
-            and (status, lasting(told)) != (self.after[path][0], lasting(self.after[path][1]))
+            and (status, remove_volatile_text(body))
+            != (self.after[path][0], remove_volatile_text(self.after[path][1]))
         ]
 
     def leaks(self, answers: Mapping[str, tuple[int, bytes]]) -> dict[str, list[str]]:
-        """Which marks stand in which answers; those a question brought itself do not count."""
-        found = {}
-        for path, (_, told) in answers.items():
-            marks = [one for one in (*self.hidden.marks, NOTE) if one.lower() not in path.lower()]
-            there = [mark for mark in marks if mark.lower().encode() in told.lower()]
-            if there:
-                found[path] = there
-        return found
+        """Return the marks found in each response, without those from the request itself."""
+        marks_by_path = {}
+        for path, (_, body) in answers.items():
+            marks = [
+                mark for mark in (*self.hidden.marks, NOTE) if mark.lower() not in path.lower()
+            ]
+            found_marks = [mark for mark in marks if mark.lower().encode() in body.lower()]
+            if found_marks:
+                marks_by_path[path] = found_marks
+        return marks_by_path
 
 
 def ask_all(
     app: FastAPI, paths: Sequence[str], headers: Mapping[str, str] = FROM_ELSEWHERE
 ) -> dict[str, tuple[int, bytes]]:
-    """Each path's status and body, its headers behind the body.
+    """Request all paths; return status and body, with the headers appended.
 
-    All are asked in one event loop: a `TestClient` goes from thread to thread ten times a request, which
-    takes longer than most answers.
+    All requests run in one event loop: a `TestClient` switches threads ten times per request, which
+    takes longer than most responses.
     """
 
     async def ask() -> dict[str, tuple[int, bytes]]:
@@ -281,40 +292,43 @@ async def _answer_of(client: AsyncClient, path: str) -> tuple[int, bytes]:
 
 
 def part_of(paths: Sequence[str]) -> list[str]:
-    """The addresses asked on a push: those without a question, all of a search, and each third of the others.
+    """Select the URLs that are requested on a push.
 
-    The same question goes with many routes, and which third of them a route is asked differs from one to
-    the next: each question is asked at some.
+    They are all URLs without a query, all searches, and a third of the others. Each query is used
+    with many routes, and a different third is selected for each, so every query is requested at
+    some route.
     """
     return [
         path
         for number, path in enumerate(paths)
-        if IS_NIGHTLY or "?" not in path or ALWAYS.match(path) or number % 3 == 0
+        if IS_NIGHTLY or "?" not in path or ALWAYS_REQUESTED.match(path) or number % 3 == 0
     ]
 
 
-def lasting(told: bytes) -> bytes:
-    text = told.decode("utf-8", "replace")
-    for one in PASSING:
-        text = re.sub(one, "", text)
-    # Pages differ in length with what was left out.
+def remove_volatile_text(body: bytes) -> bytes:
+    text = body.decode("utf-8", "replace")
+    for pattern in VOLATILE_PATTERNS:
+        text = re.sub(pattern, "", text)
+    # The removed text also changes the length of a page.
     return re.sub(r"'(content-length|etag)', '[^']*'", "", text).encode()
 
 
-def _embargo(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
-    act = EmbargoService(stores, changes, lambda: NOW)
+def _embargo(stores: Stores, changes: CollectionWriter, hidden: HiddenFiles) -> None:
+    service = EmbargoService(stores, changes, lambda: NOW)
     for file in hidden.files:
-        act.hide(EmbargoRow(file, "publication", NOTE, UNTIL, "ann", NOW))
+        service.hide(EmbargoRow(file, "publication", NOTE, UNTIL, "ann", NOW))
 
 
-def _takedown(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
-    act = taking_down(stores, changes)
+def _takedown(stores: Stores, changes: CollectionWriter, hidden: HiddenFiles) -> None:
+    service = create_takedown_service(stores, changes)
     for file in hidden.files:
-        act(TakedownRow(file, "privacy", NOTE, "ann", NOW))
+        service(TakedownRow(file, "privacy", NOTE, "ann", NOW))
 
 
-ACTS: Mapping[str, tuple[Callable[[Stores, CollectionWriter, Hidden], None], int, str, str]] = {
+ACTS: Mapping[
+    str, tuple[Callable[[Stores, CollectionWriter, HiddenFiles], None], int, str, str]
+] = {
     "embargo": (_embargo, 403, "publication", "13 Apr 2026"),
     "takedown": (_takedown, 410, "privacy", "14 Mar 2026"),
 }
-"""What is done, how its addresses answer, and what they tell."""
+"""How files are hidden: the act, the status of their URLs, the reason and the date they show."""

@@ -1,4 +1,4 @@
-"""Made works, and papers that are some of them and cite others: for tests of matching."""
+"""Generate works, and papers that cite them, for tests of matching."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ VERBS = [
 
 
 def works(count: int) -> list[Work]:
-    """Works, each of its own title; each fifth has no DOI."""
+    """Generate works with unique titles; one in five has no DOI."""
     chance = random.Random(7)
-    made = []
+    generated = []
     for number in range(count):
         title = (
             f"On the {chance.choice(VERBS)} of {chance.choice(NOUNS)} and {chance.choice(NOUNS)}"
@@ -48,7 +48,7 @@ def works(count: int) -> list[Work]:
         )
         id_ = f"doi:10.5555/work.{number}" if number % 5 else f"fatcat:made{number}"
         names = chance.sample(NAMES, 1 + number % 3)
-        made.append(
+        generated.append(
             Work(
                 id=id_,
                 source="crossref" if number % 5 else "fatcat",
@@ -61,28 +61,30 @@ def works(count: int) -> list[Work]:
                 doi=id_.removeprefix("doi:") if number % 5 else None,
             )
         )
-    return made
+    return generated
 
 
-def printed(work: Work, style: int) -> str:
-    """A reference to a work in one of four styles."""
+def format_reference(work: Work, style: int) -> str:
+    """Format a reference to a work in one of four styles."""
     names = [author.surname for author in work.authors]
     first = (work.pages or "").partition("-")[0]
     if style == 0:
-        told = " and ".join(f"A. {name}" for name in names)
-        return f"{told}, “{work.title},” J. River Res., vol. {work.volume}, pp. {work.pages}, {work.year}."
+        authors = " and ".join(f"A. {name}" for name in names)
+        return f"{authors}, “{work.title},” J. River Res., vol. {work.volume}, pp. {work.pages}, {work.year}."
     if style == 1:
-        told = ", ".join(f"{name}, A." for name in names)
-        return f"{told} ({work.year}). {work.title}. {work.container}, {work.volume}, {work.pages}."
+        authors = ", ".join(f"{name}, A." for name in names)
+        return (
+            f"{authors} ({work.year}). {work.title}. {work.container}, {work.volume}, {work.pages}."
+        )
     if style == 2:
-        told = ", ".join(f"{name} A" for name in names)
-        return f"{told}. {work.title}. J River Res. {work.year};{work.volume}:{first}."
-    told = ", ".join(f"A. {name}" for name in names)
-    return f"{told}, J. River Res. {work.volume}, {first} ({work.year})."
+        authors = ", ".join(f"{name} A" for name in names)
+        return f"{authors}. {work.title}. J River Res. {work.year};{work.volume}:{first}."
+    authors = ", ".join(f"A. {name}" for name in names)
+    return f"{authors}, J. River Res. {work.volume}, {first} ({work.year})."
 
 
-def paper(work: Work, cited: Sequence[Citation]) -> Paper:
-    """A paper that is a work and cites others."""
+def paper(work: Work, citations: Sequence[Citation]) -> Paper:
+    """Build the paper of a work that cites others."""
     authors = tuple(
         Author(name=f"Ada {author.surname}", surname=author.surname) for author in work.authors
     )
@@ -91,23 +93,37 @@ def paper(work: Work, cited: Sequence[Citation]) -> Paper:
         title=work.title,
         authors=authors,
         date=str(work.year),
-        citations=tuple(cited),
+        citations=tuple(citations),
         doi=work.doi if (work.year or 0) % 2 else None,
     )
 
 
 def keep_papers(
-    table: Table, journal: str, known: Sequence[Work], count: int
+    table: Table, journal: str, known_works: Sequence[Work], count: int
 ) -> dict[str, list[str | None]]:
-    """Papers in a journal: by SHA-1 the ids of what they cite, None for each eighth, which nobody knows."""
+    """Store papers in a journal; return the ids of cited works by SHA-1.
+
+    One citation in eight is to an unknown work, with the id None.
+    """
     chance = random.Random(3)
-    unknown = works(len(known) + 50)[len(known) :]
-    made_of: dict[str, list[str | None]] = {}
+    unknown_works = works(len(known_works) + 50)[len(known_works) :]
+    cited_ids: dict[str, list[str | None]] = {}
     for number in range(count):
-        chosen = [chance.choice(unknown if one % 8 == 7 else known) for one in range(12)]
-        cited = [parse_reference(printed(work, one % 4), one) for one, work in enumerate(chosen)]
+        cited_works = [
+            chance.choice(unknown_works if position % 8 == 7 else known_works)
+            for position in range(12)
+        ]
+        citations = [
+            parse_reference(format_reference(cited_work, position % 4), position)
+            for position, cited_work in enumerate(cited_works)
+        ]
         sha1hex = random.Random(number).randbytes(20).hex()
-        made = paper(chance.choice(known), cited)
-        table.put(journal, [(build_row_key(sha1hex), {"grobid0:metadata": encode_paper(made)})])
-        made_of[sha1hex] = [None if one % 8 == 7 else work.id for one, work in enumerate(chosen)]
-    return made_of
+        stored_paper = paper(chance.choice(known_works), citations)
+        table.put(
+            journal, [(build_row_key(sha1hex), {"grobid0:metadata": encode_paper(stored_paper)})]
+        )
+        cited_ids[sha1hex] = [
+            None if position % 8 == 7 else cited_work.id
+            for position, cited_work in enumerate(cited_works)
+        ]
+    return cited_ids

@@ -1,4 +1,4 @@
-"""WARCs with a bit of everything for the tests of extraction, and what comes of each record."""
+"""WARCs with many types of records for the tests of extraction, and their expected outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fonds.wiring.jobs import build_parquet_job, find_warcs
 
 PDF_HEAD = (("Content-Type", "application/pdf"),)
 WARCS = 3
-ENDED = {
+OUTCOMES = {
     "done": 9,
     "dropped:duplicate": 8,
     "dropped:http-status": 3,
@@ -25,23 +25,27 @@ ENDED = {
     "dropped:unsupported-type": 3,
     "quarantined:broken-pdf": 1,
 }
-"""What all records of `write_warcs` come to: of each WARC a paper and a page of its own are read; a page,
-a paper, an article in JATS and a broken paper are in all three."""
+"""Outcomes of all records of `write_warcs`.
+
+Each WARC has its own paper and page. Another page, a paper, a JATS article and a broken paper are
+in all three.
+"""
 
 
 def page(number: int) -> bytes:
-    """A page with enough text to be a story."""
-    words = f"The council of town {number} decided on the new bridge over the river today. " * 30
-    title = f"<title>Bridge number {number} is decided</title>"
-    return (
-        f"<html><head>{title}</head><body><article><p>{words}</p></article></body></html>".encode()
+    """Generate a page with enough text to be a story."""
+    paragraph = (
+        f"The council of town {number} decided on the new bridge over the river today. " * 30
     )
+    title = f"<title>Bridge number {number} is decided</title>"
+    return f"<html><head>{title}</head><body><article><p>{paragraph}</p></article></body></html>".encode()
 
 
 def write_warcs(folder: Path) -> list[Path]:
-    """Three WARCs: their own paper and page, those all share, a redirect, a picture, a revisit, a request."""
+    """Write three WARCs with own and shared papers and pages, a redirect, a picture, a revisit and
+    a request."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
+    paths = []
     for number in range(WARCS):
         bodies = (text_pdf([f"Paper {number}"]), text_pdf(["Shared"]), b"%PDF-1.4 and no more")
         host = f"http://h{number}.example"
@@ -67,18 +71,18 @@ def write_warcs(folder: Path) -> list[Path]:
         ]
         path = folder / f"crawl-{number}.warc.gz"
         path.write_bytes(gzipped(records))
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def extraction(home: Path, crawl: Path, folder: Path) -> Job:
-    """The extraction of these WARCs into a folder, with the settings of a home."""
+    """Build the job that extracts these WARCs into a folder, with the settings of a home."""
     settings = load_settings(home, {})
     return build_parquet_job(find_warcs([str(crawl)], home, settings), folder, home, settings)
 
 
 def rows_in(folder: Path, name: str) -> list[dict[str, Any]]:
-    """The rows of a name, file by file."""
+    """Return the rows of a table from all its Parquet files."""
     return [
         row
         for path in sorted((folder / name).glob("*.parquet"))

@@ -1,10 +1,10 @@
-"""A searchable library of any size, made through the ports: stories and PDFs with words as texts have them.
+"""Fill a library of any size through the ports, with stories and PDFs of natural word frequencies.
 
-Each document has its rows, its place on the books, and its document in the index; of the first `WHOLE` the
-body lies in a WARC of ours and the text in the blobs, so that their pages can be opened. The words of a text
-are drawn by Zipf's law from 50,000, 120 a text. One entry of twenty is a duplicate, one of 500 failed, on
-400 hosts. Fifty documents a second were kept. The rows are written as they are, not by the steps: this is
-for volume, and reading so many documents would take hours.
+Each document has its rows, ledger entries and index document. The first `ARCHIVED_COUNT` also have a body in
+a WARC of the archive and a text in the blobs, so that their pages can be opened. A text has 120
+words, drawn by Zipf's law from 50,000. One entry in twenty is a duplicate, one in 500 failed, and
+there are 400 hosts. Times advance by 20 ms per document. The rows are written directly: at this
+volume, the steps would take hours.
 """
 
 from __future__ import annotations
@@ -32,12 +32,21 @@ from fonds.model.rows import (
 )
 from fonds.model.story import Story
 from fonds.ports import Stores
-from home_rows import NOW, PIPELINE, Body, archived, ended, enter, kept, write
+from home_rows import (
+    NOW,
+    PIPELINE,
+    Body,
+    build_end_rows,
+    build_stored_rows,
+    enter,
+    write,
+    write_to_archive,
+)
 
-WORDS, WORDS_A_TEXT, SITES, DAYS = 50_000, 120, 400, 3_000
-WHOLE, AT_ONCE = 1_000, 1_000
-PAGES, PDF_EACH, DUPLICATE_EACH, FAILED_EACH = 3, 10, 20, 500
-A_DOCUMENT = timedelta(milliseconds=20)
+WORDS, WORDS_PER_TEXT, SITES, DAYS = 50_000, 120, 400, 3_000
+ARCHIVED_COUNT, BATCH_COUNT = 1_000, 1_000
+PAGES, PDF_EVERY, DUPLICATE_EVERY, FAILED_EVERY = 3, 10, 20, 500
+DOCUMENT_INTERVAL = timedelta(milliseconds=20)
 LANGUAGES = ("en", "en", "en", "de", "fr", "es")
 _SYLLABLES = ("ba", "ri", "to", "men", "ka", "lu", "ster", "no", "vi", "del", "pra", "fon")
 
@@ -45,139 +54,160 @@ _SYLLABLES = ("ba", "ri", "to", "men", "ka", "lu", "ster", "no", "vi", "del", "p
 def fill_many(
     stores: Stores,
     count: int,
-    tell: Callable[[int], None] = lambda done: None,
+    tell: Callable[[int], None] = lambda count: None,
     until: datetime = NOW,
 ) -> None:
-    """So many documents into empty stores, the last of which was kept at `until`; `tell` is told how many
-    there are, a thousand at a time."""
-    drawn = np.random.default_rng(7)
-    words = [_word(number) for number in range(WORDS)]
-    for start in range(0, count, AT_ONCE):
-        numbers = range(start, min(start + AT_ONCE, count))
-        texts = [" ".join(words[n] for n in _drawn(drawn)) for _ in numbers]
-        _put(stores, list(numbers), texts, until - count * A_DOCUMENT - NOW)
+    """Put `count` documents into empty stores, the last one stored at `until`.
+
+    `tell` receives the number of documents so far, after each thousand.
+    """
+    generator = np.random.default_rng(7)
+    vocabulary = [_build_word(number) for number in range(WORDS)]
+    for start in range(0, count, BATCH_COUNT):
+        numbers = range(start, min(start + BATCH_COUNT, count))
+        texts = [" ".join(vocabulary[n] for n in _draw_words(generator)) for _ in numbers]
+        _store_documents(stores, list(numbers), texts, until - count * DOCUMENT_INTERVAL - NOW)
         tell(numbers[-1] + 1)
     facts = ("/crawls/many.warc.gz", "warc", "1:1", 0, count, {}, 0, True, None, NOW, PIPELINE)
     stores.ledger.enter([InputRow("input-1", *facts)], [], ())
     stores.archive.finish()
 
 
-def _word(number: int) -> str:
-    """A word nobody else has."""
-    found, left = "", number
+def _build_word(number: int) -> str:
+    """Generate a unique word."""
+    word, remainder = "", number
     while True:
-        left, digit = divmod(left, len(_SYLLABLES))
-        found += _SYLLABLES[digit]
-        if not left:
-            return found + "n" * (number % 2)
+        remainder, digit = divmod(remainder, len(_SYLLABLES))
+        word += _SYLLABLES[digit]
+        if not remainder:
+            return word + "n" * (number % 2)
 
 
-def _drawn(drawn: np.random.Generator) -> list[int]:
-    return [int(n) for n in np.minimum(drawn.zipf(1.2, WORDS_A_TEXT), WORDS) - 1]
+def _draw_words(generator: np.random.Generator) -> list[int]:
+    return [int(n) for n in np.minimum(generator.zipf(1.2, WORDS_PER_TEXT), WORDS) - 1]
 
 
-def _put(stores: Stores, numbers: Sequence[int], texts: Sequence[str], earlier: timedelta) -> None:
-    bodies = [_body(number, text) for number, text in zip(numbers, texts, strict=True)]
-    whole = [body for body in bodies if body.number < WHOLE]
-    bodies = [*(archived(stores, whole) if whole else []), *bodies[len(whole) :]]
+def _store_documents(
+    stores: Stores, numbers: Sequence[int], texts: Sequence[str], offset: timedelta
+) -> None:
+    bodies = [_build_body(number, text) for number, text in zip(numbers, texts, strict=True)]
+    archived_bodies = [body for body in bodies if body.number < ARCHIVED_COUNT]
+    bodies = [
+        *(write_to_archive(stores, archived_bodies) if archived_bodies else []),
+        *bodies[len(archived_bodies) :],
+    ]
     rows: list[Row] = []
     documents: list[IndexDocument] = []
     for body, text in zip(bodies, texts, strict=True):
-        row, document = _made(body, text)
+        row, document = _build_document(body, text)
         documents.append(document)
         steps = (
             ("extract_pdf", "persist_pdf_text")
             if _is_pdf(body)
             else ("parse_story", "import_story")
         )
-        rows += _moved([*kept(body, steps), row], earlier + body.number * A_DOCUMENT)
-    others = list(_others(bodies))
-    for body, some in others:
-        rows += _moved(some, earlier + body.number % 10**8 * A_DOCUMENT)
+        rows += _shift_times(
+            [*build_stored_rows(body, steps), row], offset + body.number * DOCUMENT_INTERVAL
+        )
+    rejected_entries = list(_iter_rejected(bodies))
+    for body, rejected_rows in rejected_entries:
+        rows += _shift_times(rejected_rows, offset + body.number % 10**8 * DOCUMENT_INTERVAL)
     stores.blobs.put(
         [
             Blob(build_text_blob_key(body.sha1hex), text.encode(), "text/plain")
             for body, text in zip(bodies, texts, strict=True)
-            if body.number < WHOLE
+            if body.number < ARCHIVED_COUNT
         ]
     )
-    enter(stores, [*bodies, *(body for body, _ in others)])
+    enter(stores, [*bodies, *(body for body, _ in rejected_entries)])
     write(stores, rows)
     stores.index.put(documents)
 
 
-def _moved(rows: Sequence[Row], by: timedelta) -> Iterator[Row]:
-    """The rows as they would have been written so much later."""
+def _shift_times(rows: Sequence[Row], offset: timedelta) -> Iterator[Row]:
+    """Shift the times of rows."""
     for row in rows:
         if isinstance(row, DispositionRow):
-            yield replace(row, promised_at=row.promised_at + by, settled_at=row.promised_at + by)
+            yield replace(
+                row, promised_at=row.promised_at + offset, settled_at=row.promised_at + offset
+            )
         elif isinstance(row, FileMetaRow):
-            yield replace(row, row_created=row.row_created + by)
+            yield replace(row, row_created=row.row_created + offset)
         else:
             yield row
 
 
 def _is_pdf(body: Body) -> bool:
-    return body.number % PDF_EACH == 0
+    return body.number % PDF_EVERY == 0
 
 
-def _body(number: int, text: str) -> Body:
-    mime, end = ("application/pdf", ".pdf") if number % PDF_EACH == 0 else ("text/html", ".html")
-    url = f"http://site{number * 7919 % SITES}.example/{number}{end}"
+def _build_body(number: int, text: str) -> Body:
+    mime, extension = (
+        ("application/pdf", ".pdf") if number % PDF_EVERY == 0 else ("text/html", ".html")
+    )
+    url = f"http://site{number * 7919 % SITES}.example/{number}{extension}"
     at = NOW - timedelta(days=number % DAYS, seconds=number % 86_400)
     place = Place(PlaceKind.WARC, "/crawls/many.warc.gz", number * 1000, 900)
     return Body(number, url, at, mime, f"{number} {text}".encode(), place)
 
 
-def _made(body: Body, text: str) -> tuple[Row, IndexDocument]:
+def _build_document(body: Body, text: str) -> tuple[Row, IndexDocument]:
     title = " ".join(text.split()[:8]).capitalize()
     if _is_pdf(body):
-        return _pdf_row(body), _pdf_document(body, title, text)
+        return _build_pdf_row(body), _build_pdf_document(body, title, text)
     id_ = sha256(body.url.encode()).hexdigest()
-    published = date(2018, 1, 1) + timedelta(days=body.number % DAYS)
+    publication_day = date(2018, 1, 1) + timedelta(days=body.number % DAYS)
     language = LANGUAGES[body.number % len(LANGUAGES)]
     site = body.url.split("/")[2]
     document = IndexDocument(
         id=id_, sha1hex=body.sha1hex, kind=Kind.STORY, url=body.url, canonical_domain=site,
-        publication_date=published, language=language, article_title=title, text_content=text,
-        indexed_date=NOW, story_id=id_, word_count=WORDS_A_TEXT, date_kind=DateKind.PUBLISHED,
+        publication_date=publication_day, language=language, article_title=title, text_content=text,
+        indexed_date=NOW, story_id=id_, word_count=WORDS_PER_TEXT, date_kind=DateKind.PUBLISHED,
     )  # fmt: skip
     row = StoryMetaRow(
         sha1hex=body.sha1hex, story_id=id_, captured=format_datetime14(body.captured_at), updated=NOW,
-        status="success", url=body.url, canonical_domain=site, publication_date=published.isoformat(),
-        language=language, article_title=title, word_count=WORDS_A_TEXT, story=Story(), extractor="made",
+        status="success", url=body.url, canonical_domain=site, publication_date=publication_day.isoformat(),
+        language=language, article_title=title, word_count=WORDS_PER_TEXT, story=Story(), extractor="made",
     )  # fmt: skip
     return row, document
 
 
-def _pdf_row(body: Body) -> PdfMetaRow:
+def _build_pdf_row(body: Body) -> PdfMetaRow:
     return PdfMetaRow(
         sha1hex=body.sha1hex, updated=NOW, status="success", has_page0_thumbnail=False, page_count=PAGES,
-        word_count=WORDS_A_TEXT, page0_height=841.9, page0_width=595.3, permanent_id=None, pdf_created=None,
+        word_count=WORDS_PER_TEXT, page0_height=841.9, page0_width=595.3, permanent_id=None, pdf_created=None,
         pdf_version="1.7", metadata=None, extractor="made", error_msg=None,
     )  # fmt: skip
 
 
-def _pdf_document(body: Body, title: str, text: str) -> IndexDocument:
+def _build_pdf_document(body: Body, title: str, text: str) -> IndexDocument:
     return IndexDocument(
         id=body.sha1hex, sha1hex=body.sha1hex, kind=Kind.PDF, url=body.url,
         canonical_domain=body.url.split("/")[2], publication_date=date(2019, 4, 1), language="en",
         article_title=title, text_content=text, indexed_date=NOW, collection="reports", page_count=PAGES,
-        word_count=WORDS_A_TEXT, has_thumbnail=False,
+        word_count=WORDS_PER_TEXT, has_thumbnail=False,
     )  # fmt: skip
 
 
-def _others(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:
-    """What came in beside them and was not kept."""
+def _iter_rejected(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:
+    """Generate entries that were not stored: duplicates and failures."""
     for body in bodies:
-        if body.number % DUPLICATE_EACH == 1:
+        if body.number % DUPLICATE_EVERY == 1:
             copy = replace(body, number=10**8 + body.number, url=body.url + "?again")
-            yield copy, ended(copy, "persist_file", Verdict.DROPPED, Reason.DUPLICATE, body.sha1hex)
-        if body.number % FAILED_EACH == 2:
-            failed = replace(
+            yield (
+                copy,
+                build_end_rows(
+                    copy, "persist_file", Verdict.DROPPED, Reason.DUPLICATE, body.sha1hex
+                ),
+            )
+        if body.number % FAILED_EVERY == 2:
+            failed_body = replace(
                 body,
                 number=2 * 10**8 + body.number,
-                url=f"http://site{body.number // FAILED_EACH % SITES}.example/{body.number}",
+                url=f"http://site{body.number // FAILED_EVERY % SITES}.example/{body.number}",
                 content=b"x%d" % body.number,
             )
-            yield failed, ended(failed, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT)
+            yield (
+                failed_body,
+                build_end_rows(failed_body, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT),
+            )

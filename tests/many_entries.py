@@ -1,4 +1,4 @@
-"""A library of any size, filled by the ledger: for what must not cost more when there is more."""
+"""Fill a library of any size through the ledger, for tests that costs do not grow with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
 from fonds.ports import Stores
-from home_rows import NOW, Body, entry, file_row, promised, said
+from home_rows import NOW, Body, build_disposition, build_promise, entry, file_row
 
 KINDS = 6
 MIMES = ("text/html", "application/pdf", "image/png")
@@ -37,14 +37,15 @@ ADDRESSES = (
 )
 
 
-def filled(stores: Stores, count: int) -> None:
-    """Entries of every outcome in equal parts, in two pipelines, and a file for each kept one."""
+def fill_entries(stores: Stores, count: int) -> None:
+    """Create entries of every outcome in equal parts, in two pipelines, and a file for each stored
+    one."""
     bodies = [Body(n, f"http://a.example/{n}", NOW, MIMES[n % 3], b"%d" % n) for n in range(count)]
     for start in range(0, count, 500):
-        some = bodies[start : start + 500]
-        rows = [row for body in some for row in _ended(body)]
+        batch = bodies[start : start + 500]
+        rows = [row for body in batch for row in _build_dispositions(body)]
         for name in ("library", "pdf-only"):
-            entries = [replace(entry(body), pipeline=name) for body in some]
+            entries = [replace(entry(body), pipeline=name) for body in batch]
             stores.ledger.enter([], entries, ["identify"])
             stores.ledger.write([replace(row, pipeline=name) for row in rows])
     stores.records.put(
@@ -60,21 +61,30 @@ def filled(stores: Stores, count: int) -> None:
     )
 
 
-def _ended(body: Body) -> list[Any]:
+def _build_dispositions(body: Body) -> list[Any]:
     at = NOW + timedelta(seconds=body.number)
-    apart, dropped = Verdict.QUARANTINED, Verdict.DROPPED
+    quarantined, dropped = Verdict.QUARANTINED, Verdict.DROPPED
     kind = body.number % KINDS
     if kind == 0:
-        rows = [said(body, "identify", 0)]
+        rows = [build_disposition(body, "identify", 0)]
     elif kind == 1:
-        rows = [said(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
+        rows = [build_disposition(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
     elif kind == 2:
-        rows = [said(body, "identify", 0, verdict=apart, reason=Reason.MISSING_SOURCE)]
+        rows = [
+            build_disposition(
+                body, "identify", 0, verdict=quarantined, reason=Reason.MISSING_SOURCE
+            )
+        ]
     elif kind == 3:
-        rows = [said(body, "identify", 0), promised(body, "persist_file", 0, "identify")]
+        rows = [
+            build_disposition(body, "identify", 0),
+            build_promise(body, "persist_file", 0, "identify"),
+        ]
     elif kind == 4:
-        late = said(body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE)
-        rows = [said(body, "identify", 0), late]
+        duplicate = build_disposition(
+            body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE
+        )
+        rows = [build_disposition(body, "identify", 0), duplicate]
     else:
         return []
     return [replace(row, settled_at=at if row.settled_at else None) for row in rows]

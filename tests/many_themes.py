@@ -1,4 +1,4 @@
-"""A collection of very many themes, whose rows are written as a rebuild would, without grouping anything."""
+"""A collection of very many themes whose rows are written directly, without grouping documents."""
 
 from __future__ import annotations
 
@@ -46,9 +46,12 @@ CONF = "DEFAULT"
 DAY_S = 86_400
 
 
-def fill_many_themes(stores: Stores, count: int, words: str) -> None:
-    """Put `count` documents, `0` and on in forty hex digits, each in a theme of its own with a long label, in
-    two clusterings: of each ten themes one is new, one split and the others stayed. All look alike."""
+def fill_many_themes(stores: Stores, count: int, text: str) -> None:
+    """Store `count` documents, each in a theme of its own, in two clusterings.
+
+    Document ids are the numbers from 0 in forty hex digits. Labels are long. Of ten themes, one is
+    new, one was split and the others were kept. All themes are similar.
+    """
     tables = Tables(stores.table)
     tables.declare()
     changes = CollectionWriter(
@@ -57,71 +60,78 @@ def fill_many_themes(stores: Stores, count: int, words: str) -> None:
     changes.put(
         MANY,
         [
-            Document(f"{at:040x}", words, f"{words} {at}", time=BEFORE + at % 400 * DAY_S)
+            Document(f"{at:040x}", text, f"{text} {at}", time=BEFORE + at % 400 * DAY_S)
             for at in range(count)
         ],
     )
     for at in (BEFORE, NOW):
-        _clustering(tables, at, count, words)
+        _write_clustering(tables, at, count, text)
     tables.put(COLLECTIONS, [(MANY.row, {served_column(CONF): encode_utf8(NOW)})])
     for number in range(4):
         pin(changes, MANY, CONF, f"t{number * 10}")
-        rename(changes, MANY, CONF, f"t{number * 10}", f"{words[:180]} {number}")
+        rename(changes, MANY, CONF, f"t{number * 10}", f"{text[:180]} {number}")
 
 
-def _clustering(tables: Tables, at: int, count: int, words: str) -> None:
-    one = StoredClustering(MANY, CONF, at, 1, {})
-    labels = [f"{words} {number}" for number in range(count)]
-    tables.put(CLUSTERINGS, [(one.row, _head(at) | {
+def _write_clustering(tables: Tables, at: int, count: int, text: str) -> None:
+    clustering = StoredClustering(MANY, CONF, at, 1, {})
+    labels = [f"{text} {number}" for number in range(count)]
+    tables.put(CLUSTERINGS, [(clustering.row, _build_key_cells(at) | {
         "main:configuration": encode_json(Configuration()), "main:levels": b"1",
         "main:begun": encode_utf8(at), "main:ended": encode_utf8(at), "main:documents": encode_utf8(count),
-        "main:clusters": encode_utf8(count), "main:events": encode_json(_events(count) if at == NOW else []),
+        "main:clusters": encode_utf8(count),
+        "main:events": encode_json(_build_events(count) if at == NOW else []),
         NUMBERS: encode_json({"of_terms": 4, "dense": 0, "language": "de",
                           "places": [[[CONF, label]] for label in labels], "finer": []}),
     })])  # fmt: skip
-    middles = np.ones((count, 4), np.float32) / 2
-    write_chunks(tables, CLUSTERINGS, one.row, CENTROIDS, encode_matrix(middles, at))
-    rows = [row for at, label in enumerate(labels) for row in _theme(one, at, label, words)]
+    centroids = np.ones((count, 4), np.float32) / 2
+    write_chunks(tables, CLUSTERINGS, clustering.row, CENTROIDS, encode_matrix(centroids, at))
+    rows = [
+        row
+        for at, label in enumerate(labels)
+        for row in _iter_theme_rows(clustering, at, label, text)
+    ]
     for table in (CLUSTERS, ASSIGNMENTS, MEMBERS):
-        tables.put(table, [(row, cells) for where, row, cells in rows if where == table])
+        tables.put(table, [(row, cells) for table_name, row, cells in rows if table_name == table])
     tables.put(CLUSTERS, [
         (build_cluster_key(MANY, build_unclustered_conf(CONF), at, reason),
-         _head(at) | {"main:label": encode_utf8(reason), "main:size": b"0"})
+         _build_key_cells(at) | {"main:label": encode_utf8(reason), "main:size": b"0"})
         for reason in REASONS
     ])  # fmt: skip
 
 
-def _theme(
-    one: StoredClustering, number: int, label: str, words: str
+def _iter_theme_rows(
+    clustering: StoredClustering, number: int, label: str, text: str
 ) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
-    place = {"main:x": f"{number % 61 / 30 - 1:.4f}", "main:y": f"{number % 53 / 26 - 1:.4f}"}
-    cells = _head(one.timestamp) | {name: encode_utf8(said) for name, said in place.items()}
-    is_new = one.timestamp == NOW and number % 10 == 9
+    coordinates = {"main:x": f"{number % 61 / 30 - 1:.4f}", "main:y": f"{number % 53 / 26 - 1:.4f}"}
+    cells = _build_key_cells(clustering.timestamp) | {
+        name: encode_utf8(coordinate) for name, coordinate in coordinates.items()
+    }
+    is_new = clustering.timestamp == NOW and number % 10 == 9
     cells |= {
         "main:label": encode_utf8(label), "main:id": encode_utf8(f"{'n' if is_new else 't'}{number}"),
         "main:level": b"0", "main:size": b"1", "main:distinct": b"1",
-        "main:terms": encode_json([[f"{words} {at}", 9.5] for at in range(10)]),
+        "main:terms": encode_json([[f"{text} {at}", 9.5] for at in range(10)]),
     }  # fmt: skip
-    yield CLUSTERS, build_cluster_key(MANY, CONF, one.timestamp, label), cells
-    yield from join_cells(one, f"{number:040x}", Placement(CONF, label, b"0.9000"))
+    yield CLUSTERS, build_cluster_key(MANY, CONF, clustering.timestamp, label), cells
+    yield from join_cells(clustering, f"{number:040x}", Placement(CONF, label, b"0.9000"))
 
 
-def _head(at: int) -> dict[str, bytes]:
+def _build_key_cells(at: int) -> dict[str, bytes]:
     return {
         "main:namespace": encode_utf8(MANY.namespace), "main:collection_key": encode_utf8(MANY.key),
         "main:conf": encode_utf8(CONF), "main:timestamp": encode_utf8(at),
     }  # fmt: skip
 
 
-def _events(count: int) -> list[tuple[str, list[str], list[str]]]:
-    """What became of themes: of each ten one is gone and one new, one split, and the others are kept."""
-    told: list[tuple[str, list[str], list[str]]] = []
+def _build_events(count: int) -> list[tuple[str, list[str], list[str]]]:
+    """Build the lineage of themes: of ten, one is gone, one new, one split and the others kept."""
+    events: list[tuple[str, list[str], list[str]]] = []
     for number in range(count):
-        own = f"t{number}"
+        theme_id = f"t{number}"
         if number % 10 == 9:
-            told += [("gone", [own], []), ("new", [], [f"n{number}"])]
+            events += [("gone", [theme_id], []), ("new", [], [f"n{number}"])]
         elif number % 10 == 8:
-            told.append(("split", [own], [own, f"t{number - 1}"]))
+            events.append(("split", [theme_id], [theme_id, f"t{number - 1}"]))
         else:
-            told.append(("kept", [own], [own]))
-    return told
+            events.append(("kept", [theme_id], [theme_id]))
+    return events

@@ -1,4 +1,5 @@
-"""Processes that work off random pipelines and die between any two acts, and what must be true afterwards."""
+"""Run random pipelines with processes that die between any two acts, and check the ledger
+afterwards."""
 
 from __future__ import annotations
 
@@ -36,17 +37,17 @@ from random_pipelines import (
     Steps,
     Thing,
     entry_content,
-    expected,
+    expected_dispositions,
 )
 
 POLL = "0123456789ab.000001"
 IDLE_MAX_S = 240.0
-"""For so long nothing may end: a broker that misses a dead reader gives its messages out by then."""
+"""Longest time without any progress; a broker redelivers the messages of a dead reader earlier."""
 
 
 @dataclass
 class Mortal:
-    """Stands before a queue or a ledger and lets the process die before or after an act."""
+    """Wrapper of a queue or ledger that lets the process die before or after an act."""
 
     real: Any
     plan: Plan
@@ -71,7 +72,7 @@ class Mortal:
 
 @dataclass
 class Source:
-    """Links of some kind, found by one poll of a source: nothing here is a capture."""
+    """Links found by one poll of a source; no entry here is a capture."""
 
     pipeline: Pipeline
     count: int
@@ -90,7 +91,7 @@ class Source:
 
 @dataclass
 class World:
-    """One queue and one ledger, and the processes that work on them one after the other."""
+    """One queue, one ledger, and the processes that work on them in turn."""
 
     plan: Plan
     open_queue: Callable[[], Any]
@@ -103,22 +104,22 @@ class World:
     idle_max: int = 1
 
     def declare(self, queue: Any, pipeline: Pipeline) -> None:
-        """Everything a pipeline reads, and what it writes for others."""
+        """Declare everything that a pipeline reads, and what it writes for others."""
         prefix = self.plan.prefix
         queue.declare(build_subscriptions(pipeline, prefix), list_public_topics(pipeline, prefix))
 
     def enter(self) -> None:
-        """Every pipeline gets its entries, however often whoever enters them dies."""
+        """Enter the entries of every pipeline, restarting the intake whenever it dies."""
         for pipeline in self.plan.pipelines:
-            finished = False
-            while not finished:
+            is_finished = False
+            while not is_finished:
                 queue = self.open_queue()
                 self.declare(queue, pipeline)
                 try:
                     self._intake(pipeline, queue).run(
                         Source(pipeline, self.plan.entries), IntakeCounts()
                     )
-                    finished = True
+                    is_finished = True
                 except DeadError:
                     pass
                 finally:
@@ -144,60 +145,63 @@ class World:
         )
 
     def work(self) -> None:
-        """Processes work in turns until nothing is left; one that dies is followed by another.
+        """Run the processes in turns until nothing is pending; replace each one that dies.
 
-        Turns in which something ended are bounded in number; those that wait for a broker, which may be many
-        or few, by the time that passed since.
+        The number of turns with progress is bounded. Turns without progress, which wait for a
+        broker, are bounded by time instead.
         """
         processes = self._processes()
         idle = turns = 0
         busy_s = time.monotonic()
         while turns < TURNS_MAX and time.monotonic() - busy_s < IDLE_MAX_S:
-            settled = 0
+            processed_count = 0
             for number in list(processes):
                 try:
-                    settled += processes[number].turn()
+                    processed_count += processes[number].turn()
                 except DeadError:
                     processes[number].die()
                     processes[number] = self._process(number)
-            idle = 0 if settled else idle + 1
-            if settled:
+            idle = 0 if processed_count else idle + 1
+            if processed_count:
                 turns, busy_s = turns + 1, time.monotonic()
             if idle:
                 self.pass_time()
                 if idle >= self.idle_max and self._is_over(processes):
                     break
         else:
-            raise AssertionError(f"not over after {turns} turns and {idle} in which nothing ended")
+            raise AssertionError(f"not over after {turns} turns and {idle} without progress")
         for process in processes.values():
             process.die()
 
     def _is_over(self, processes: Mapping[int, Process]) -> bool:
-        open_rows = self.records.count(DispositionRow, (), {"is_open": True})[()]
-        return not open_rows and not any(process.waiting() for process in processes.values())
+        open_count = self.records.count(DispositionRow, (), {"is_open": True})[()]
+        return not open_count and not any(process.has_pending() for process in processes.values())
 
     def _processes(self) -> dict[int, Process]:
         return {number: self._process(number) for number in range(self.plan.processes)}
 
     def _process(self, number: int) -> Process:
-        """Process n has every n-th stage of each pipeline, so that some messages cross and some do not."""
+        """Create process `number`, which runs every n-th stage, so that only some messages cross
+        processes."""
         queue = self.open_queue()
         for pipeline in self.plan.pipelines:
             self.declare(queue, pipeline)
-        mortal, ledger = self._mortal(queue), self._mortal(self.ledger)
+        mortal_queue, ledger = self._mortal(queue), self._mortal(self.ledger)
         loops, readers = [], []
         local: list[str] = []
-        bound = []
+        bound_stages = []
         for pipeline in self.plan.pipelines:
             steps = {stage.name: self.steps.step(pipeline, stage) for stage in pipeline.stages}
-            for n, one in enumerate(bind(pipeline, steps, self.plan.prefix)):
+            for n, bound_stage in enumerate(bind(pipeline, steps, self.plan.prefix)):
                 if n % self.plan.processes == number:
-                    bound.append(one)
-                    local.append(one.subscription.incoming)
-                    readers.append(one.subscription)
-        handover = Handover(mortal, ledger, local, self.plan.bounds)
-        for one in bound:
-            loops.append(BatchLoop(StageIO(one, mortal, ledger, handover, self.clock), RETRY))
+                    bound_stages.append(bound_stage)
+                    local.append(bound_stage.subscription.incoming)
+                    readers.append(bound_stage.subscription)
+        handover = Handover(mortal_queue, ledger, local, self.plan.bounds)
+        for bound_stage in bound_stages:
+            loops.append(
+                BatchLoop(StageIO(bound_stage, mortal_queue, ledger, handover, self.clock), RETRY)
+            )
         return Process(queue, loops, readers, handover)
 
     def _mortal(self, real: Any) -> Any:
@@ -206,7 +210,7 @@ class World:
 
 @dataclass
 class Process:
-    """The loops of one process on a queue handle of its own."""
+    """The loops of one process, on its own connection to the queue."""
 
     queue: Any
     loops: list[BatchLoop]
@@ -214,57 +218,66 @@ class Process:
     handover: Handover
 
     def turn(self) -> int:
-        """Every loop has its turn once; how many messages were worked."""
+        """Run each loop once and return the number of processed messages."""
         return sum(loop.run_once(0.0) for loop in self.loops)
 
-    def waiting(self) -> bool:
-        """Whether the queue holds anything for it, or it holds anything itself."""
+    def has_pending(self) -> bool:
+        """Return whether the queue or the handover holds messages for this process."""
         return bool(
             self.handover.pending_count
             or any(self.queue.get_depth(r).pending for r in self.readers)
         )
 
     def die(self) -> None:
-        """Nothing is flushed and nothing given back: the queue notices the end by itself."""
+        """End without flushing or returning messages; the queue must notice by itself."""
         self.queue.close()
 
 
 def check(world: World, queue: Any) -> None:
-    """The books balance, and what was worked is what had to be worked."""
+    """Check that the ledger balances and that exactly the expected work was done."""
     plan, records = world.plan, world.records
     rows = list(records.find(DispositionRow))
     assert [row for row in rows if row.is_open or row.verdict == PENDING] == []
     by_content: Counter[tuple[str, str, str, str]] = Counter()
-    about = {(one[0], sha1(one[2].encode()).hexdigest()): one[2] for one in expected(plan)}
+    about = {
+        (item[0], sha1(item[2].encode()).hexdigest()): item[2]
+        for item in expected_dispositions(plan)
+    }
     for row in rows:
         by_content[
             row.pipeline, row.step, about.get((row.pipeline, row.about or ""), "?"), row.verdict
         ] += 1
     stages = {p.name: {s.name: s for s in p.stages} for p in plan.pipelines}
-    assert _counts(by_content) == _counts(expected(plan))
-    assert set(world.steps.worked) == {key[:3] for key in expected(plan)}
+    assert _count_verdicts(by_content) == _count_verdicts(expected_dispositions(plan))
+    assert set(world.steps.work_counts) == {key[:3] for key in expected_dispositions(plan)}
     assert world.ledger.recount() == []
     readers = {p.name: build_subscriptions(p, plan.prefix) for p in plan.pipelines}
-    nothing: Any = None
-    stores = Stores(queue, nothing, records, world.ledger, nothing, nothing, nothing, "journal")
-    found = audit_accounts(stores, readers)
-    assert found.fault_texts == []
-    assert found.is_balanced
-    for name, accounts in found.steps.items():
-        for step, one in accounts.items():
-            assert one.received == one.done + one.dropped + one.quarantined, (name, step)
+    unused: Any = None
+    stores = Stores(queue, unused, records, world.ledger, unused, unused, unused, "journal")
+    audit = audit_accounts(stores, readers)
+    assert audit.fault_texts == []
+    assert audit.is_balanced
+    for pipeline_name, accounts in audit.steps.items():
+        for step_name, item in accounts.items():
+            assert item.received == item.done + item.dropped + item.quarantined, (
+                pipeline_name,
+                step_name,
+            )
     by_source: Counter[tuple[str, str]] = Counter()
-    for one in records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE, "first": POLL[:12]}):
-        by_source[one.pipeline, one.second] += one.count
+    for item in records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE, "first": POLL[:12]}):
+        by_source[item.pipeline, item.second] += item.count
     assert +by_source == Counter(records.count(EntryRow, ("pipeline", "outcome")))
     outcomes = records.count(EntryRow, ("pipeline",))
     assert outcomes == {(p.name,): plan.entries for p in plan.pipelines}
     assert stages
 
 
-def _counts(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, str, str]]:
-    """By pipeline, stage and verdict: of several children of one parent the row names the first's content."""
+def _count_verdicts(rows: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, str, str]]:
+    """Count by pipeline, stage and verdict.
+
+    A row names the content of the first child only, so the content is left out.
+    """
     counts: Counter[tuple[str, str, str]] = Counter()
-    for (pipeline, stage, _, verdict), count in found.items():
+    for (pipeline, stage, _, verdict), count in rows.items():
         counts[pipeline, stage, verdict] += count
     return counts

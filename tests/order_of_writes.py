@@ -1,4 +1,4 @@
-"""Notes in which order the stores are written to: what a row promises must be there before the row."""
+"""Record the order of writes to the stores; what a row refers to must be written before the row."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 WRITES = frozenset({"put", "write", "delete", "change", "change_each", "settle", "enter"})
 
 
-class Watched:
-    """A store whose writes are noted in one list with those of others, as `name.method`."""
+class RecordingStore:
+    """A store that appends its writes to a shared list, as `name.method`."""
 
     def __init__(self, name: str, real: Any, calls: list[str]) -> None:
         self._name, self._real, self._calls = name, real, calls
 
     def __getattr__(self, method: str) -> Any:
-        found = getattr(self._real, method)
+        attribute = getattr(self._real, method)
         if method not in WRITES:
-            return found
+            return attribute
 
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def record_call(*args: Any, **kwargs: Any) -> Any:
             self._calls.append(f"{self._name}.{method}")
-            return found(*args, **kwargs)
+            return attribute(*args, **kwargs)
 
-        return called
+        return record_call
 
 
-def watched(calls: list[str], **stores: Any) -> dict[str, Any]:
-    """Each store by its name, watched."""
-    return {name: Watched(name, real, calls) for name, real in stores.items()}
+def record_writes(calls: list[str], **stores: Any) -> dict[str, Any]:
+    """Wrap each store so that its writes are recorded."""
+    return {name: RecordingStore(name, real, calls) for name, real in stores.items()}

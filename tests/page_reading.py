@@ -1,4 +1,4 @@
-"""Reads a page as a person or a crawler would: its heading, its links, its words."""
+"""Parse a page of the web interface: its heading, links and text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WEB_LINK = re.compile(r"https?://")
 
 
 class PageRead:
-    """A parsed answer."""
+    """A parsed HTML response."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -23,18 +23,21 @@ class PageRead:
         return self.words("//h1")
 
     def words(self, path: str = "//main") -> str:
-        return " ".join(" ".join(one.text_content() for one in self.tree.xpath(path)).split())
+        """Return the text below `path` with normalized spaces."""
+        return " ".join(
+            " ".join(element.text_content() for element in self.tree.xpath(path)).split()
+        )
 
     def links(self, path: str = "//main") -> dict[str, str]:
-        """Address -> words of every link below `path`."""
-        found = {}
-        for one in self.tree.xpath(f"{path}//a[@href]"):
-            found[one.get("href")] = " ".join(one.text_content().split())
-        return found
+        """Return the text of every link below `path`, by URL."""
+        texts_by_url = {}
+        for link in self.tree.xpath(f"{path}//a[@href]"):
+            texts_by_url[link.get("href")] = " ".join(link.text_content().split())
+        return texts_by_url
 
 
 def read(client: TestClient, path: str, status: int = 200) -> PageRead:
-    """Open a page; it must answer with `status` and be HTML."""
+    """Request a page that must have `status` and be HTML."""
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code == status, answer.text[:500]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"

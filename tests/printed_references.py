@@ -1,4 +1,4 @@
-"""References to works as people print them: styles, and the faults they make."""
+"""Format references to works in several styles and with typical mistakes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ STYLES = 6
 FAULTS = 6
 
 
-def initials(given: str) -> str:
-    return " ".join(f"{part[0]}." for part in given.replace("-", " ").split())
+def initials(given_names: str) -> str:
+    return " ".join(f"{part[0]}." for part in given_names.replace("-", " ").split())
 
 
-def faulty(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], str, str, str]:
-    """Names, title, year and container with one fault: an author alone, another year, a letter lost, the
-    subtitle left out, capitals, the container shortened."""
+def add_mistake(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], str, str, str]:
+    """Return names, title, year and container with one mistake.
+
+    The mistake is a missing author, another year, a lost letter, a missing subtitle, capitals or a
+    shortened container.
+    """
     names = [(author.surname, author.given) for author in work.authors]
     title, container, year = work.title or "", work.container or "", work.year
     fault = chance.randrange(FAULTS)
@@ -25,8 +28,8 @@ def faulty(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], st
     elif fault == 1 and year:
         year += chance.choice([-1, 1])
     elif fault == 2:
-        place = chance.randrange(len(title))
-        title = title[:place] + title[place + 1 :]
+        position = chance.randrange(len(title))
+        title = title[:position] + title[position + 1 :]
     elif fault == 3:
         title = title.split(":")[0]
     elif fault == 4:
@@ -36,33 +39,47 @@ def faulty(work: Work, chance: random.Random) -> tuple[list[tuple[str, str]], st
     return names, title, str(year or "n.d."), container
 
 
-def printed(work: Work, style: int, chance: random.Random) -> str:
-    """A reference in one of six styles, with a fault; volume, issue and pages are made up, which the works of
-    the sample have none of."""
-    names, title, year, container = faulty(work, chance)
+def format_reference(work: Work, style: int, chance: random.Random) -> str:
+    """Format a reference in one of six styles, with a mistake.
+
+    Volume, issue and pages are random, as the works of the sample have none.
+    """
+    names, title, year, container = add_mistake(work, chance)
     volume, issue, page = chance.randint(1, 300), chance.randint(1, 12), chance.randint(1, 2000)
-    more = " et al." if len(names) > 3 and chance.random() < 0.5 else ""
-    names = names[:3] if more else names
+    et_al = " et al." if len(names) > 3 and chance.random() < 0.5 else ""
+    names = names[:3] if et_al else names
     pages = f"{page}–{page + 9}"
-    before = ", ".join(f"{initials(given)} {surname}" for surname, given in names) + more
-    behind = ", ".join(f"{surname}, {initials(given)}" for surname, given in names) + more
+    by_given_name = (
+        ", ".join(f"{initials(given_names)} {surname}" for surname, given_names in names) + et_al
+    )
+    by_surname = (
+        ", ".join(f"{surname}, {initials(given_names)}" for surname, given_names in names) + et_al
+    )
     if style == 0:
-        return f'[7] {before}, "{title}," {container}, vol. {volume}, no. {issue}, pp. {pages}, {year}.'
+        return (
+            f'[7] {by_given_name}, "{title}," {container}, vol. {volume}, no. {issue},'
+            f" pp. {pages}, {year}."
+        )
     if style == 1:
-        return f"{behind} ({year}). {title}. {container}, {volume}({issue}), {pages}."
+        return f"{by_surname} ({year}). {title}. {container}, {volume}({issue}), {pages}."
     if style == 2:
-        bare = ", ".join(
-            f"{surname} {initials(given).replace('.', '').replace(' ', '')}"
-            for surname, given in names
+        short_names = ", ".join(
+            f"{surname} {initials(given_names).replace('.', '').replace(' ', '')}"
+            for surname, given_names in names
         )
-        return f"12. {bare}{more}. {title}. {container}. {year};{volume}({issue}):{pages}."
+        return f"12. {short_names}{et_al}. {title}. {container}. {year};{volume}({issue}):{pages}."
     if style == 3:
-        first, *others = names
-        told = ", ".join(
-            [f"{first[0]}, {first[1]}", *(f"{given} {name}" for name, given in others)]
+        first_name, *other_names = names
+        names_mixed = ", ".join(
+            [
+                f"{first_name[0]}, {first_name[1]}",
+                *(f"{given_names} {name}" for name, given_names in other_names),
+            ]
         )
-        return f"{told}{more}. {year}. “{title}.” {container} {volume} ({issue}): {pages}."
+        return f"{names_mixed}{et_al}. {year}. “{title}.” {container} {volume} ({issue}): {pages}."
     if style == 4:
-        return f"{before}: {title}. {container} {volume}, {page} ({year})"
-    turned = ", ".join(f"{surname} {initials(given)}" for surname, given in names) + more
-    return f"{turned}, {year}, {title}, {container} {volume}, {page}"
+        return f"{by_given_name}: {title}. {container} {volume}, {page} ({year})"
+    names_with_initials = (
+        ", ".join(f"{surname} {initials(given_names)}" for surname, given_names in names) + et_al
+    )
+    return f"{names_with_initials}, {year}, {title}, {container} {volume}, {page}"

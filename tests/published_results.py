@@ -1,4 +1,5 @@
-"""Results of PDFs as messages of `pdf-text`, of any size, and reading what a message refers to."""
+"""Results of PDFs as `pdf-text` messages of any size, and a reader that follows their
+references."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PIPELINE_NAME = "library"
 
 
 def result(id_: str, text: str, sha1hex: str = "") -> Message:
-    """The message of a PDF with this text."""
+    """Build the message of a PDF with this text."""
     sha1hex = sha1hex or sha1(id_.encode()).hexdigest()
     place = Place(PlaceKind.FILE, "/papers/one.pdf")
     at = datetime(2026, 11, 1, tzinfo=UTC)
@@ -41,17 +42,17 @@ def result(id_: str, text: str, sha1hex: str = "") -> Message:
 
 
 def read_text(body: bytes, headers: dict[str, Any], blobs: Blobs) -> str:
-    """The text of a message as docs/wire.md tells other programs to read it."""
-    found = json.loads(body)
-    if "text_blob" not in found:
-        return str(found["text"])
-    reference = found["text_blob"]
-    assert found["text"] is None
-    said = {name: _plain(value) for name, value in headers.items()}
-    assert said["fonds-field"] == "text"
-    assert said["fonds-field-blob"] == reference["key"]
-    assert said["fonds-field-bytes"] == str(reference["size_bytes"])
-    assert said["fonds-field-sha256"] == reference["sha256hex"]
+    """Return the text of a message as docs/wire.md tells other programs to read it."""
+    content = json.loads(body)
+    if "text_blob" not in content:
+        return str(content["text"])
+    reference = content["text_blob"]
+    assert content["text"] is None
+    text_headers = {name: _decode_header(value) for name, value in headers.items()}
+    assert text_headers["fonds-field"] == "text"
+    assert text_headers["fonds-field-blob"] == reference["key"]
+    assert text_headers["fonds-field-bytes"] == str(reference["size_bytes"])
+    assert text_headers["fonds-field-sha256"] == reference["sha256hex"]
     data = blobs.get(reference["key"])
     assert data is not None
     assert len(data) == reference["size_bytes"]
@@ -59,5 +60,5 @@ def read_text(body: bytes, headers: dict[str, Any], blobs: Blobs) -> str:
     return data.decode()
 
 
-def _plain(value: Any) -> str:
+def _decode_header(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,4 +1,4 @@
-"""Whether bytes are still anywhere below a folder: in a file as it lies there, or in what it unpacks to."""
+"""Find bytes below a folder, in files as they are stored or decompressed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from home_rows import NOW
 
 
 def holders(folder: Path, needle: bytes) -> list[str]:
-    """The files that hold these bytes."""
-    return [path.name for path in _files(folder) if any(needle in one for one in _forms(path))]
+    """Return the names of the files that contain these bytes."""
+    return [
+        path.name
+        for path in _iter_files(folder)
+        if any(needle in content for content in _iter_contents(path))
+    ]
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _iter_files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def _forms(path: Path) -> Iterator[bytes]:
+def _iter_contents(path: Path) -> Iterator[bytes]:
     data = path.read_bytes()
     yield data
     if data.startswith(b"\x1f\x8b"):
@@ -35,18 +39,18 @@ def _forms(path: Path) -> Iterator[bytes]:
 
 
 def members(data: bytes) -> list[bytes]:
-    """The gzip members of a file, packed, in their order."""
-    found = []
+    """Return the compressed gzip members of a file, in order."""
+    compressed_members = []
     while data:
-        unpacked = zlib.decompressobj(31)
-        unpacked.decompress(data)
-        assert unpacked.eof
-        found.append(data[: len(data) - len(unpacked.unused_data)])
-        data = unpacked.unused_data
-    return found
+        decompressor = zlib.decompressobj(31)
+        decompressor.decompress(data)
+        assert decompressor.eof
+        compressed_members.append(data[: len(data) - len(decompressor.unused_data)])
+        data = decompressor.unused_data
+    return compressed_members
 
 
-def purged(archive: WarcArchive, place: Place, body: bytes) -> PurgeResult:
-    """What came of purging a body from the WARC it lies in."""
-    taken = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", NOW)
-    return archive.purge(place.path, taken)
+def purge_body(archive: WarcArchive, place: Place, body: bytes) -> PurgeResult:
+    """Purge a body from its WARC and return the result."""
+    tombstone = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", NOW)
+    return archive.purge(place.path, tombstone)

@@ -1,8 +1,7 @@
-"""Random pipelines worked off by random processes that die between any two acts: do the books balance?
+"""Random pipelines run by processes that die between any two acts.
 
-A step here is a function of what it is given: what it makes of an item, and how the item ends, follow
-from the item's content. So everything that must be worked is known beforehand, and the books of what
-really happened can be held against it, message by message.
+A step is a function of its input: the children of an item and its outcome follow from its content.
+So all dispositions are known in advance, and the ledger is compared with them, message by message.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ DETOURS = ("none",) * 5 + ("retried", "deferred", "transient", "bug")
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An item of any topic: `content` says where it came from, `tag` where it goes."""
+    """An item of any topic: `content` is its origin, `tag` its destination."""
 
     content: str
     tag: str
@@ -47,15 +46,15 @@ class Thing:
 
 
 class DeadError(BaseException):
-    """The process ends here: nothing of ours may catch it."""
+    """The end of a process; the code under test must not catch it."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is drawn: pipelines, how many entries each gets, who works where, and when somebody dies.
+    """Random pipelines, their number of entries, their processes and when processes die.
 
-    `deaths` are numbers of acts on queue and ledger, counted over all processes; an even one dies
-    before its act, an odd one after it took effect.
+    `deaths` are numbers of acts on queue and ledger, counted over all processes. A process dies
+    before an even act, and after an odd act took effect.
     """
 
     pipelines: tuple[Pipeline, ...]
@@ -66,20 +65,21 @@ class Plan:
     bounds: HandoverLimits
     prefix: str = "t"
 
-    def called(self, token: str) -> Plan:
-        """The same plan under names that nobody else on a server uses."""
-        renamed = (
+    def with_token(self, token: str) -> Plan:
+        """Return the plan with names that are unique on a server."""
+        pipelines = (
             replace(pipeline, name=f"{pipeline.name}-{token}") for pipeline in self.pipelines
         )
-        return replace(self, pipelines=tuple(renamed), prefix=f"t-{token}")
+        return replace(self, pipelines=tuple(pipelines), prefix=f"t-{token}")
 
 
 @st.composite
 def plans(draw: st.DrawFn, *, entries_max: int = 4) -> Plan:
-    """Pipelines of 1 to 6 stages with fan-in, fan-out, tags, public topics and several readers of one."""
+    """Draw pipelines of 1 to 6 stages with fan-in, fan-out, tags, public topics and shared
+    topics."""
     names = draw(st.sampled_from((("one",), ("one", "two"))))
     return Plan(
-        pipelines=tuple(_pipeline(draw, name) for name in names),
+        pipelines=tuple(_draw_pipeline(draw, name) for name in names),
         entries=draw(st.integers(1, entries_max)),
         seed=draw(st.integers(0, 2**32)),
         processes=draw(st.integers(1, 3)),
@@ -97,17 +97,17 @@ def plans(draw: st.DrawFn, *, entries_max: int = 4) -> Plan:
     )
 
 
-def _pipeline(draw: st.DrawFn, name: str) -> Pipeline:
+def _draw_pipeline(draw: st.DrawFn, name: str) -> Pipeline:
     count = draw(st.integers(1, 6))
-    # Stage n reads topic n, or one that an earlier stage reads too.
+    # Stage n reads topic n, or a topic that an earlier stage also reads.
     reads = [0, *(draw(st.sampled_from((n, n, n - 1))) for n in range(1, count))]
     public = draw(st.sets(st.integers(1, 6), max_size=2))
     topics = {n: Topic(f"t{n}", Thing, tag=f"t{n}", public=n in public) for n in set(reads)}
     stages = []
     for n in range(count):
-        later = [topic for number, topic in topics.items() if number > reads[n]]
-        writes = tuple(topic for topic in later if draw(st.integers(0, 2)))
-        omits = tuple(topic.output for topic in later if topic not in writes)
+        later_topics = [topic for number, topic in topics.items() if number > reads[n]]
+        writes = tuple(topic for topic in later_topics if draw(st.integers(0, 2)))
+        omits = tuple(topic.output for topic in later_topics if topic not in writes)
         stages.append(
             Stage(
                 f"s{n}",
@@ -121,92 +121,104 @@ def _pipeline(draw: st.DrawFn, name: str) -> Pipeline:
     return Pipeline(name, topics[0], tuple(stages))
 
 
-def choice(seed: int, *words: str) -> random.Random:
-    """The same choices whenever the same is asked."""
-    return random.Random(f"{seed}\n" + "\n".join(words))
+def choice(seed: int, *labels: str) -> random.Random:
+    """Return a random generator seeded by the arguments."""
+    return random.Random(f"{seed}\n" + "\n".join(labels))
 
 
 def children(plan: Plan, pipeline: Pipeline, stage: Stage, content: str) -> list[Thing]:
-    """What the step makes of an item: nothing to five things, also several for one topic."""
-    sorts = [one.tag or "" for one in (*(t.output for t in stage.writes), *stage.omits)]
-    dice = choice(plan.seed, pipeline.name, stage.name, content)
-    count = dice.choice((0, 1, 1, 1, 2, 5)) if sorts and len(content) < 60 else 0
-    return [Thing(f"{content}/{stage.name}.{k}", dice.choice(sorts)) for k in range(count)]
+    """Return what the step makes of an item: up to five things, several for one topic."""
+    tags = [
+        topic.tag or ""
+        for topic in (*(output_topic.output for output_topic in stage.writes), *stage.omits)
+    ]
+    generator = choice(plan.seed, pipeline.name, stage.name, content)
+    count = generator.choice((0, 1, 1, 1, 2, 5)) if tags and len(content) < 60 else 0
+    return [Thing(f"{content}/{stage.name}.{k}", generator.choice(tags)) for k in range(count)]
 
 
 def ending(plan: Plan, pipeline: Pipeline, stage: Stage, content: str) -> str:
-    """How an item ends in the end."""
+    """Return the final verdict of an item."""
     return choice(plan.seed, "end", pipeline.name, stage.name, content).choice(ENDINGS)
 
 
 def detour(plan: Plan, pipeline: Pipeline, stage: Stage, content: str) -> str:
-    """What happens to an item once before it ends."""
+    """Return what happens once to an item before its final verdict."""
     return choice(plan.seed, "way", pipeline.name, stage.name, content).choice(DETOURS)
 
 
 @dataclass
 class Steps:
-    """The steps of one plan. `worked` counts by pipeline, stage and content what was brought to its end."""
+    """The steps of one plan. `work_counts` counts completed items by pipeline, stage and content."""
 
     plan: Plan
-    worked: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    begun: set[tuple[str, str, str]] = field(default_factory=set)
+    work_counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    items_with_detour: set[tuple[str, str, str]] = field(default_factory=set)
 
     def step(self, pipeline: Pipeline, stage: Stage) -> Callable[[Any], Any]:
-        """The stage's step: of one thing, or of a batch."""
+        """Return the step of a stage, for one thing or for a batch."""
 
-        def one(thing: Thing) -> Result:
+        def process_thing(thing: Thing) -> Result:
             return self._work(pipeline, stage, thing.content)
 
-        return (lambda things: [one(thing) for thing in things]) if stage.sink else one
+        return (
+            (lambda things: [process_thing(thing) for thing in things])
+            if stage.sink
+            else process_thing
+        )
 
     def _work(self, pipeline: Pipeline, stage: Stage, content: str) -> Result:
         key = (pipeline.name, stage.name, content)
-        way = detour(self.plan, pipeline, stage, content)
-        if way != "none" and key not in self.begun:
-            self.begun.add(key)
-            if way == "transient":
+        detour_kind = detour(self.plan, pipeline, stage, content)
+        if detour_kind != "none" and key not in self.items_with_detour:
+            self.items_with_detour.add(key)
+            if detour_kind == "transient":
                 raise TransientError("not now")
-            if way == "bug":
+            if detour_kind == "bug":
                 raise ZeroDivisionError("a fault of ours")
-            turn = retry if way == "retried" else defer
-            return Result(turn(Reason.STORE_UNAVAILABLE, "not now", 0.01))
-        end = ending(self.plan, pipeline, stage, content)
-        self.worked[key] += 1
-        if end == "permanent":
+            verdict = retry if detour_kind == "retried" else defer
+            return Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 0.01))
+        final_verdict = ending(self.plan, pipeline, stage, content)
+        self.work_counts[key] += 1
+        if final_verdict == "permanent":
             raise PermanentError(Reason.BROKEN_PDF, "never")
         items = tuple(children(self.plan, pipeline, stage, content))
-        if end == "dropped":
+        if final_verdict == "dropped":
             return Result(drop(Reason.NO_TEXT), items)
-        if end == "quarantined":
+        if final_verdict == "quarantined":
             return Result(quarantine(Reason.BROKEN_PDF, "cut"), items)
         return Result(items=items)
 
 
-def expected(plan: Plan) -> Counter[tuple[str, str, str, str]]:
-    """Every (pipeline, stage, content, verdict) there must be, each once."""
-    found: Counter[tuple[str, str, str, str]] = Counter()
+def expected_dispositions(plan: Plan) -> Counter[tuple[str, str, str, str]]:
+    """Return every expected (pipeline, stage, content, verdict), each with its count."""
+    dispositions: Counter[tuple[str, str, str, str]] = Counter()
     for pipeline in plan.pipelines:
-        waiting = [(pipeline.entry, entry_content(pipeline, n)) for n in range(plan.entries)]
-        while waiting:
-            topic, content = waiting.pop()
+        pending = [(pipeline.entry, entry_content(pipeline, n)) for n in range(plan.entries)]
+        while pending:
+            topic, content = pending.pop()
             for stage in pipeline.stages:
                 if stage.reads == topic:
-                    verdict, made = _outcome(plan, pipeline, stage, content)
-                    found[pipeline.name, stage.name, content, verdict] += 1
-                    waiting += made
-    return found
+                    verdict, sent = _compute_outcome(plan, pipeline, stage, content)
+                    dispositions[pipeline.name, stage.name, content, verdict] += 1
+                    pending += sent
+    return dispositions
 
 
-def _outcome(
+def _compute_outcome(
     plan: Plan, pipeline: Pipeline, stage: Stage, content: str
 ) -> tuple[str, list[tuple[Topic, str]]]:
     end = ending(plan, pipeline, stage, content)
     if end == "permanent":
         return "quarantined", []
-    made = children(plan, pipeline, stage, content)
-    sent = [(topic, one.content) for one in made for topic in stage.writes if topic.tag == one.tag]
-    if end == "done" and made and not sent and not stage.sink:
+    things = children(plan, pipeline, stage, content)
+    sent = [
+        (topic, thing.content)
+        for thing in things
+        for topic in stage.writes
+        if topic.tag == thing.tag
+    ]
+    if end == "done" and things and not sent and not stage.sink:
         return "dropped", []
     return end, sent
 

@@ -1,4 +1,4 @@
-"""A folder where nothing can be written for a while: mounted so for an administrator, else by its modes."""
+"""Make a folder read-only: by a mount for root, otherwise by file modes."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ import pytest
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[Path]:
-    """The folder, read-only while the context lasts."""
-    with _mounted(folder) if os.geteuid() == 0 else _without_modes(folder):
+    """Make the folder read-only while the context lasts."""
+    with _mount_read_only(folder) if os.geteuid() == 0 else _remove_write_modes(folder):
         yield folder
 
 
 @contextmanager
-def _mounted(folder: Path) -> Iterator[None]:
-    """Modes say nothing to an administrator."""
-    if shutil.which("mount") is None or _ran("mount", "--bind", folder, folder) != 0:
-        pytest.skip("an administrator that may not mount can write everywhere")
+def _mount_read_only(folder: Path) -> Iterator[None]:
+    """Remount the folder read-only; root ignores file modes."""
+    if shutil.which("mount") is None or _get_exit_code("mount", "--bind", folder, folder) != 0:
+        pytest.skip("root can write everywhere and may not mount here")
     try:
-        assert _ran("mount", "-o", "remount,ro,bind", folder) == 0
+        assert _get_exit_code("mount", "-o", "remount,ro,bind", folder) == 0
         yield
     finally:
-        # Whoever still looks into it does so unseen.
-        _ran("umount", "--lazy", folder)
+        # A lazy unmount succeeds even while a process uses the folder.
+        _get_exit_code("umount", "--lazy", folder)
 
 
-def _ran(*words: str | Path) -> int:
-    return subprocess.run(words, check=False, capture_output=True).returncode
+def _get_exit_code(*args: str | Path) -> int:
+    return subprocess.run(args, check=False, capture_output=True).returncode
 
 
 @contextmanager
-def _without_modes(folder: Path) -> Iterator[None]:
+def _remove_write_modes(folder: Path) -> Iterator[None]:
     paths = [folder, *folder.rglob("*")]
     modes = [(path, path.stat().st_mode) for path in paths]
     try:

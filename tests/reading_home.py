@@ -1,4 +1,4 @@
-"""A home with what is read in the browser: a PDF of three pages, a locked one, versions of a story."""
+"""A home with files for the reading pages: a three-page PDF, a broken one, versions of a story."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
 
-from filled_home import CRAWL, made_once, opened
+from filled_home import CRAWL, build_once, open_home
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
@@ -62,8 +62,8 @@ VERSIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """SHA-1s of what lies in the home; `versions` the oldest first."""
+class ReadingHome:
+    """SHA-1s of the files in the home; `versions` starts with the oldest."""
 
     pdf: str
     broken: str
@@ -71,8 +71,8 @@ class Reading:
     hebrew: str
 
 
-def drawing_here() -> PageViews:
-    """Pages drawn in this process: what they are drawn of is made by the tests."""
+def create_local_page_views() -> PageViews:
+    """Create page views that are drawn in this process; the tests generate all input."""
 
     def draw(body: bytes, number: int) -> PageView:
         return draw_page_view_from_bytes(body, number, VIEW)
@@ -80,42 +80,48 @@ def drawing_here() -> PageViews:
     return PageViews(draw, name_renderer(VIEW))
 
 
-@made_once
-def fill_reading(home: Path) -> Reading:
-    """Put it all into the embedded stores of a home."""
+@build_once
+def fill_reading(home: Path) -> ReadingHome:
+    """Put all files into the embedded stores of a home."""
     crawl = home / CRAWL
     crawl.mkdir(parents=True)
-    whole, broken = text_pdf(PAGES, info=INFO), b"%PDF-1.7 no more"
-    hebrew = Version(9, HEBREW, "\n".join([HEBREW] * 3), language="he", published=None, authors=())
-    versions = [_markup(version) for version in VERSIONS]
-    papers = [_paper(PDF_URL, whole), _paper("http://reports.example/broken.pdf", broken)]
-    pages = [_page(STORY_URL, version) for version in VERSIONS]
-    pages.append(_page("http://daily.example/he", hebrew))
+    readable_pdf, broken_pdf = text_pdf(PAGES, info=INFO), b"%PDF-1.7 no more"
+    hebrew_version = Version(
+        9, HEBREW, "\n".join([HEBREW] * 3), language="he", published=None, authors=()
+    )
+    versions = [_build_markup(version) for version in VERSIONS]
+    papers = [
+        _build_paper_response(PDF_URL, readable_pdf),
+        _build_paper_response("http://reports.example/broken.pdf", broken_pdf),
+    ]
+    pages = [_build_page_response(STORY_URL, version) for version in VERSIONS]
+    pages.append(_build_page_response("http://daily.example/he", hebrew_version))
     reports, stories = crawl / "reports.warc.gz", crawl / "stories.warc.gz"
     reports.write_bytes(gzipped(papers))
     stories.write_bytes(gzipped(pages))
     settings = Settings().replace_values(warc_copy_bodies=True)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         ingest(stores, home, [reports], settings.replace_values(collection="reports"))
         ingest(stores, home, [stories], settings)
-    pdf, locked, right, *found = (
-        sha1(body).hexdigest() for body in (whole, broken, _markup(hebrew), *versions)
+    pdf_sha1, broken_sha1, hebrew_sha1, *version_sha1s = (
+        sha1(body).hexdigest()
+        for body in (readable_pdf, broken_pdf, _build_markup(hebrew_version), *versions)
     )
-    return Reading(pdf, locked, tuple(found), right)
+    return ReadingHome(pdf_sha1, broken_sha1, tuple(version_sha1s), hebrew_sha1)
 
 
-def _markup(version: Version) -> bytes:
+def _build_markup(version: Version) -> bytes:
     markup = page_markup(
         version.title, version.text, version.authors, version.published, version.language
     )
     return markup + version.html.encode()
 
 
-def _page(url: str, version: Version) -> bytes:
+def _build_page_response(url: str, version: Version) -> bytes:
     at = NOW - timedelta(days=30 - version.day)
-    return http_response(_markup(version), url=url, date=stamp(at))
+    return http_response(_build_markup(version), url=url, date=stamp(at))
 
 
-def _paper(url: str, body: bytes) -> bytes:
-    kind = (("Content-Type", "application/pdf"),)
-    return http_response(body, url=url, date=stamp(NOW), headers=kind)
+def _build_paper_response(url: str, body: bytes) -> bytes:
+    headers = (("Content-Type", "application/pdf"),)
+    return http_response(body, url=url, date=stamp(NOW), headers=headers)

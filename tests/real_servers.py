@@ -1,4 +1,4 @@
-"""The real servers of a test: those that run for all of them, and one of its own that may be harmed."""
+"""Real servers of tests: the shared ones, and private ones that a test may stop or kill."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ import pytest
 from server import Server
 
 SERVERS = Path(os.environ.get("TEST_SERVERS_FOLDER", Path(__file__).parents[1] / ".servers"))
-"""Where `scripts/servers.py` keeps what it built: a server of a test's own is not built again."""
-BUILT = ("lib", "lib.complete", "versitygw", "home")
+"""Folder in which `scripts/servers.py` keeps its builds; private servers reuse them."""
+BUILD_FOLDERS = ("lib", "lib.complete", "versitygw", "home")
 END_MAX_S = 30.0
 PORT_MAX = 32_700
 
@@ -31,11 +31,11 @@ EMBEDDED = frozenset({"sqlite", "large-bodies", "folder", "local", "cached", "ta
 
 
 NIGHTLY_ONLY = frozenset({"opensearch", "rabbitmq-quorum"})
-"""Twins of another backend: the same code as elasticsearch and rabbitmq, on another server or queue type."""
+"""Variants of another backend: they share the code of elasticsearch and rabbitmq."""
 
 
-def each(backends: Iterable[str]) -> list[Any]:
-    """Backends by name as parameters of tests; those on servers are marked, and can be left out."""
+def backend_params(backends: Iterable[str]) -> list[Any]:
+    """Return backends as test parameters; those on servers are marked."""
     return [pytest.param(name, marks=_marks(name)) for name in backends]
 
 
@@ -46,7 +46,10 @@ def _marks(backend: str) -> list[pytest.MarkDecorator]:
 
 
 def url_of(variable: str) -> str:
-    """The URL of a server that runs; without one the test is skipped, or fails where all are required."""
+    """Return the URL of a running server.
+
+    Without one, skip the test, or fail where all servers are required.
+    """
     url = os.environ.get(variable, "")
     if not url and os.environ.get("TEST_SERVERS_REQUIRED"):
         pytest.fail(f"{variable} is not set: the server did not start")
@@ -59,7 +62,7 @@ _PORTS = count(30_100 + os.getpid() % 100 * 20, 7)
 
 
 def free_port() -> int:
-    """A port of loopback where nobody listens, each time another; the next few are free as well."""
+    """Return an unused port on loopback, another on each call; the next three are also unused."""
     for port in _PORTS:
         if port > PORT_MAX:
             raise OSError("no port is free")
@@ -69,9 +72,9 @@ def free_port() -> int:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
+    with socket.socket() as connection:
         try:
-            probe.bind(("127.0.0.1", port))
+            connection.bind(("127.0.0.1", port))
         except OSError:
             return False
     return True
@@ -79,7 +82,7 @@ def _is_free(port: int) -> bool:
 
 @dataclass
 class PrivateServer:
-    """One server on a port of its own, stopped and started at will."""
+    """A server on its own port that a test stops and starts."""
 
     server: Server
     folder: Path
@@ -91,7 +94,7 @@ class PrivateServer:
         return self.server.url(self.folder, self.port)
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Start the server and wait until it is ready."""
         self.processes = self.server.start(self.folder, self.port)
         deadline = time.monotonic() + self.server.ready_max_s
         while not self.server.ready(self.folder, self.port):
@@ -104,7 +107,7 @@ class PrivateServer:
         return "\n".join(path.read_text("utf-8", "replace")[-2000:] for path in logs)
 
     def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """End it as a crash does, or politely."""
+        """End the server: by default as in a crash, or with another signal."""
         for process in self.processes:
             os.killpg(process.pid, number)
             process.wait(END_MAX_S)
@@ -112,26 +115,27 @@ class PrivateServer:
 
 
 @contextmanager
-def private(name: str, data: Path | None = None) -> Iterator[PrivateServer]:
-    """The server `name` in a folder of its own, running; some run as users who cannot enter ours.
+def run_private_server(name: str, data: Path | None = None) -> Iterator[PrivateServer]:
+    """Run the server `name` in its own folder.
 
-    `data` is where it keeps its data, if not in that folder.
+    The folder is outside the test's, because some servers run as users who cannot enter it. `data`
+    is the data folder, if it is elsewhere.
     """
     server: Server = import_module(f"server_{name}").SERVER
     url_of(server.variable)
     folder = SERVERS / "private" / f"{name}-{os.urandom(4).hex()}"
     folder.mkdir(parents=True)
-    for built in BUILT:
-        there = SERVERS / name / built
-        if there.exists():
-            (folder / built).symlink_to(there)
+    for folder_name in BUILD_FOLDERS:
+        built_folder = SERVERS / name / folder_name
+        if built_folder.exists():
+            (folder / folder_name).symlink_to(built_folder)
     if data is not None:
         (folder / "data").symlink_to(data)
     server.install(folder)
-    own = PrivateServer(server, folder, free_port())
+    private_server = PrivateServer(server, folder, free_port())
     try:
-        own.start()
-        yield own
+        private_server.start()
+        yield private_server
     finally:
-        own.stop()
+        private_server.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""A home with captures that mean harm when they are shown, and some that only want to be found in time."""
+"""A home with hostile captures, and with captures at several times."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import sha1
 
-from cdx_rows import captured
+from cdx_rows import build_cdx_row
 from fonds.model.archive import ArchiveEntry, OriginalCapture
 from fonds.model.capture import REVISIT_MIME, format_datetime14, parse_datetime14
 from fonds.model.exchange import HttpHead
@@ -23,7 +23,7 @@ SET_COOKIE = ("Set-Cookie", "stolen=1; Path=/")
 
 
 def attack(target: str) -> bytes:
-    """A page that tries every way there is to run something, or to reach `target`."""
+    """Build a page that tries many ways to run scripts or to send requests to `target`."""
     return f"""<!doctype html><html><head><title>attack</title>
 <base href="{target}/">
 <meta http-equiv="refresh" content="1;url={target}/stolen-by-refresh">
@@ -49,7 +49,7 @@ def attack(target: str) -> bytes:
 
 
 def html(*headers: tuple[str, str], kind: str = "text/html; charset=utf-8") -> HttpHead:
-    """An answer with these headers."""
+    """Build a response with these headers."""
     return HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", kind), *headers))
 
 
@@ -58,16 +58,16 @@ def _entry(url: str, at: str, body: bytes, http: HttpHead, mime: str = "text/htm
 
 
 def entries(target: str) -> list[ArchiveEntry]:
-    """The captures; `target` is the origin the hostile one would like to reach."""
+    """Build the captures; `target` is the origin that the hostile page tries to reach."""
     pages = [_entry(PAGE, at, BODY(at[:4]).encode(), html(SET_COOKIE)) for at in TIMES[:2]]
-    again = replace(
+    revisit = replace(
         pages[1],
         capture_id="again",
         captured_at=parse_datetime14(TIMES[2]),
         http=html(("X-Second", "yes")),
         original=OriginalCapture(PAGE, pages[1].captured_at),
     )
-    evil = html(
+    hostile_response = html(
         SET_COOKIE,
         ("Refresh", f"0;url={target}/stolen-by-header"),
         ("Link", f"<{target}/stolen-by-link>; rel=preload; as=script"),
@@ -78,12 +78,12 @@ def entries(target: str) -> list[ArchiveEntry]:
         ("X-Split", "a\r\nSet-Cookie: split=1"),
         ("X-Wide", "ä € \x00"),
     )
-    latin1 = html(kind="text/html; charset=iso-8859-1")
+    latin1_response = html(kind="text/html; charset=iso-8859-1")
     return [
         *pages,
-        again,
-        _entry(HOSTILE, TIMES[0], attack(target), evil),
-        _entry(LATIN1, TIMES[0], "<p>größer</p>".encode("latin-1"), latin1),
+        revisit,
+        _entry(HOSTILE, TIMES[0], attack(target), hostile_response),
+        _entry(LATIN1, TIMES[0], "<p>größer</p>".encode("latin-1"), latin1_response),
         _entry(
             PDF, TIMES[0], b"%PDF-1.4 and so on", html(kind="application/pdf"), "application/pdf"
         ),
@@ -96,20 +96,22 @@ def entries(target: str) -> list[ArchiveEntry]:
 
 
 def fill(stores: Stores, target: str) -> list[CdxRow]:
-    """Write them into the archive and onto the books; their rows."""
-    made = entries(target)
+    """Write the captures to the archive and the records; return their rows."""
+    archive_entries = entries(target)
     rows = [
-        captured(
-            one.url,
-            format_datetime14(one.captured_at),
-            archived.place.offset,
-            capture_id=one.capture_id,
-            sha1hex=sha1(one.body).hexdigest(),
-            mimetype=REVISIT_MIME if one.original else one.mime,
-            warc_path=archived.place.path,
-            warc_csize=archived.place.size_bytes,
+        build_cdx_row(
+            archive_entry.url,
+            format_datetime14(archive_entry.captured_at),
+            archive_result.place.offset,
+            capture_id=archive_entry.capture_id,
+            sha1hex=sha1(archive_entry.body).hexdigest(),
+            mimetype=REVISIT_MIME if archive_entry.original else archive_entry.mime,
+            warc_path=archive_result.place.path,
+            warc_csize=archive_result.place.size_bytes,
         )
-        for one, archived in zip(made, stores.archive.write(made), strict=True)
+        for archive_entry, archive_result in zip(
+            archive_entries, stores.archive.write(archive_entries), strict=True
+        )
     ]
     stores.records.put(rows)
     stores.archive.finish()

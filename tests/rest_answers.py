@@ -1,4 +1,4 @@
-"""What the service tells, for its tests."""
+"""Checks of responses of the REST service."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Group = Callable[[], int]
 
 
 def detail(answer: Any, status: int) -> dict[str, Any]:
-    """The problem an answer tells of, which has this status."""
+    """Return the problem document of a response; its status must be `status`."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    told: dict[str, Any] = answer.json()
-    assert told["status"] == status
-    assert told["type"] == "about:blank"
-    return told
+    problem: dict[str, Any] = answer.json()
+    assert problem["status"] == status
+    assert problem["type"] == "about:blank"
+    return problem

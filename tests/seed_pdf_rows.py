@@ -1,4 +1,4 @@
-"""Rows of `pdf_meta` as a program writes them that knows only the DDL of seed 003."""
+"""Rows of `pdf_meta` as a program would write them that only knows the DDL of seed 003."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SEED_REFUSES = [
     {"permanent_id": ""},
     {"pdf_version": ""},
 ]
-"""The DDL counts bytes: an a with two dots is two of them."""
+"""Values that violate the DDL. It counts bytes: `ä` is two of them."""
 
 
 def seed_values(number: int, columns: Sequence[str]) -> tuple[object, ...]:
-    """The values of these columns, for the file of this number."""
+    """Return the values of these columns for the file with this number."""
     return tuple(f"{number:040x}" if name == "sha1hex" else _VALUES[name] for name in columns)
 
 
 def insert_of(columns: Sequence[str], mark: str) -> str:
-    """The INSERT statement; `mark` is the driver's placeholder for a value."""
+    """Return the INSERT statement; `mark` is the placeholder of the driver."""
     return (
         f"INSERT INTO pdf_meta ({', '.join(columns)}) VALUES ({', '.join([mark] * len(columns))})"
     )

@@ -1,4 +1,4 @@
-"""A small pipeline on the real queue and records: numbers are doubled, doubles are kept."""
+"""A small pipeline on the real queue and records: it doubles numbers and stores the results."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ RETRY = RetryPolicy(count_max=3, initial_s=5.0, max_s=60.0)
 
 
 def double(item: Number) -> Result:
-    """The step everything goes well with."""
+    """A step that always succeeds."""
     return Result(items=(Double(item.value * 2, f"{item.value:040x}", item.note),))
 
 
 def doubles(items: Sequence[Number]) -> list[Result]:
-    """The same for a batch."""
+    """The same step for a batch."""
     return [double(item) for item in items]
 
 
 @dataclass
 class Clock:
-    """A time that passes when told to."""
+    """A clock that only moves when a test calls `pass_s`."""
 
     now_s: float = 1_700_000_000.0
 
@@ -88,9 +88,9 @@ class Clock:
 
 @dataclass
 class RaisesOnce:
-    """Stands before a queue or a store: `method`, called for the `nth` time, raises `error` once.
+    """Wrapper of a queue or store whose `method` raises `error` on its `nth` call.
 
-    With `after` the real method has done its work by then, as when an answer is lost on its way.
+    With `after`, the real method runs first, as if its response were lost.
     """
 
     real: Any
@@ -101,11 +101,11 @@ class RaisesOnce:
     calls: int = 0
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.real, name)
-        return self._raising(found) if name == self.method else found
+        attribute = getattr(self.real, name)
+        return self._wrap(attribute) if name == self.method else attribute
 
-    def _raising(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **kwargs: Any) -> Any:
+    def _wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def raise_once(*args: Any, **kwargs: Any) -> Any:
             self.calls += 1
             if self.calls != self.nth:
                 return function(*args, **kwargs)
@@ -113,27 +113,27 @@ class RaisesOnce:
                 function(*args, **kwargs)
             raise self.error
 
-        return called
+        return raise_once
 
 
 @dataclass
 class Spy:
-    """Notes the calls of both stores in one list."""
+    """Wrapper of stores that records their calls in one list."""
 
     real: Any
     calls: list[str]
 
     def __getattr__(self, name: str) -> Any:
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def record_call(*args: Any, **kwargs: Any) -> Any:
             self.calls.append(f"{name} {args[0]}" if isinstance(args[0], str) else name)
             return getattr(self.real, name)(*args, **kwargs)
 
-        return called
+        return record_call
 
 
 @dataclass
 class Workplace:
-    """Queue and records of one test, and what is asked of them over and over."""
+    """Queue and records of one test, and shortcuts to use them."""
 
     queue: SqliteQueue
     records: SqlRecords
@@ -157,25 +157,25 @@ class Workplace:
         local: Collection[str] = (),
         bounds: HandoverLimits = AT_ONCE,
     ) -> BatchLoop:
-        """A loop whose endings are written as soon as they are there."""
-        chosen_queue: Queue = queue or self.queue
-        chosen_ledger: Ledger = ledger or self.ledger
-        handover = Handover(chosen_queue, chosen_ledger, local, bounds)
-        hand = StageIO(
+        """Create a loop that writes dispositions immediately."""
+        effective_queue: Queue = queue or self.queue
+        effective_ledger: Ledger = ledger or self.ledger
+        handover = Handover(effective_queue, effective_ledger, local, bounds)
+        stage_io = StageIO(
             bound or self.bound(step, batch=batch),
-            chosen_queue,
-            chosen_ledger,
+            effective_queue,
+            effective_ledger,
             handover,
             self.clock,
         )
-        return BatchLoop(hand, retry, observe)
+        return BatchLoop(stage_io, retry, observe)
 
     @property
     def ledger(self) -> Ledger:
         return self.records.ledger
 
     def enter(self, *values: int, note: str = "") -> list[str]:
-        """Put numbers to work as an intake does: on the books first, then on the queue."""
+        """Enter numbers as an intake does: first in the ledger, then in the queue."""
         ids = [f"id-{value:03}" for value in values]
         facts = ("number", "input", "", "20240305060708", "", "")
         entered_at = self.clock()
@@ -189,26 +189,26 @@ class Workplace:
     def row(self, message_id: str, step: str = "double") -> DispositionRow | None:
         return next(iter(self.records.get(DispositionRow, [(message_id, "sums", step)])), None)
 
-    def ended(self) -> dict[str, tuple[str, str | None]]:
-        """Verdict and reason of what has ended at the first step, or is to come back there, by id."""
+    def list_endings(self) -> dict[str, tuple[str, str | None]]:
+        """Return verdict and reason of messages processed or returned at the first step, by id."""
         rows = self.records.find(DispositionRow, {"step": "double"})
         return {r.message_id: (r.verdict, r.reason) for r in rows if r.verdict != PENDING}
 
     def outcomes(self) -> dict[str, str]:
         return {row.entry_id: row.outcome for row in self.records.find(EntryRow)}
 
-    def get_depth(self, place: int = 0) -> Depth:
-        return self.queue.get_depth(self.subscriptions[place])
+    def get_depth(self, index: int = 0) -> Depth:
+        return self.queue.get_depth(self.subscriptions[index])
 
-    def taken(self, address: str) -> list[Message]:
-        """Everything ready at an address, taken and settled."""
+    def take_all(self, address: str) -> list[Message]:
+        """Receive and settle all messages that are ready at an address."""
         deliveries = self.queue.receive(address, 1000, 0.0)
         self.queue.settle(deliveries)
         return [delivery.message for delivery in deliveries]
 
 
 def keep(items: Sequence[Double]) -> list[Result]:
-    """The last step: nothing comes of it."""
+    """The last step; it has no output."""
     return [Result() for _ in items]
 
 

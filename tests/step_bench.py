@@ -1,4 +1,4 @@
-"""The embedded stores a step works on, and captures of bodies that lie in a WARC or in loose files."""
+"""The embedded stores for testing a step, and captures of bodies in a WARC or in loose files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pdf_file(body: bytes = PDF) -> FileMeta:
     return describe(body, "application/pdf")
 
 
-def identified(capture: Capture, body: bytes = PAGE) -> IdentifiedCapture:
+def identify_capture(capture: Capture, body: bytes = PAGE) -> IdentifiedCapture:
     return IdentifiedCapture(capture, describe(body, capture.mime))
 
 
@@ -53,26 +53,26 @@ class Bench:
     blobs: FolderBlobs
     index: TantivyIndex
     archive: FolderArchive
-    written: int = 0
+    file_count: int = 0
 
     def in_warc(self, *bodies: bytes, mime: str = "text/html", **response: Any) -> list[Capture]:
-        """A WARC with one response for each body, and the captures a source would make of it."""
+        """Write a WARC with one response per body; return the captures as a source would."""
         headers = response.pop("headers", (("Content-Type", mime),))
         return self.in_records(
             *(http_response(body, headers=headers, **response) for body in bodies), mime=mime
         )
 
     def in_records(self, *records: bytes, mime: str = "text/html") -> list[Capture]:
-        self.written += 1
-        path = self.home / f"crawl-{self.written}.warc.gz"
+        self.file_count += 1
+        path = self.home / f"crawl-{self.file_count}.warc.gz"
         members = [gzipped([record]) for record in records]
         path.write_bytes(b"".join(members))
         return [
             Capture(
-                id=f"w{self.written}-{number}",
-                input_id=f"w{self.written}",
+                id=f"w{self.file_count}-{number}",
+                input_id=f"w{self.file_count}",
                 place=Place(PlaceKind.WARC, str(path), offset, len(member)),
-                url=f"http://news.example/{self.written}/{number}",
+                url=f"http://news.example/{self.file_count}/{number}",
                 captured_at=MOMENT,
                 record_type="response",
                 mime=mime,
@@ -80,19 +80,19 @@ class Bench:
             for number, (offset, member) in enumerate(zip(offsets(members), members, strict=True))
         ]
 
-    def revisited(self, digest: str | None) -> Capture:
-        """A revisit record in a WARC of its own, and the digest its source found in it."""
-        (found,) = self.in_records(revisit())
-        return replace(found, record_type="revisit", mime=None, digest=digest)
+    def write_revisit(self, digest: str | None) -> Capture:
+        """Write a WARC with a revisit record; return its capture with the given digest."""
+        (capture,) = self.in_records(revisit())
+        return replace(capture, record_type="revisit", mime=None, digest=digest)
 
-    def loose(self, body: bytes = PAGE, mime: str | None = "text/html") -> Capture:
-        """A file in a folder."""
-        self.written += 1
-        path = self.home / f"loose-{self.written}"
+    def write_file(self, body: bytes = PAGE, mime: str | None = "text/html") -> Capture:
+        """Write a loose file and return its capture."""
+        self.file_count += 1
+        path = self.home / f"loose-{self.file_count}"
         path.write_bytes(body)
         return Capture(
-            id=f"f{self.written}",
-            input_id=f"f{self.written}",
+            id=f"f{self.file_count}",
+            input_id=f"f{self.file_count}",
             place=Place(PlaceKind.FILE, str(path)),
             url=path.as_uri(),
             captured_at=MOMENT,
@@ -101,19 +101,19 @@ class Bench:
         )
 
     def enter(self, *captures: Capture, pipeline: str = "library") -> None:
-        """Onto the books, as the intake does."""
-        found = [build_capture_entry(capture) for capture in captures]
+        """Record the entries of captures in the ledger, as the intake does."""
+        new_entries = [build_capture_entry(capture) for capture in captures]
         rows = [
             EntryRow(
-                *(one.id, pipeline, one.kind, one.input_id, one.url),
-                *(one.seen_datetime14, one.place, one.collection, LATER),
+                *(entry.id, pipeline, entry.kind, entry.input_id, entry.url),
+                *(entry.seen_datetime14, entry.place, entry.collection, LATER),
             )
-            for one in found
+            for entry in new_entries
         ]
         self.records.ledger.enter([], rows, ["identify"])
 
     def cdx(self) -> dict[str, CdxRow]:
-        """The rows of `cdx` by the id of their capture."""
+        """Return the rows of `cdx` by capture id."""
         return {row.capture_id: row for row in self.records.find(CdxRow)}
 
     def cells(self) -> dict[bytes, dict[str, bytes]]:
@@ -125,7 +125,7 @@ class Bench:
 
 
 def open_bench(home: Path) -> Bench:
-    """Stores below `home`; a migrated `records.sqlite` may lie there."""
+    """Open stores below `home`; a migrated `records.sqlite` may already exist there."""
     table = SqliteTable(home / "table.sqlite")
     table.declare(JOURNAL, SCHEMA.names)
     return Bench(

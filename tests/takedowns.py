@@ -1,4 +1,4 @@
-"""What takes files down in tests, and stores that die between two acts."""
+"""The takedown service of tests, and stores that die between two acts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from fonds.viewer.pdf_pages import remove_views
 from home_rows import NOW
 
 
-def wanted(sha1hex: str) -> TakedownRow:
+def build_takedown(sha1hex: str) -> TakedownRow:
     return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW)
 
 
-def taking_down(
-    stores: Stores, changes: CollectionWriter | None = None, who: str | None = None, **more: Any
+def create_takedown_service(
+    stores: Stores,
+    changes: CollectionWriter | None = None,
+    who: str | None = None,
+    **more: Any,
 ) -> TakedownService:
     leases = Leases(LeaseTable(stores.records), who or create_worker_name(), time.monotonic)
     purge = WarcPurge(stores.archive, leases)
@@ -32,7 +35,7 @@ def taking_down(
 
 
 def ended_process() -> str:
-    """The name of a process that has ended: the next process takes its leases."""
+    """Return the worker name of an ended process; another process may take its leases."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         name = f"{identify(process.pid)}/ended"
     assert is_process_gone(name)
@@ -40,29 +43,29 @@ def ended_process() -> str:
 
 
 class KilledError(Exception):
-    """What happens to the process."""
+    """The simulated end of the process."""
 
 
-class Dying:
-    """A store that lets so many acts of all stores happen, and no more."""
+class DyingStore:
+    """A store that raises KilledError after a number of acts of all stores."""
 
     def __init__(
         self,
         store: Any,
-        left: list[int],
+        acts_left: list[int],
         acts: Sequence[str] = ("put", "delete", "change", "change_each"),
     ) -> None:
-        self._store, self._left, self._acts = store, left, acts
+        self._store, self._acts_left, self._acts = store, acts_left, acts
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        attribute = getattr(self._store, name)
         if name not in self._acts:
-            return found
+            return attribute
 
         def act(*args: Any, **more: Any) -> Any:
-            if self._left[0] == 0:
+            if self._acts_left[0] == 0:
                 raise KilledError
-            self._left[0] -= 1
-            return found(*args, **more)
+            self._acts_left[0] -= 1
+            return attribute(*args, **more)
 
         return act

@@ -1,4 +1,4 @@
-"""A home with collections in every state the pages of themes have to show."""
+"""A home with collections in every state that the pages of themes show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from filled_home import Filled, fill_home, made_once, opened
+from filled_home import FilledHome, build_once, fill_home, open_home
 from followed_home import fill_sources
 from fonds.grouping.changes.lifecycle import create
 from fonds.grouping.changes.writer import CollectionWriter
@@ -20,7 +20,7 @@ from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.model.search import SearchQuery
 from fonds.ports import Stores
-from kept_collections import Clock, themed
+from kept_collections import Clock, themed_documents
 
 FIVE = CollectionName("made", "five")
 WAITING = CollectionName("made", "waiting")
@@ -30,36 +30,36 @@ HOSTILE = CollectionName("od<d>", "a/b%2F..~/<script>alert('key')</script>")
 HOSTILE_ID = "<script>alert('id')</script>/..?&#%2F"
 STRAY = "stray"
 MONTH_S = 30 * 86_400
-BEGUN = 1_600_000_000
+FIRST_TIME_S = 1_600_000_000
 
 
-@made_once
+@build_once
 def fill_themed(home: Path) -> None:
     """Put collections into the embedded stores of a home without documents."""
-    with opened(home) as stores:
+    with open_home(home) as stores:
         fill_themes(stores)
 
 
-@made_once
-def fill_with_themes(home: Path) -> Filled:
+@build_once
+def fill_with_themes(home: Path) -> FilledHome:
     """Put one of everything, collections and sources into the embedded stores of a home."""
     filled = fill_home(home)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         fill_themes(stores)
         fill_sources(stores)
     return filled
 
 
 def fill_themes(stores: Stores) -> CollectionWriter:
-    """Put collections into stores that may hold documents; what changes them further.
+    """Put collections into stores, which may hold documents; return their writer.
 
-    FIVE was grouped twice: of its five themes one is new, and one document is an outlier. LIBRARY has the
-    documents of the index. HOSTILE has a name, ids, titles and words that would break out of a page.
+    FIVE was grouped twice: of its five themes one is new, and one document is an outlier. LIBRARY
+    has the documents of the index. HOSTILE has a name, ids, titles and words with markup.
     """
     changes = open_themes(stores)
-    _five(changes)
-    _library(changes, stores)
-    _hostile(changes)
+    _fill_five(changes)
+    _fill_library(changes, stores)
+    _fill_hostile(changes)
     create(changes, EMPTY)
     create(changes, WAITING, query="kind:story")
     changes.put(WAITING, [Document("only", "The one document of a collection nobody grouped yet.")])
@@ -67,7 +67,10 @@ def fill_themes(stores: Stores) -> CollectionWriter:
 
 
 def open_themes(stores: Stores, now_s: int = 1_790_000_000) -> CollectionWriter:
-    """Open the collections in stores for changes. `now_s` is the time of the first, in seconds since 1970."""
+    """Open the collections in stores for changes.
+
+    `now_s` is the time of the first change, in seconds since 1970.
+    """
     tables = Tables(stores.table)
     tables.declare()
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
@@ -75,42 +78,50 @@ def open_themes(stores: Stores, now_s: int = 1_790_000_000) -> CollectionWriter:
 
 
 def fill_changed(stores: Stores) -> None:
-    """Put two collections into stores that hold nothing: in `made/split` one theme of sixty documents became
-    two, in `made/short` 25 documents are too short and 7 have no word."""
+    """Put two collections into empty stores.
+
+    In `made/split` one theme of sixty documents became two. In `made/short` 25 documents are too
+    short and 7 have no word.
+    """
     changes = open_themes(stores)
     tables = changes.tables
-    split, short = CollectionName("made", "split"), CollectionName("made", "short")
+    split_collection, short_collection = (
+        CollectionName("made", "split"),
+        CollectionName("made", "short"),
+    )
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 1, "characters_min": 12})
     )
-    changes.put(split, themed(60, themes=2))
-    rebuild(changes, split)
+    changes.put(split_collection, themed_documents(60, themes=2))
+    rebuild(changes, split_collection)
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 2, "characters_min": 12})
     )
-    rebuild(changes, split)
-    changes.put(short, themed(40, themes=2))
-    changes.put(short, [Document(f"s{at}", "flood") for at in range(25)])
-    changes.put(short, [Document(f"e{at}", "?! ... -- ?! ... -- ?!") for at in range(7)])
-    rebuild(changes, short)
+    rebuild(changes, split_collection)
+    changes.put(short_collection, themed_documents(40, themes=2))
+    changes.put(short_collection, [Document(f"s{at}", "flood") for at in range(25)])
+    changes.put(short_collection, [Document(f"e{at}", "?! ... -- ?! ... -- ?!") for at in range(7)])
+    rebuild(changes, short_collection)
 
 
-def _five(changes: CollectionWriter) -> None:
-    first = [_dated(one, at) for at, one in enumerate(themed(120, themes=4))]
-    later = [
-        replace(_dated(one, at), id=f"later{at}")
-        for at, one in enumerate(themed(130, seed=3, themes=5))
-        if at % 5 == 0 or "parliament" in one.text
+def _fill_five(changes: CollectionWriter) -> None:
+    first_documents = [
+        _set_time(document, at) for at, document in enumerate(themed_documents(120, themes=4))
+    ]
+    later_documents = [
+        replace(_set_time(document, at), id=f"later{at}")
+        for at, document in enumerate(themed_documents(130, seed=3, themes=5))
+        if at % 5 == 0 or "parliament" in document.text
     ]
     save_configuration(
         changes.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 4})
     )
-    changes.put(FIVE, first)
+    changes.put(FIVE, first_documents)
     rebuild(changes, FIVE)
     save_configuration(
         changes.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 5})
     )
-    changes.put(FIVE, later)
+    changes.put(FIVE, later_documents)
     rebuild(changes, FIVE)
     save_configuration(
         changes.tables, FIVE.namespace, "tight", build_configuration({"algorithm": "stories"})
@@ -118,28 +129,33 @@ def _five(changes: CollectionWriter) -> None:
     changes.put(FIVE, [Document(STRAY, "Zygote quasar xylem brontosaurus morning city.")])
 
 
-def _dated(one: Document, at: int) -> Document:
-    when = None if at % 10 == 9 else BEGUN + at % 7 * MONTH_S
-    return replace(one, time=when, url=f"http://news.example/{one.id}")
+def _set_time(document: Document, at: int) -> Document:
+    time_s = None if at % 10 == 9 else FIRST_TIME_S + at % 7 * MONTH_S
+    return replace(document, time=time_s, url=f"http://news.example/{document.id}")
 
 
-def _library(changes: CollectionWriter, stores: Stores) -> None:
+def _fill_library(changes: CollectionWriter, stores: Stores) -> None:
     hits = stores.index.search(SearchQuery(count_max=50)).hits
-    texts = themed(max(40, len(hits)), seed=5, themes=2)
-    some = [
+    texts = themed_documents(max(40, len(hits)), seed=5, themes=2)
+    library_documents = [
         replace(texts[at], id=hit.document.id, title=hit.document.article_title or "")
         for at, hit in enumerate(hits)
     ]
-    changes.put(LIBRARY, [*some, *texts[len(some) :]])
+    changes.put(LIBRARY, [*library_documents, *texts[len(library_documents) :]])
     rebuild(changes, LIBRARY)
 
 
-def _hostile(changes: CollectionWriter) -> None:
-    texts = themed(40, seed=7, themes=2)
-    bad = "<script>alert('text')</script> \u202eevil &quot; </title>"
-    some = [
-        replace(one, text=f"{bad} {one.text}", title=f"{bad} {at}", url="javascript:alert(1)")
-        for at, one in enumerate(texts)
+def _fill_hostile(changes: CollectionWriter) -> None:
+    texts = themed_documents(40, seed=7, themes=2)
+    hostile_text = "<script>alert('text')</script> \u202eevil &quot; </title>"
+    documents = [
+        replace(
+            document,
+            text=f"{hostile_text} {document.text}",
+            title=f"{hostile_text} {at}",
+            url="javascript:alert(1)",
+        )
+        for at, document in enumerate(texts)
     ]
-    changes.put(HOSTILE, [replace(some[0], id=HOSTILE_ID), *some[1:]])
+    changes.put(HOSTILE, [replace(documents[0], id=HOSTILE_ID), *documents[1:]])
     rebuild(changes, HOSTILE)

@@ -1,4 +1,4 @@
-"""Texts on themes, made by drawing words: each theme has words of its own, and all share some."""
+"""Generate texts on themes: each theme has its own words, and all share some."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ FILLING = ("the", "of", "and", "was", "with", "from", "this", "have", "they", "w
 def themed_texts(
     documents: int, *, seed: int = 1, words: int = 30, themes: int = 5
 ) -> tuple[list[str], list[int]]:
-    """English texts and the number of each one's theme; the same seed gives the same ones."""
-    draw = random.Random(seed)
+    """Generate English texts and the number of each one's theme.
+
+    The same seed gives the same texts.
+    """
+    generator = random.Random(seed)
     names = list(THEMES)[:themes]
-    texts, truth = [], []
+    texts, theme_numbers = [], []
     for _ in range(documents):
-        theme = draw.randrange(len(names))
-        own = THEMES[names[theme]].split()
-        drawn = [
-            draw.choice(draw.choices((own, SHARED, FILLING), (4, 3, 4))[0]) for _ in range(words)
+        theme = generator.randrange(len(names))
+        theme_words = THEMES[names[theme]].split()
+        text_words = [
+            generator.choice(generator.choices((theme_words, SHARED, FILLING), (4, 3, 4))[0])
+            for _ in range(words)
         ]
-        texts.append(" ".join(drawn).capitalize() + ".")
-        truth.append(theme)
-    return texts, truth
+        texts.append(" ".join(text_words).capitalize() + ".")
+        theme_numbers.append(theme)
+    return texts, theme_numbers

@@ -16,7 +16,7 @@ LEASE_S = 60.0
 
 @dataclass
 class World:
-    """A clock on the wall that may jump, and seconds that only run forward."""
+    """A wall clock that may jump, and a monotonic one."""
 
     records: Records
     wall: datetime = NOON
@@ -32,7 +32,7 @@ class World:
         self.wall += timedelta(seconds=seconds)
 
     def process(self, *tasks: RecurringTask, records: Records | None = None) -> Timetable:
-        """One more process with these tasks."""
+        """Add a process with these tasks."""
         self.names += 1
         table = Timetable(
             records or self.records,
@@ -52,10 +52,10 @@ class World:
 
 
 def do(table: Timetable, error: str | None = None) -> list[str]:
-    """What a process does when it looks once: the names of its tasks that came to an end."""
-    done = []
+    """Run the due tasks of a process once; return the names of the finished ones."""
+    finished_names = []
     for name in table.list_due():
         lease = table.acquire(name)
         if lease is not None and table.finish(lease, error):
-            done.append(name)
-    return done
+            finished_names.append(name)
+    return finished_names

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from browser.browsing import running
 from failed_home import body, fail
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from followed_home import GOOD
 from followed_home import HOSTILE as HOSTILE_SOURCE
 from fonds.grouping.tables import Tables
@@ -23,11 +23,11 @@ from fonds.web.pages.theme_links import (
     link_to_reason,
     link_to_theme,
 )
-from reading_home import Reading, drawing_here, fill_reading
+from reading_home import ReadingHome, create_local_page_views, fill_reading
 from themed_home import FIVE, HOSTILE, STRAY, fill_with_themes
 
 AS_OF = "q=flood&day=2026-03-14&change=unchanged"
-NOTHING_READ = Reading("", "", ("", "", ""), "")
+NOTHING_READ = ReadingHome("", "", ("", "", ""), "")
 FAILED_BODIES = (900, 903)
 
 
@@ -43,11 +43,11 @@ class PageCase(NamedTuple):
 class Library:
     """The origins of three served homes: one of everything, an empty one, and one of files to read."""
 
-    filled: Filled
+    filled: FilledHome
     full: str
     empty: str
     read: str
-    reading: Reading
+    reading: ReadingHome
     theme: str
     chosen: str
 
@@ -164,14 +164,14 @@ class Library:
 def serve_library(full: Path, empty: Path, read: Path) -> Iterator[Library]:
     """Fill three folders and serve them."""
     filled, reading = fill_with_themes(full), fill_reading(read)
-    with opened(full) as stores, opened(empty) as nothing, opened(read) as readable:
+    with open_home(full) as stores, open_home(empty) as nothing, open_home(read) as readable:
         clusters = load_clusters(Tables(stores.table), FIVE)
         assert clusters is not None
         fail(stores, *FAILED_BODIES)
         with (
             running(create_app(stores)) as full_origin,
             running(create_app(nothing)) as empty_origin,
-            running(create_app(readable, views=drawing_here())) as read_origin,
+            running(create_app(readable, views=create_local_page_views())) as read_origin,
         ):
             yield Library(
                 filled,
@@ -186,7 +186,7 @@ def serve_library(full: Path, empty: Path, read: Path) -> Iterator[Library]:
 
 def list_templates() -> dict[str, str]:
     """Return the template of every page, by the page's name."""
-    pages = Library(Filled(), "", "", "", NOTHING_READ, "", "").list_pages()
+    pages = Library(FilledHome(), "", "", "", NOTHING_READ, "", "").list_pages()
     return {name: page.template for name, page in pages.items()}
 
 

@@ -18,13 +18,13 @@ from browser.browsing import running
 from browser.matrix import LIGHT, is_usable, named
 from browser.templates import REPRESENTATIVES, RenderedTemplates
 from failed_home import body, fail
-from filled_home import Filled, fill_home
+from filled_home import FilledHome, fill_home
 from fonds.model.access import Role
 from fonds.model.restrictions import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
-from guarded_home import Guarded, guarded
+from guarded_home import GuardedHome, open_guarded_home
 from home_rows import NOW, Body, file_row
-from takedowns import taking_down, wanted
+from takedowns import build_takedown, create_takedown_service
 
 pytestmark = pytest.mark.xdist_group("forms")
 
@@ -40,8 +40,8 @@ class Site:
     """A home in which one file was taken down and many are under embargo; `before` and `after` are the
     manifests of a result of then and of now."""
 
-    home: Guarded
-    filled: Filled
+    home: GuardedHome
+    filled: FilledHome
     address: str
     before: str
     after: str
@@ -52,21 +52,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("guarded")
     filled = fill_home(folder)
     with (
-        guarded(folder) as home,
+        open_guarded_home(folder) as home,
         running(home.pages) as address,
     ):
         fail(home.stores, *FAILED)
         before = _manifest(home)
         before |= {"documents": before["documents"][2:], "rows": before["rows"] - 2}
-        taking_down(home.stores)(wanted(filled.pdfs[2]))
+        create_takedown_service(home.stores)(build_takedown(filled.pdfs[2]))
         row = EmbargoRow(filled.pdfs[0], EmbargoReason.RIGHTS, NOTE, UNTIL, "ann", NOW)
         home.stores.records.put([row, *(replace(row, sha1hex=f"{n:040x}") for n in range(MANY))])
         after = _manifest(home)
         yield Site(home, filled, address, json.dumps(before), json.dumps(after))
 
 
-def _manifest(home: Guarded) -> dict[str, Any]:
-    answer = home.signed_in(Role.ADMIN).get("/search/export/csv.zip?q=flood")
+def _manifest(home: GuardedHome) -> dict[str, Any]:
+    answer = home.sign_in(Role.ADMIN).get("/search/export/csv.zip?q=flood")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         found: dict[str, Any] = json.loads(archive.read("search.csv.manifest.json"))
     return found

@@ -20,8 +20,8 @@ from browser.matrix import (
     named,
     visiting,
 )
-from filled_home import opened
-from followed_home import GOOD, left
+from filled_home import open_home
+from followed_home import GOOD, add_health
 from fonds.following.health import UNTIL_RECOVERED
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
@@ -29,7 +29,7 @@ from fonds.model.rows import SourceRow, TallyRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW
-from many_entries import filled
+from many_entries import fill_entries
 from many_themes import fill_many_themes
 
 pytestmark = pytest.mark.xdist_group("library")
@@ -75,14 +75,14 @@ ON_PUSH = (
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with opened(tmp_path_factory.mktemp("much")) as stores:
+    with open_home(tmp_path_factory.mktemp("much")) as stores:
         _fill(stores)
         with running(create_app(stores)) as found:
             yield found
 
 
 def _fill(stores: Stores) -> None:
-    filled(stores, ENTRIES)
+    fill_entries(stores, ENTRIES)
     many = stores.records.find(TallyRow, {"counted": "entries", "first": "done"})
     stores.records.put([replace(row, count=row.count + MANY) for row in many])
     stores.records.put([_source(number) for number in range(SOURCES)])
@@ -108,7 +108,7 @@ def _source(number: int) -> SourceRow:
         mute_note=LONG if number % 4 == 0 else "",
         state="paused" if number % 17 == 0 else "gone" if number % 19 == 0 else "active",
     )
-    return left(row)
+    return add_health(row)
 
 
 def _document(number: int) -> IndexDocument:

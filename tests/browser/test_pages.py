@@ -23,7 +23,7 @@ from browser.matrix import (
 from browser.templates import REPRESENTATIVES, RenderedTemplates
 from failed_home import fail
 from filled_crawl import DUPLICATES, FAILED
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.web.app import create_app
 from fonds.web.pages.theme_links import link_to_collection
 from themed_home import FIVE
@@ -184,7 +184,7 @@ def test_failures_are_tried_again_after_a_question_without_scripts(
 ) -> None:
     fill_home(tmp_path)
     with (
-        opened(tmp_path) as stores,
+        open_home(tmp_path) as stores,
         running(create_app(stores)) as origin,
         visiting(browser, java_script_enabled=False, **LIGHT) as visitor,
     ):

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from browser.browsing import running
-from filled_home import opened
+from filled_home import open_home
 from fonds.web.app import create_app
 from fonds.web.replay import create_replay
 from replayed_home import HOSTILE, PDF, TIMES, attack, fill
@@ -49,7 +49,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with opened(tmp_path_factory.mktemp("replayed")) as stores:
+    with open_home(tmp_path_factory.mktemp("replayed")) as stores:
         pages, replayed = Listening(create_app(stores)), Listening(create_replay(stores))
         with running(pages) as main, running(replayed) as replay:
             fill(stores, main)

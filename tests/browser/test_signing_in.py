@@ -10,15 +10,15 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from browser.browsing import running
 from browser.matrix import is_accessible
 from fonds.model.access import Role
-from guarded_home import Guarded, guarded
+from guarded_home import GuardedHome, open_guarded_home
 
 pytestmark = pytest.mark.xdist_group("forms")
 
 
 @pytest.fixture
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Guarded, str]]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GuardedHome, str]]:
     with (
-        guarded(tmp_path_factory.mktemp("guarded"), reading=True) as home,
+        open_guarded_home(tmp_path_factory.mktemp("guarded"), reading=True) as home,
         running(home.pages) as address,
     ):
         yield home, address
@@ -33,7 +33,7 @@ def sign_in(context: BrowserContext, address: str, secret: str) -> Page:
 
 
 def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
-    browser: Browser, served: tuple[Guarded, str]
+    browser: Browser, served: tuple[GuardedHome, str]
 ) -> None:
     home, address = served
     context = browser.new_context(java_script_enabled=False)
@@ -67,7 +67,7 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", ["/sign-in", "/admin", "/embargoes"])
 def test_the_pages_of_access_are_accessible_and_fit_a_phone(
-    browser: Browser, served: tuple[Guarded, str], path: str
+    browser: Browser, served: tuple[GuardedHome, str], path: str
 ) -> None:
     home, address = served
     context = browser.new_context(bypass_csp=True, viewport={"width": 1280, "height": 900})

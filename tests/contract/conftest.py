@@ -1,7 +1,7 @@
-"""The backends every contract suite runs against; a line below adds one.
+"""The backends that every contract suite runs against; add one with a line below.
 
-A backend is opened by a function of a folder and a name, both fresh for each test: a folder serves
-backends on this machine, a name those on servers, which outlive the tests.
+A backend is opened by a function of a folder and a name, both new for each test. Backends on this
+machine use the folder. Backends on servers, which outlive the tests, use the name.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.split_blobs import SplitBlobs
 from fonds.stores.table.sqlite import SqliteTable
-from real_servers import each
+from real_servers import backend_params
 
 POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
-"""A database the suites may make schemas in; without it, PostgreSQL is left out."""
+"""A database in which the suites may create schemas; without it, PostgreSQL is skipped."""
 
 
 RABBITMQ_URL = os.environ.get("TEST_RABBITMQ_URL", "")
@@ -38,8 +38,8 @@ KAFKA_URL = os.environ.get("TEST_KAFKA_URL", "")
 S3_URL = os.environ.get("TEST_S3_URL", "")
 
 
-def _in_schema(_: Path, name: str) -> SqlRecords:
-    """A schema of its own on the server named by TEST_POSTGRESQL_URL."""
+def _open_in_schema(_: Path, name: str) -> SqlRecords:
+    """Open records in a new schema on the server of TEST_POSTGRESQL_URL."""
     url = sa.make_url(POSTGRESQL_URL).set(drivername="postgresql+psycopg")
     engine = sa.create_engine(url)
     with engine.begin() as connection:
@@ -51,8 +51,8 @@ def _in_schema(_: Path, name: str) -> SqlRecords:
 Opener = Callable[[Path, str], Any]
 
 
-def _with_large_bodies(folder: Path, _: str) -> LargeBodies:
-    """Every body longer than a few bytes goes by the blob store."""
+def _open_with_large_bodies(folder: Path, _: str) -> LargeBodies:
+    """Open a queue that stores bodies of more than three bytes as blobs."""
     return LargeBodies(
         SqliteQueue(folder / "queue.sqlite"),
         FolderBlobs(folder / "bodies"),
@@ -62,7 +62,7 @@ def _with_large_bodies(folder: Path, _: str) -> LargeBodies:
 
 QUEUES: dict[str, Opener] = {
     "sqlite": lambda folder, _: SqliteQueue(folder / "queue.sqlite"),
-    "large-bodies": _with_large_bodies,
+    "large-bodies": _open_with_large_bodies,
 }
 if RABBITMQ_URL:
     from fonds.queues.rabbit.queue import RabbitQueue
@@ -81,7 +81,7 @@ if HBASE_URL:
 BLOBS: dict[str, Opener] = {
     "folder": lambda folder, _: FolderBlobs(folder / "blobs"),
     "split": lambda folder, name: SplitBlobs(
-        FolderBlobs(folder / "blobs"), FolderBlobs(folder / "apart"), f"{name}/a"
+        FolderBlobs(folder / "blobs"), FolderBlobs(folder / "split"), f"{name}/a"
     ),
 }
 if S3_URL:
@@ -90,42 +90,42 @@ if S3_URL:
     BLOBS["s3"] = lambda _, __: S3Blobs(S3_URL)
 RECORDS: dict[str, Opener] = {
     "sqlite": lambda folder, _: open_sqlite(folder / "records.sqlite"),
-    **({"postgresql": _in_schema} if POSTGRESQL_URL else {}),
+    **({"postgresql": _open_in_schema} if POSTGRESQL_URL else {}),
 }
 
 
 @pytest.fixture
 def name() -> str:
-    """Something no other test and no earlier run was called."""
+    """A unique name for this test and run."""
     return f"t{secrets.token_hex(6)}"
 
 
 @pytest.fixture
-def opened(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]:
-    """Opens backends, all at the same place, and closes them when the test is over."""
+def open_backend(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]:
+    """Open backends, all at the same location, and close them after the test."""
     with ExitStack() as stack:
 
         def open_one(opener: Opener) -> Any:
             backend = opener(tmp_path, name)
-            stack.callback(_closed, backend)
+            stack.callback(_close, backend)
             return backend
 
         yield open_one
 
 
-def _closed(backend: Any) -> None:
+def _close(backend: Any) -> None:
     if type(backend).__name__ == "RabbitQueue":
         rabbit_leftovers.close(backend)
     else:
         getattr(backend, "close", lambda: None)()
 
 
-@pytest.fixture(params=each(QUEUES))
+@pytest.fixture(params=backend_params(QUEUES))
 def open_queue(
-    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    """Each call opens the same queue once more, as another process would."""
-    return lambda: opened(QUEUES[request.param])
+    """Each call opens the same queue again, as another process would."""
+    return lambda: open_backend(QUEUES[request.param])
 
 
 @pytest.fixture
@@ -133,18 +133,18 @@ def queue(open_queue: Callable[[], Any]) -> Any:
     return open_queue()
 
 
-@pytest.fixture(params=each(TABLES))
+@pytest.fixture(params=backend_params(TABLES))
 def open_tables(
-    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    return lambda: opened(TABLES[request.param])
+    return lambda: open_backend(TABLES[request.param])
 
 
-@pytest.fixture(params=each(RECORDS))
+@pytest.fixture(params=backend_params(RECORDS))
 def open_records(
-    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    return lambda: opened(RECORDS[request.param])
+    return lambda: open_backend(RECORDS[request.param])
 
 
 @pytest.fixture
@@ -157,19 +157,19 @@ def records(open_records: Callable[[], Any], name: str, tmp_path: Path) -> Itera
             connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
 
 
-@pytest.fixture(params=each(BLOBS))
-def blobs(request: pytest.FixtureRequest, opened: Callable[[Opener], Any]) -> Any:
-    return opened(BLOBS[request.param])
+@pytest.fixture(params=backend_params(BLOBS))
+def blobs(request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]) -> Any:
+    return open_backend(BLOBS[request.param])
 
 
-@pytest.fixture(params=each(ARCHIVES))
+@pytest.fixture(params=backend_params(ARCHIVES))
 def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], WarcArchive]:
-    """Opens the archive of a home."""
+    """Open the archive of a home."""
     return ARCHIVES[request.param]
 
 
 @pytest.fixture
 def archive(open_archive: Callable[[Path], WarcArchive], tmp_path: Path) -> Iterator[WarcArchive]:
-    opened = open_archive(tmp_path)
-    yield opened
-    opened.finish()
+    store = open_archive(tmp_path)
+    yield store
+    store.finish()

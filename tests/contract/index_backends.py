@@ -1,4 +1,4 @@
-"""The backends of the Index port, and the documents their suite puts into them."""
+"""The backends of the Index port, and the documents that their suite indexes."""
 
 import hashlib
 import os
@@ -14,14 +14,14 @@ from fonds.model.search import SearchQuery
 from fonds.ports import Index
 from fonds.search.index.tantivy_index import TantivyIndex
 
-# A backend is opened with a folder that is new for each test; opened twice it is the same index.
+# A backend is opened with a folder that is new for each test; the same folder opens the same index.
 BACKENDS: dict[str, Callable[[Path], Index]] = {
     "tantivy": TantivyIndex,
 }
 
 
-def _on_server(variable: str, open_at: Callable[[str], Index]) -> Callable[[Path], Index]:
-    """An index of the server in `variable`, behind an alias made of the folder."""
+def _open_on_server(variable: str, open_at: Callable[[str], Index]) -> Callable[[Path], Index]:
+    """Return an opener of indexes on the server in `variable`; the folder determines the alias."""
 
     def open_one(folder: Path) -> Index:
         alias = f"t{hashlib.sha1(str(folder).encode()).hexdigest()[:12]}"
@@ -33,16 +33,16 @@ def _on_server(variable: str, open_at: Callable[[str], Index]) -> Callable[[Path
 if os.environ.get("TEST_ELASTICSEARCH_URL"):
     from fonds.search.index.elastic_index import open_elasticsearch
 
-    BACKENDS["elasticsearch"] = _on_server("TEST_ELASTICSEARCH_URL", open_elasticsearch)
+    BACKENDS["elasticsearch"] = _open_on_server("TEST_ELASTICSEARCH_URL", open_elasticsearch)
 if os.environ.get("TEST_OPENSEARCH_URL"):
     from fonds.search.index.elastic_index import open_opensearch
 
-    BACKENDS["opensearch"] = _on_server("TEST_OPENSEARCH_URL", open_opensearch)
+    BACKENDS["opensearch"] = _open_on_server("TEST_OPENSEARCH_URL", open_opensearch)
 
 
 @contextmanager
-def opened(backend: str, folder: Path) -> Iterator[Index]:
-    """An index that is closed at the end, if it can be; one on a server is removed."""
+def open_index(backend: str, folder: Path) -> Iterator[Index]:
+    """Open an index; afterwards close it, and remove it from its server."""
     index = BACKENDS[backend](folder)
     yield index
     remove = getattr(index, "remove", None)
@@ -58,7 +58,7 @@ def sha1hex(name: str) -> str:
 
 
 def document(name: str, text: str = "some text", title: str | None = None, **rest) -> IndexDocument:
-    plain = IndexDocument(
+    template = IndexDocument(
         id=sha1hex(name),
         sha1hex=sha1hex(name),
         kind=Kind.STORY,
@@ -70,10 +70,10 @@ def document(name: str, text: str = "some text", title: str | None = None, **res
         text_content=text,
         indexed_date=datetime(2024, 5, 18, 9, 30, 0, 123456, tzinfo=UTC),
     )
-    return replace(plain, **rest)
+    return replace(template, **rest)
 
 
-def found(index: Index, text: str = "", **rest) -> set[str]:
+def search_names(index: Index, text: str = "", **rest) -> set[str]:
     results = index.search(SearchQuery(text, count_max=100, **rest))
     names = {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits}
     assert results.total == len(names)

@@ -1,4 +1,4 @@
-"""Rows of the accounting: each builder fills in what a test does not care about."""
+"""Rows of the ledger; each builder fills in the fields that a test does not set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def entry(
     return replace(row, **changes)
 
 
-def promised(
+def build_promise(
     entry_id: str,
     message_id: str,
     step: str,
@@ -31,14 +31,14 @@ def promised(
     parent_step: str = "identify",
     pipeline: str = "library",
 ) -> DispositionRow:
-    """A message somebody emitted and nobody has settled."""
+    """Build the promise of a message that was sent and not processed."""
     return DispositionRow(
         *(message_id, pipeline, step, entry_id, entry_id, parent_step),
         *(PENDING, True, None, "", None, 0, LATER, None),
     )
 
 
-def settled(
+def build_disposition(
     entry_id: str,
     message_id: str,
     step: str,
@@ -48,7 +48,7 @@ def settled(
     pipeline: str = "library",
     **changes: Any,
 ) -> DispositionRow:
-    """How a message ended."""
+    """Build the disposition of a message."""
     at = LATER + timedelta(minutes=minute)
     row = DispositionRow(
         *(message_id, pipeline, step, entry_id, None, None),

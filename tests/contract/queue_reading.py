@@ -1,4 +1,4 @@
-"""What the suites of the queue have in common: two readers of a topic, and receiving until all came."""
+"""Shared functions of the queue suites: receive messages and list their ids."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ PATIENCE_S = 20.0
 
 
 def take(queue: Queue, address: str, count: int) -> list[Delivery]:
-    """Receives until `count` messages are in hand."""
-    found: list[Delivery] = []
-    while len(found) < count:
-        batch = queue.receive(address, count - len(found), PATIENCE_S)
-        assert batch, f"{address}: {len(found)} of {count} messages came"
-        found += batch
-    return found
+    """Receive until `count` messages have arrived."""
+    deliveries: list[Delivery] = []
+    while len(deliveries) < count:
+        batch = queue.receive(address, count - len(deliveries), PATIENCE_S)
+        assert batch, f"{address}: {len(deliveries)} of {count} messages arrived"
+        deliveries += batch
+    return deliveries
 
 
 def ids(deliveries: list[Delivery]) -> list[str]:

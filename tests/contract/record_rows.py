@@ -1,4 +1,4 @@
-"""Rows for the suites of the records store: each builder fills in what a test does not care about."""
+"""Rows for the suites of the records; each builder fills in the fields that a test does not set."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def story_row(**changes: Any) -> StoryMetaRow:
 
 
 def key(row: Row) -> Any:
-    """As `get` and `delete` take it."""
+    """Return the key of a row as `get` and `delete` accept it."""
     values = tuple(getattr(row, name) for name in row.KEY)
     return values if len(values) > 1 else values[0]

@@ -18,7 +18,7 @@ from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
 from fonds.model.exchange import Exchange, Hop
 from fonds.ports import WarcArchive
 from home_rows import NOW
-from purged_files import holders, members, purged
+from purged_files import holders, members, purge_body
 
 SECRET = b"<html>whose name nobody else has to know</html>"
 TOLD = json.dumps({"text": "whose name nobody else has to know, as text"}).encode()
@@ -50,7 +50,7 @@ def test_the_bytes_are_in_no_file_and_all_else_is_where_it_was(
     entries = neighbours()
     archived = written(archive, entries)
     (before,) = [members(path.read_bytes()) for path in files(tmp_path, ".warc.gz")]
-    done = purged(archive, archived[1].place, SECRET)
+    done = purge_body(archive, archived[1].place, SECRET)
     assert (done.records, done.waiting_reason) == (3, "")
     (after,) = [members(path.read_bytes()) for path in files(tmp_path, ".warc.gz")]
     assert [len(one) for one in after] == [len(one) for one in before]
@@ -71,7 +71,7 @@ def test_the_index_names_them_no_more_and_the_file_is_right(
     archived = written(archive, neighbours())
     name = archived[0].place.path
     (before,) = [path.read_text().splitlines() for path in files(tmp_path, ".cdxj")]
-    purged(archive, archived[1].place, SECRET)
+    purge_body(archive, archived[1].place, SECRET)
     (index,) = files(tmp_path, ".cdxj")
     assert [line.url for line in index_of(index)] == [
         "http://example.org/1",
@@ -91,23 +91,23 @@ def test_the_index_names_them_no_more_and_the_file_is_right(
 
 def test_again_is_harmless_and_another_can_follow(archive: WarcArchive, tmp_path: Path) -> None:
     archived = written(archive, neighbours())
-    purged(archive, archived[1].place, SECRET)
+    purge_body(archive, archived[1].place, SECRET)
     (before,) = [path.read_bytes() for path in files(tmp_path, ".warc.gz")]
-    assert purged(archive, archived[1].place, SECRET).records == 0
+    assert purge_body(archive, archived[1].place, SECRET).records == 0
     (after,) = [path.read_bytes() for path in files(tmp_path, ".warc.gz")]
     assert before == after
-    assert purged(archive, archived[0].place, entry(1).body).records == 2
+    assert purge_body(archive, archived[0].place, entry(1).body).records == 2
     assert archive.read(archived[2].place).body == entry(3).body
     assert verify(archive, archived[0].place.path).faults == []
 
 
 def test_what_is_written_to_waits_until_it_is_finished(archive: WarcArchive) -> None:
     first, second = archive.write([entry(1), entry(2, body=SECRET)])
-    assert "still being written" in purged(archive, second.place, SECRET).waiting_reason
+    assert "still being written" in purge_body(archive, second.place, SECRET).waiting_reason
     assert archive.read(second.place).body == SECRET
     (third,) = archive.write([entry(3)])
     archive.finish()
-    assert purged(archive, second.place, SECRET).records == 1
+    assert purge_body(archive, second.place, SECRET).records == 1
     for number, one in ((1, first), (3, third)):
         assert archive.read(one.place).body == entry(number).body
 
@@ -122,7 +122,7 @@ def test_of_a_file_that_is_not_there_nothing_is_left(archive: WarcArchive) -> No
         ".",
     ):
         place = replace(archived.place, path=name)
-        assert purged(archive, place, SECRET).records == 0
+        assert purge_body(archive, place, SECRET).records == 0
 
 
 def test_a_request_beside_it_goes_too(archive: WarcArchive, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_request_beside_it_goes_too(archive: WarcArchive, tmp_path: Path) -> N
         (Hop("http://example.org/2", AT, 200, "HTTP/1.1 200 OK", (), "GET /2 HTTP/1.1"),)
     )
     (archived,) = written(archive, [entry(2, body=SECRET, metadata_json=TOLD, exchange=told)])
-    assert purged(archive, archived.place, SECRET).records == 3
+    assert purge_body(archive, archived.place, SECRET).records == 3
     (path,) = files(tmp_path, ".warc.gz")
     with path.open("rb") as stream:
         heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
@@ -152,7 +152,7 @@ def test_whatever_is_purged_of_whatever_file_the_rest_reads_as_before(
     archived = written(archive, entries)
     gone = data.draw(st.sets(st.integers(0, len(sizes) - 1)))
     for number in gone:
-        assert not purged(archive, archived[number].place, entries[number].body).waiting_reason
+        assert not purge_body(archive, archived[number].place, entries[number].body).waiting_reason
     for number, one in enumerate(archived):
         if number in gone:
             refused(archive, one.place)
@@ -173,5 +173,5 @@ def test_a_warc_that_says_another_name_is_left_alone(tmp_path: Path, ending: str
     other.write_bytes(ours.read_bytes())
     before = other.read_bytes()
     place = replace(archived.place, path=other.name)
-    assert purged(archive, place, SECRET).records == 0
+    assert purge_body(archive, place, SECRET).records == 0
     assert other.read_bytes() == before

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.index_backends import BACKENDS, document, found, opened, sha1hex
+from contract.index_backends import BACKENDS, document, open_index, search_names, sha1hex
 from fonds.model.file import Kind
 from fonds.model.search import SearchQuery
 from fonds.ports import Index
-from real_servers import each
+from real_servers import backend_params
 
 
-@pytest.fixture(params=each(BACKENDS))
+@pytest.fixture(params=backend_params(BACKENDS))
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def index(backend: str, tmp_path: Path) -> Iterator[Index]:
-    with opened(backend, tmp_path / "index") as index:
+    with open_index(backend, tmp_path / "index") as index:
         yield index
 
 
@@ -71,8 +71,8 @@ class TestKeeping:
         index.put([document("a", "old words"), document("b", "old words")])
         index.put([document("a", "new words")])
         assert index.count() == 2
-        assert found(index, "old") == {"b"}
-        assert found(index, "new") == {"a"}
+        assert search_names(index, "old") == {"b"}
+        assert search_names(index, "new") == {"a"}
 
     def test_documents_of_one_file_are_told_apart_by_their_ids(self, index):
         one = document("a", "first words")
@@ -107,7 +107,7 @@ class TestKeeping:
         index.delete([sha1hex("a"), sha1hex("absent")])
         assert index.count() == 1
         assert index.get([sha1hex("a")]) == {}
-        assert found(index) == {"b"}
+        assert search_names(index) == {"b"}
 
     def test_empty_batches_are_no_error(self, index):
         index.put([])
@@ -118,7 +118,7 @@ class TestKeeping:
         text = " ".join(f"w{number % 50_000}" for number in range(1_600_000)) + " finalword"
         assert len(text) > 10_000_000
         index.put([document("large", text)])
-        assert found(index, "finalword") == {"large"}
+        assert search_names(index, "finalword") == {"large"}
         assert index.get([sha1hex("large")])[sha1hex("large")].text_content == text
 
     def test_lone_surrogates_are_left_out_and_do_no_harm(self, index):
@@ -131,8 +131,8 @@ class TestKeeping:
         )
         kept = index.get([sha1hex("odd")])[sha1hex("odd")]
         assert (kept.text_content, kept.article_title) == ("broken  pair", "title")
-        assert found(index, "pair") == {"odd"}
-        assert found(index, "pair \udcff") == {"odd"}
+        assert search_names(index, "pair") == {"odd"}
+        assert search_names(index, "pair \udcff") == {"odd"}
 
     def test_any_year_can_be_a_date(self, index):
         index.put(
@@ -141,8 +141,8 @@ class TestKeeping:
                 document("late", publication_date=date(9999, 12, 31)),
             ]
         )
-        assert found(index, date_to=date(1000, 1, 1)) == {"early"}
-        assert found(index, date_from=date(9999, 12, 31)) == {"late"}
+        assert search_names(index, date_to=date(1000, 1, 1)) == {"early"}
+        assert search_names(index, date_from=date(9999, 12, 31)) == {"late"}
         dates = index.search(SearchQuery()).dates
         assert list(dates) == [("0001-01", 1), ("9999-12", 1)]
 
@@ -153,7 +153,7 @@ class TestKeeping:
             try:
                 for number in range(4):
                     index.put([document(f"{thread}-{number}", f"thread{thread}")])
-                    assert f"{thread}-{number}" in found(index, f"thread{thread}")
+                    assert f"{thread}-{number}" in search_names(index, f"thread{thread}")
             except BaseException as fault:  # noqa: BLE001
                 faults.append(fault)
 
@@ -236,7 +236,7 @@ class TestQuerySyntax:
         ],
     )
     def test_it_finds(self, index, text, expected):
-        assert found(index, text) == expected
+        assert search_names(index, text) == expected
 
     @pytest.mark.parametrize(
         ("text", "token"),

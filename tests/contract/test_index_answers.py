@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from contract.index_backends import BACKENDS, document, found, opened
+from contract.index_backends import BACKENDS, document, open_index, search_names
 from fonds.model.file import Kind
 from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.ports import Index
-from real_servers import each
+from real_servers import backend_params
 
 
-@pytest.fixture(params=each(BACKENDS))
+@pytest.fixture(params=backend_params(BACKENDS))
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
-    with opened(request.param, tmp_path / "index") as index:
+    with open_index(request.param, tmp_path / "index") as index:
         yield index
 
 
@@ -108,9 +108,9 @@ class TestFiltersAndOrder:
     def test_filters_of_one_field_are_alternatives_and_of_several_hold_together(
         self, index, query, expected
     ):
-        assert found(index, **query) == expected
+        assert search_names(index, **query) == expected
         if "text" not in query:
-            assert found(index, "some text", **query) == expected
+            assert search_names(index, "some text", **query) == expected
 
     @pytest.mark.parametrize(
         ("sort", "expected"),
@@ -312,7 +312,7 @@ class TestBestMatch:
         return [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits]
 
     def test_any_word_is_enough_and_more_words_rank_first(self, index):
-        assert found(index, "flood bridge dam") == set()
+        assert search_names(index, "flood bridge dam") == set()
         ranked = self.best(index, "flood bridge dam")
         assert ranked[0] == "both"
         assert set(ranked) == {"both", "flood", "bridge"}

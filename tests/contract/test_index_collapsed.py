@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contract.index_backends import BACKENDS, document, opened
+from contract.index_backends import BACKENDS, document, open_index
 from depth import examples
 from empty_records import open_records
 from fonds.derivatives.sketch import build_page_sketch
@@ -23,7 +23,7 @@ from fonds.ports import Index, Records
 from fonds.search import results as module
 from fonds.search.results import list_collapsed_ids, search_collapsed
 from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, estimate_resemblance
-from real_servers import each
+from real_servers import backend_params
 
 FAMILIES, DOCUMENTS = 7, 40
 FIRST = date(2024, 1, 1)
@@ -73,11 +73,11 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     kept.close()
 
 
-@pytest.fixture(scope="module", params=each(BACKENDS))
+@pytest.fixture(scope="module", params=backend_params(BACKENDS))
 def index(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Index]:
-    with opened(request.param, tmp_path_factory.mktemp("collapsed") / "index") as found:
+    with open_index(request.param, tmp_path_factory.mktemp("collapsed") / "index") as found:
         found.put(made())
         yield found
 

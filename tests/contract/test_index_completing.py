@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from contract.index_backends import BACKENDS, document, opened
+from contract.index_backends import BACKENDS, document, open_index
 from fonds.model.completion import CompletionList, NamedTheme
 from fonds.model.file import Kind
 from fonds.model.search import SearchQuery
 from fonds.ports import Index, QueryCompleter
 from fonds.search.index.field_values import VALUES_MAX
 from fonds.wiring.stores import create_completer
-from real_servers import each
+from real_servers import backend_params
 
 CHARS_MAX = 1_000
 THEMES = (
@@ -27,9 +27,9 @@ THEMES = (
 NAMES = {"de": "German", "en": "English"}
 
 
-@pytest.fixture(params=each(BACKENDS))
+@pytest.fixture(params=backend_params(BACKENDS))
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
-    with opened(request.param, tmp_path / "index") as index:
+    with open_index(request.param, tmp_path / "index") as index:
         yield index
 
 

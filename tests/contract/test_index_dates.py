@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import matches
-from contract.index_backends import BACKENDS, document, opened
+from contract.index_backends import BACKENDS, document, open_index
 from depth import examples
 from fonds.model.document import DateOf, IndexDocument
 from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery
 from fonds.ports import Index
 from fonds.search.facets import count_dates
 from fonds.search.query.parser import parse
-from real_servers import each
+from real_servers import backend_params
 
 DOCUMENTS = 40
 FIRST = date(2023, 11, 1)
@@ -46,11 +46,11 @@ def made() -> list[IndexDocument]:
     ]
 
 
-@pytest.fixture(scope="module", params=each(BACKENDS))
+@pytest.fixture(scope="module", params=backend_params(BACKENDS))
 def index(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Index]:
-    with opened(request.param, tmp_path_factory.mktemp("dates") / "index") as found:
+    with open_index(request.param, tmp_path_factory.mktemp("dates") / "index") as found:
         found.put(made())
         yield found
 

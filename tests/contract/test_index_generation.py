@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from contract.index_backends import BACKENDS, document, opened, sha1hex
+from contract.index_backends import BACKENDS, document, open_index, sha1hex
 from fonds.model.search import SearchQuery
 from fonds.ports import Index
-from real_servers import each
+from real_servers import backend_params
 
 FORM = r"0|\d+-[0-9a-f]{8}"
 
 
-@pytest.fixture(params=each(BACKENDS))
+@pytest.fixture(params=backend_params(BACKENDS))
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def index(backend: str, tmp_path: Path) -> Iterator[Index]:
-    with opened(backend, tmp_path / "index") as index:
+    with open_index(backend, tmp_path / "index") as index:
         yield index
 
 
@@ -85,7 +85,7 @@ def test_an_index_made_anew_of_the_same_has_another(
     index: Index, backend: str, tmp_path: Path
 ) -> None:
     index.put([document("a"), document("b")])
-    with opened(backend, tmp_path / "anew") as anew:
+    with open_index(backend, tmp_path / "anew") as anew:
         anew.put([document("a"), document("b")])
         told = generation(anew), generation(index)
     assert told[0] != told[1]

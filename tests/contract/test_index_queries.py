@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from brute_force import matches
-from contract.index_backends import BACKENDS, document, found, opened
+from contract.index_backends import BACKENDS, document, open_index, search_names
 from depth import examples
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.search import MatchMode, SearchQuery
 from fonds.ports import Index
 from fonds.search.query.parser import get_themes, parse, parse_query
-from real_servers import each
+from real_servers import backend_params
 
 _WORDS = (
     "network networks networked networking university universities flood floods flooding running runs "
@@ -77,9 +77,9 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=each(BACKENDS))
+@pytest.fixture(scope="module", params=backend_params(BACKENDS))
 def index(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Index]:
-    with opened(request.param, tmp_path_factory.mktemp("queries") / "index") as index:
+    with open_index(request.param, tmp_path_factory.mktemp("queries") / "index") as index:
         index.put(DOCUMENTS)
         yield index
 
@@ -182,7 +182,7 @@ def expected(text: str) -> set[str]:
     ],
 )
 def test_a_query_finds_what_brute_force_finds(index, text):
-    assert found(index, text) == expected(text)
+    assert search_names(index, text) == expected(text)
 
 
 def test_the_documents_answer_most_of_these_queries():
@@ -310,12 +310,12 @@ def test_documents_of_a_theme_are_those_whose_ids_came_with_the_query(
 ) -> None:
     tree = parse(text, get_themes(SearchQuery(themes=THEMES)))
     wanted = {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
-    assert found(index, text, themes=THEMES) == wanted
+    assert search_names(index, text, themes=THEMES) == wanted
 
 
 def test_a_theme_of_fifty_thousand_documents_can_be_asked_for(index: Index) -> None:
     some = [f"{number:040x}" for number in range(49_999)]
-    assert found(index, "theme:x", themes={"x": [*some, DOCUMENTS[-1].id]}) == {"book"}
+    assert search_names(index, "theme:x", themes={"x": [*some, DOCUMENTS[-1].id]}) == {"book"}
 
 
 def test_a_theme_the_query_does_not_bring_is_refused(index: Index) -> None:

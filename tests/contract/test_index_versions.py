@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.index_backends import BACKENDS, document, found, opened, sha1hex
+from contract.index_backends import BACKENDS, document, open_index, search_names, sha1hex
 from fonds.derivatives.documents import build_text_blob
 from fonds.model.document import EarlierVersion, IndexDocument
 from fonds.model.search import MatchMode, QueryError, SearchQuery
@@ -14,21 +14,21 @@ from fonds.ports import Index
 from fonds.search.index import version_search as versions
 from fonds.search.index.version_search import VersionedIndex
 from fonds.stores.blobs import FolderBlobs
-from real_servers import each
+from real_servers import backend_params
 
 NEW = "The cost of the wall is not known yet. Residents wait for the council."
 OLD = "The wall costs 17 million euros, said the mayor."
 OLDEST = "The Brandt bakery has to move for the wall. The sum is 14 million euros."
 
 
-@pytest.fixture(params=each(BACKENDS))
+@pytest.fixture(params=backend_params(BACKENDS))
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def index(backend: str, tmp_path: Path) -> Iterator[Index]:
-    with opened(backend, tmp_path / "index") as index:
+    with open_index(backend, tmp_path / "index") as index:
         yield index
 
 
@@ -76,9 +76,9 @@ def test_words_of_earlier_versions_are_found_where_they_are_asked_for(
     index: Index, query: str, names: set[str]
 ) -> None:
     index.put([WALL, *OTHERS])
-    assert found(index, f"version:all {query}") == names
-    assert found(index, f"{query} VERSION:All") == names
-    assert found(index, query, in_versions=True) == names
+    assert search_names(index, f"version:all {query}") == names
+    assert search_names(index, f"{query} VERSION:All") == names
+    assert search_names(index, query, in_versions=True) == names
 
 
 def test_other_searches_are_as_without_versions(index: Index, backend: str, tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_other_searches_are_as_without_versions(index: Index, backend: str, tmp_
     )
     asked = [SearchQuery(text, match=match) for text in queries for match in MatchMode]
     index.put([WALL, *OTHERS])
-    with opened(backend, tmp_path / "without") as without:
+    with open_index(backend, tmp_path / "without") as without:
         without.put([replace(WALL, earlier=()), *OTHERS])
         for query in asked:
             one, other = index.search(query), without.search(query)
             assert (one.total, one.facets, one.dates) == (other.total, other.facets, other.dates)
             for hit, plain in zip(one.hits, other.hits, strict=True):
                 assert replace(hit, document=plain.document) == plain
-    assert found(index, "bakery version:current") == found(index, "bakery")
+    assert search_names(index, "bakery version:current") == search_names(index, "bakery")
 
 
 def test_versions_come_back_without_their_texts(index: Index) -> None:
@@ -111,22 +111,22 @@ def test_versions_come_back_without_their_texts(index: Index) -> None:
     assert index.get([put.id]) == {put.id: replace(put, earlier=told)}
     (hit,) = index.search(SearchQuery("residents")).hits
     assert hit.document.earlier == told
-    assert found(index, cut_versions=True) == {"wall"}
+    assert search_names(index, cut_versions=True) == {"wall"}
 
 
 def test_a_version_that_is_put_no_more_is_found_no_more(index: Index) -> None:
     index.put([WALL])
     index.put([wall(WALL.earlier[0])])
-    assert found(index, "version:all bakery") == set()
-    assert found(index, "version:all 17") == {"wall"}
+    assert search_names(index, "version:all bakery") == set()
+    assert search_names(index, "version:all 17") == {"wall"}
     index.put([wall()])
-    assert found(index, "version:all 17") == set()
-    assert found(index, "version:all protest") == set()
+    assert search_names(index, "version:all 17") == set()
+    assert search_names(index, "version:all protest") == set()
 
 
 def test_lone_surrogates_of_versions_are_left_out(index: Index) -> None:
     index.put([wall(earlier("odd", "broken \udcff pair", "ti\ud800tle"))])
-    assert found(index, "version:all pair") == {"wall"}
+    assert search_names(index, "version:all pair") == {"wall"}
 
 
 def test_a_search_that_finds_nothing_tells_of_earlier_versions(index: Index) -> None:
@@ -134,7 +134,7 @@ def test_a_search_that_finds_nothing_tells_of_earlier_versions(index: Index) -> 
     told = index.search(SearchQuery('"17 million euros"', kinds=["story"]))
     assert (told.total, told.earlier_count, list(told.notes)) == (0, 1, [])
     assert told.earlier_text == 'version:all "17 million euros"'
-    assert found(index, told.earlier_text) == {"wall"}
+    assert search_names(index, told.earlier_text) == {"wall"}
     none = index.search(SearchQuery('"17 million euros"', kinds=["pdf"]))
     assert (none.earlier_count, none.earlier_text) == (0, None)
     some = index.search(SearchQuery("brandt zyzzogeton"))
@@ -154,7 +154,7 @@ def test_of_a_sentence_with_an_open_quote_the_words_are_looked_for(index: Index)
     told = index.search(SearchQuery('has the bakery to move for "14 million'))
     assert told.total == 0
     assert told.earlier_text == "version:all has the bakery to move for 14 million"
-    assert found(index, told.earlier_text) == {"wall"}
+    assert search_names(index, told.earlier_text) == {"wall"}
 
 
 def test_a_best_match_looks_into_earlier_versions_too(index: Index) -> None:

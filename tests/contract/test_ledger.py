@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.ledger_rows import NOON, entry, input_row, promised, settled
+from contract.ledger_rows import NOON, build_disposition, build_promise, entry, input_row
 from depth import examples
 from fonds.model.rows import (
     DispositionRow,
@@ -38,7 +38,7 @@ def test_what_entered_is_pending_until_its_message_has_ended(records: SqlRecords
     ledger = records.ledger
     assert ledger.enter([], [entry("a")], ["identify"]) == {"a"}
     assert outcomes(records) == {"a": "pending"}
-    ledger.write([settled("a", "a", "identify", "done")])
+    ledger.write([build_disposition("a", "a", "identify", "done")])
     assert outcomes(records) == {"a": "done"}
     assert entry_tallies(records) == {("done", "", "identify"): 1}
 
@@ -48,7 +48,7 @@ def test_an_entry_that_is_known_stays_as_it_is_and_says_whether_its_message_is_s
 ) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a"), entry("b")], ["identify"])
-    ledger.write([settled("a", "a", "identify", "done")])
+    ledger.write([build_disposition("a", "a", "identify", "done")])
     assert ledger.enter([], [entry("a", url="http://other/"), entry("b")], ["identify"]) == {"b"}
     (a,) = records.get(EntryRow, [("a", "library")])
     assert (a.url, a.outcome) == ("http://x.org/", "done")
@@ -58,12 +58,12 @@ def test_an_entry_that_is_known_stays_as_it_is_and_says_whether_its_message_is_s
 def test_an_entry_is_not_over_while_a_promise_is_open(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
-    children = [promised("a", "a", "persist"), promised("a", "a.pages.1", "parse")]
-    ledger.write([settled("a", "a", "identify", "done"), *children])
+    children = [build_promise("a", "a", "persist"), build_promise("a", "a.pages.1", "parse")]
+    ledger.write([build_disposition("a", "a", "identify", "done"), *children])
     assert outcomes(records) == {"a": "pending"}
-    ledger.write([settled("a", "a", "persist", "done")])
+    ledger.write([build_disposition("a", "a", "persist", "done")])
     assert outcomes(records) == {"a": "pending"}
-    ledger.write([settled("a", "a.pages.1", "parse", "dropped", reason="no-text")])
+    ledger.write([build_disposition("a", "a.pages.1", "parse", "dropped", reason="no-text")])
     assert outcomes(records) == {"a": "dropped"}
     assert entry_tallies(records) == {("dropped", "no-text", "parse"): 1}
 
@@ -71,9 +71,11 @@ def test_an_entry_is_not_over_while_a_promise_is_open(records: SqlRecords) -> No
 def test_a_child_that_ended_before_its_parent_does_not_end_the_entry(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
-    ledger.write([settled("a", "a", "persist", "done")])
+    ledger.write([build_disposition("a", "a", "persist", "done")])
     assert outcomes(records) == {"a": "pending"}
-    ledger.write([settled("a", "a", "identify", "done"), promised("a", "a", "persist")])
+    ledger.write(
+        [build_disposition("a", "a", "identify", "done"), build_promise("a", "a", "persist")]
+    )
     assert outcomes(records) == {"a": "done"}
     (child,) = records.get(DispositionRow, [("a", "library", "persist")])
     assert (child.verdict, child.parent_id, child.parent_step) == ("done", "a", "identify")
@@ -84,16 +86,20 @@ def test_what_is_quarantined_says_so_at_once_and_again_when_it_is_tried_again(
 ) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
-    ledger.write([settled("a", "a", "identify", "done"), promised("a", "a", "persist")])
-    ledger.write([settled("a", "a", "persist", "quarantined", reason="timeout", detail="slow")])
+    ledger.write(
+        [build_disposition("a", "a", "identify", "done"), build_promise("a", "a", "persist")]
+    )
+    ledger.write(
+        [build_disposition("a", "a", "persist", "quarantined", reason="timeout", detail="slow")]
+    )
     (row,) = records.find(EntryRow)
     assert (row.outcome, row.reason, row.step, row.detail) == (
         *("quarantined", "timeout"),
         *("persist", "slow"),
     )
-    ledger.write([settled("a", "a", "persist", "retried")])
+    ledger.write([build_disposition("a", "a", "persist", "retried")])
     assert outcomes(records) == {"a": "pending"}
-    ledger.write([settled("a", "a", "persist", "done")])
+    ledger.write([build_disposition("a", "a", "persist", "done")])
     (row,) = records.find(EntryRow)
     assert (row.outcome, row.reason) == ("done", None)
     assert ledger.recount() == []
@@ -105,20 +111,20 @@ def test_what_is_to_come_back_keeps_its_entry_open_though_the_rest_has_ended(
 ) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
-    children = [promised("a", "a.1", "persist"), promised("a", "a.2", "parse")]
-    ledger.write([settled("a", "a", "identify", "done"), *children])
-    ledger.write([settled("a", "a.1", "persist", verdict, reason="store-unavailable")])
-    ledger.write([settled("a", "a.2", "parse", "done")])
+    children = [build_promise("a", "a.1", "persist"), build_promise("a", "a.2", "parse")]
+    ledger.write([build_disposition("a", "a", "identify", "done"), *children])
+    ledger.write([build_disposition("a", "a.1", "persist", verdict, reason="store-unavailable")])
+    ledger.write([build_disposition("a", "a.2", "parse", "done")])
     assert outcomes(records) == {"a": "pending"}
-    ledger.write([settled("a", "a.2", "parse", "quarantined", reason="timeout")])
+    ledger.write([build_disposition("a", "a.2", "parse", "quarantined", reason="timeout")])
     assert outcomes(records) == {"a": "quarantined"}
 
 
 def test_of_endings_of_one_weight_the_latest_decides(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify", "extract"])
-    ledger.write([settled("a", "a", "extract", "dropped", reason="bomb", minute=2)])
-    ledger.write([settled("a", "a", "identify", "dropped", reason="no-text", minute=1)])
+    ledger.write([build_disposition("a", "a", "extract", "dropped", reason="bomb", minute=2)])
+    ledger.write([build_disposition("a", "a", "identify", "dropped", reason="no-text", minute=1)])
     (row,) = records.find(EntryRow)
     assert (row.outcome, row.reason, row.step) == ("dropped", "bomb", "extract")
 
@@ -126,7 +132,7 @@ def test_of_endings_of_one_weight_the_latest_decides(records: SqlRecords) -> Non
 def test_written_twice_is_written_once(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
-    rows = [settled("a", "a", "identify", "done"), promised("a", "a", "persist")]
+    rows = [build_disposition("a", "a", "identify", "done"), build_promise("a", "a", "persist")]
     for _ in range(3):
         ledger.write(rows)
         ledger.write(rows + rows)
@@ -138,7 +144,7 @@ def test_pipelines_have_books_of_their_own(records: SqlRecords) -> None:
     ledger = records.ledger
     both = [entry("a"), entry("a", pipeline="pdf-only")]
     ledger.enter([], both, ["identify"])
-    ledger.write([settled("a", "a", "identify", "done", pipeline="pdf-only")])
+    ledger.write([build_disposition("a", "a", "identify", "done", pipeline="pdf-only")])
     assert {row.pipeline: row.outcome for row in records.find(EntryRow)} == {
         "library": "pending",
         "pdf-only": "done",
@@ -170,7 +176,7 @@ def test_files_are_counted_by_type_with_the_act_that_writes_them(records: SqlRec
 def test_a_recount_names_what_does_not_add_up_and_mends_it(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a"), entry("b")], ["identify"])
-    ledger.write([settled("a", "a", "identify", "done")])
+    ledger.write([build_disposition("a", "a", "identify", "done")])
     records.change(EntryRow, [("a", "library")], {"outcome": "dropped"})
     records.change(DispositionRow, [("b", "library", "identify")], {"is_open": False})
     told = ledger.recount()
@@ -203,10 +209,14 @@ def batches(draw: st.DrawFn) -> list[list[DispositionRow]]:
                 else draw(st.sampled_from(("bomb", "timeout")))
             )
             if verdict == "pending":
-                rows.append(promised(entry_id, message, step))
+                rows.append(build_promise(entry_id, message, step))
             else:
                 minute = draw(st.integers(0, 3))
-                rows.append(settled(entry_id, message, step, verdict, reason=reason, minute=minute))
+                rows.append(
+                    build_disposition(
+                        entry_id, message, step, verdict, reason=reason, minute=minute
+                    )
+                )
         drawn.append(rows)
     return drawn
 
@@ -257,10 +267,10 @@ def test_many_writers_at_once_keep_the_books_right(records: SqlRecords) -> None:
     def work(number: int) -> None:
         try:
             for one in ids:
-                rows = [settled(one, f"{one}.{number}", "extract", "done")]
+                rows = [build_disposition(one, f"{one}.{number}", "extract", "done")]
                 if number == 0:
-                    rows += [settled(one, one, "identify", "done")]
-                    rows += [promised(one, f"{one}.{k}", "extract") for k in range(4)]
+                    rows += [build_disposition(one, one, "identify", "done")]
+                    rows += [build_promise(one, f"{one}.{k}", "extract") for k in range(4)]
                 records.ledger.write(rows)
         except BaseException as error:  # noqa: BLE001 (told to the test)
             faults.append(error)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.ledger_rows import entry, settled
+from contract.ledger_rows import build_disposition, entry
 from contract.test_ledger_by_time import histories
 from depth import examples
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow
@@ -72,7 +72,7 @@ def test_links_are_counted_by_their_source(
 def test_a_source_that_was_miscounted_is_named_and_mended(records: SqlRecords) -> None:
     one = entry("a", input_id=POLLS[0], kind="link")
     records.ledger.enter([], [one], ["fetch"])
-    records.ledger.write([settled("a", "a", "fetch", "dropped", reason="robots-denied")])
+    records.ledger.write([build_disposition("a", "a", "fetch", "dropped", reason="robots-denied")])
     (row,) = records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE, "second": "dropped"})
     assert (row.first, decode_step_reason(row.third)) == (ONE, ("fetch", "robots-denied"))
     values: tuple[Any, ...] = (row.counted, row.pipeline, row.first, row.second, row.third)

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.ledger_rows import NOON, entry, input_row, promised, settled
+from contract.ledger_rows import NOON, build_disposition, build_promise, entry, input_row
 from depth import examples
 from fonds.model.disposition import PENDING, RETURNING_VERDICTS
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
@@ -52,12 +52,12 @@ def _drawn(draw: st.DrawFn) -> DispositionRow:
     one = draw(st.sampled_from("abc"))
     message = one + draw(st.sampled_from(("", ".1")))
     if draw(st.integers(0, 4)) == 0:
-        return promised(one, message, "extract")
+        return build_promise(one, message, "extract")
     verdict, reason = draw(st.sampled_from(ENDINGS))
     at = draw(st.sampled_from(MOMENTS))
     times = {"promised_at": draw(st.sampled_from(MOMENTS)), "settled_at": at}
     step = draw(st.sampled_from(("identify", "extract")))
-    return settled(one, message, step, verdict, reason=reason, **times)
+    return build_disposition(one, message, step, verdict, reason=reason, **times)
 
 
 def _sums(records: SqlRecords, counted: str, *names: str, **where: Any) -> Counter[tuple[str, ...]]:

@@ -16,7 +16,7 @@ from fonds.queues.large_bodies import BodyLimits, LargeBodies
 from fonds.queues.messages.results import TEXT
 from fonds.stores.blobs import FolderBlobs
 from published_results import PIPELINE_NAME, read_text, result
-from real_servers import each
+from real_servers import backend_params
 
 BETWEEN_STEPS_BYTES, ON_TOPICS_BYTES = 900_000, 16_000_000
 KEY = "ab" * 20
@@ -51,10 +51,12 @@ class Topic:
         assert self.queue.receive(self.ours.incoming, 1, 0.2) == []
 
 
-@pytest.fixture(params=each(sorted(set(QUEUES) - {"large-bodies"})))
-def open_queue(request: pytest.FixtureRequest, opened: Callable[[Any], Any]) -> Callable[[], Any]:
+@pytest.fixture(params=backend_params(sorted(set(QUEUES) - {"large-bodies"})))
+def open_queue(
+    request: pytest.FixtureRequest, open_backend: Callable[[Any], Any]
+) -> Callable[[], Any]:
     """Open the queue once more, as another program would."""
-    return lambda: opened(QUEUES[request.param])
+    return lambda: open_backend(QUEUES[request.param])
 
 
 @pytest.fixture

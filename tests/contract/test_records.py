@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from contract.ledger_rows import entry, input_row, settled
+from contract.ledger_rows import build_disposition, entry, input_row
 from contract.record_rows import NOON, cdx_row, file_row, key, pdf_row, story_row
 from fonds.model.errors import LimitError
 from fonds.model.pdf_metadata import PdfMetadata
@@ -33,7 +33,7 @@ from fonds.ports import Records
 
 EVERY_KIND: list[Row] = [
     file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), entry("c"),
-    settled("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
+    build_disposition("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
     CrashedPdfRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
     TimetableRow("poll", "", 60, "", NOON, "host:1", 2**40, NOON, None, "why", 1, 2),
     TextSketchRow("a" * 40, "b" * 64, "2024", NOON, "success", "http://a/", "c" * 64, "00", "m/1"),
@@ -160,7 +160,7 @@ def test_nul_and_lone_surrogates_are_removed_everywhere(records: Records) -> Non
         [
             pdf_row(metadata=metadata, error_msg=dirty),
             entry(f"id{dirty}"),
-            settled("c", "c", "step", "done", detail=dirty),
+            build_disposition("c", "c", "step", "done", detail=dirty),
         ]
     )
     (pdf,) = records.find(PdfMetaRow)
@@ -205,7 +205,7 @@ def test_more_rows_and_keys_than_fit_one_statement(records: Records) -> None:
 
 
 def test_composed_keys_match_as_pairs(records: Records) -> None:
-    records.put([settled(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
+    records.put([build_disposition(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
     found = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
     assert sorted((row.message_id, row.step) for row in found) == [("a", "x"), ("b", "y")]
 

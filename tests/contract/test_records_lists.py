@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.ledger_rows import input_row, settled
+from contract.ledger_rows import build_disposition, input_row
 from contract.record_rows import key
 from depth import examples
 from fonds.model.rows import DispositionRow, InputRow
@@ -185,9 +185,9 @@ def test_unknown_columns_are_refused_at_once(records: Records) -> None:
 def test_counts_are_by_combination(records: Records) -> None:
     records.put(
         [
-            settled("a", "a", "x", "done"),
-            settled("b", "b", "x", "done"),
-            settled("a", "a", "y", "dropped", reason="duplicate"),
+            build_disposition("a", "a", "x", "done"),
+            build_disposition("b", "b", "x", "done"),
+            build_disposition("a", "a", "y", "dropped", reason="duplicate"),
         ]
     )
     assert records.count(DispositionRow) == {(): 3}

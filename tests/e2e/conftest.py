@@ -1,4 +1,4 @@
-"""What several tests of the command line begin with."""
+"""Fixtures that several tests of the command line use."""
 
 from __future__ import annotations
 

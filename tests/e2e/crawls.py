@@ -1,4 +1,5 @@
-"""A crawl of some hundred records made by code: pages, PDFs, repeats and damage, in every container."""
+"""A generated crawl of some hundred records: pages, PDFs, repeats and damage, in every
+container."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ THEMES = ("harbour", "library", "orchard", "railway", "observatory")
 
 
 def page(number: int) -> bytes:
-    """A page of its own: the number goes into every sentence."""
+    """Generate a unique page: every sentence contains the number."""
     theme = THEMES[number % len(THEMES)]
     sentences = " ".join(
         f"On day {number} the {theme} council heard report {number * 7 + line} about the {theme}."
@@ -28,7 +29,7 @@ def page(number: int) -> bytes:
 
 
 def write_crawl(folder: Path) -> None:
-    """The sample crawl, a longer WARC with repeats, and a ZIP of pages."""
+    """Write the sample crawl, a longer WARC with repeats, and a ZIP of pages."""
     write_sample(folder / "sample")
     records = [
         http_response(page(number if number % 10 else 0), url=f"http://news.example/{number}")

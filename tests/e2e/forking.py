@@ -1,9 +1,8 @@
-"""A process that has Fonds loaded, and forks for each call of the command line: it starts as any, but what
-it would import is there.
+"""A process with Fonds loaded that forks for each call of the command line, so that no imports are needed.
 
-An order is JSON with four descriptors: standard input, output, error, and a pipe for the answer. The answer
-is the process's id in eight bytes, then its exit status as `wait` gives it. Python `code` runs instead of
-`fonds` where it is given, and `has_session` makes the process the leader of a session.
+An order is JSON with four descriptors: standard input, output, error, and a pipe for the response. The
+response is the process id in eight bytes, then the exit status as `wait` returns it. Python `code` runs
+instead of `fonds` if it is not empty. `has_session` makes the process a session leader.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from pathlib import Path
 from typing import TypedDict
 
 ORDER_BYTES_MAX = 1024 * 1024
-WORD_BYTES = 8
-LOADED = (
+NUMBER_BYTES = 8
+PRELOADED_MODULES = (
     "fonds.wiring.stores",
     "fonds.wiring.pipelines",
     "fonds.wiring.readers",
@@ -34,7 +33,7 @@ LOADED = (
     "fonds.archive.store.folder",
     "fonds.search.index.tantivy_index",
     "fonds.queues.sqlite",
-    # What commands import once they need it.
+    # Modules that commands import lazily.
     "fonds.archive.store.fetched_bodies",
     "fonds.archive.store.remote",
     "fonds.extract.page",
@@ -46,13 +45,16 @@ LOADED = (
 
 
 def load() -> None:
-    """Import what commands use. Nothing of it may start a thread: only one would be forked."""
+    """Import the modules that commands use.
+
+    They must not start threads: fork copies only one.
+    """
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     from fonds.cli.main import COMMANDS
 
-    for name in (*COMMANDS.values(), *LOADED):
+    for name in (*COMMANDS.values(), *PRELOADED_MODULES):
         import_module(name)
-    # A collection in a child would copy every page it looks at.
+    # A garbage collection in a child would copy every page it visits.
     gc.collect()
     gc.freeze()
     assert threading.active_count() == 1
@@ -62,7 +64,7 @@ def load() -> None:
 class Order(TypedDict):
     """A command to run."""
 
-    words: list[str]
+    arguments: list[str]
     environment: dict[str, str]
     folder: str
     code: str
@@ -70,7 +72,10 @@ class Order(TypedDict):
 
 
 def serve(orders: socket.socket) -> Order:
-    """Fork for each order; the child returns with what it is to run, the parent when nobody asks any more."""
+    """Fork for each order.
+
+    The child returns its order; the parent exits when the socket is closed.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         data, descriptors, _, _ = socket.recv_fds(orders, ORDER_BYTES_MAX, 4)
@@ -80,7 +85,7 @@ def serve(orders: socket.socket) -> Order:
             orders.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             order: Order = json.loads(data)
-            _watch(descriptors[3], order["has_session"])
+            _fork_and_report(descriptors[3], order["has_session"])
             for number, descriptor in enumerate(descriptors[:3]):
                 os.dup2(descriptor, number)
             for descriptor in descriptors:
@@ -90,28 +95,28 @@ def serve(orders: socket.socket) -> Order:
             os.close(descriptor)
 
 
-def _watch(answer: int, has_session: bool) -> None:
-    """Returns in the process that runs the command; the one it was forked from waits for it and tells."""
+def _fork_and_report(response: int, has_session: bool) -> None:
+    """Return in a new process that runs the command; the calling process waits and reports."""
     process_id = os.fork()
     if process_id == 0:
         if has_session:
             os.setsid()
-        os.write(answer, os.getpid().to_bytes(WORD_BYTES))
+        os.write(response, os.getpid().to_bytes(NUMBER_BYTES))
         return
     _, status = os.waitpid(process_id, 0)
-    os.write(answer, status.to_bytes(WORD_BYTES))
+    os.write(response, status.to_bytes(NUMBER_BYTES))
     os._exit(0)
 
 
 def _open_standard_files() -> None:
-    """Open them as a new process does: what can be done with one depends on what it is."""
+    """Reopen the standard streams as a new process does, because buffering depends on the file."""
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-        was: TextIOWrapper = getattr(sys, name)
+        stream_before: TextIOWrapper = getattr(sys, name)
         stream = open(  # noqa: SIM115 - it stays open
             number,
             mode,
-            encoding=was.encoding,
-            errors=was.errors,
+            encoding=stream_before.encoding,
+            errors=stream_before.errors,
             closefd=False,
             buffering=1 if name == "stderr" else -1,
         )
@@ -120,7 +125,7 @@ def _open_standard_files() -> None:
 
 
 if __name__ == "__main__":
-    # A process that crashes says where.
+    # Print the traceback of a crash.
     faulthandler.enable()
     load()
     order = serve(socket.socket(fileno=int(sys.argv[1])))
@@ -129,10 +134,10 @@ if __name__ == "__main__":
     os.environ.update(order["environment"])
     os.chdir(order["folder"])
     if order["code"]:
-        sys.argv = ["-c", *order["words"]]
+        sys.argv = ["-c", *order["arguments"]]
         exec(order["code"], {"__name__": "__main__"})
     else:
-        sys.argv = ["fonds", *order["words"]]
+        sys.argv = ["fonds", *order["arguments"]]
         from fonds.cli.main import main
 
         main()

@@ -1,4 +1,4 @@
-"""A copy of the repository in which a test follows a how-to, with the code that stands there."""
+"""A copy of the repository in which a test follows a how-to and inserts its code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.running import Ran, fonds, forked
+from e2e.running import CommandResult, fonds, run_forked
 
 ROOT = Path(__file__).parents[2]
 HOWTOS = ROOT / "docs" / "howto"
-COPIED = (
+COPIED_PATHS = (
     "src", "tests", "scripts", "docs", "pyproject.toml", "README.md", "Makefile", "ARCHITECTURE.md",
 )  # fmt: skip
 STEP = re.compile(
@@ -27,7 +27,7 @@ TIMEOUT_S = 300
 RUFF = Path(sys.executable).with_name("ruff")
 PYTEST = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
 ALWAYS_CHECKED = ("src/fonds/config.py",)
-"""The one file that may read the environment: a rule says so."""
+"""The only file that may read the environment; a rule checks that."""
 CODE_RULES = (
     *("tests/unit/repository/test_code.py", "tests/unit/repository/test_sizes.py"),
     *(
@@ -42,24 +42,25 @@ CODE_RULES = (
         for word in ("--deselect", f"tests/unit/repository/{test}")
     ),
 )
-"""Rules for any file of the package. Those that compare the whole package with a list are left out."""
+"""Rules for any file of the package. Rules that compare the whole package with a list are left
+out."""
 
 
 @dataclass
 class Copy:
-    """The repository as it is, and then as the howto makes it."""
+    """A copy of the repository that follows a how-to."""
 
     root: Path
     howto: Path
     touched: list[str] = field(default_factory=list)
 
     def follow(self) -> list[str]:
-        """Do each step of the howto; the paths that were written or changed."""
-        numbers = self._numbers()
+        """Apply each step of the how-to; return the paths that were written or changed."""
+        numbers = self._get_migration_numbers()
         touched, path = [], ""
         for step in STEP.finditer(self.howto.read_text("utf-8")):
-            path = _filled(step["path"], numbers) if step["path"] else path
-            code, file = _filled(step["code"], numbers), self.root / path
+            path = _fill_numbers(step["path"], numbers) if step["path"] else path
+            code, file = _fill_numbers(step["code"], numbers), self.root / path
             if step["new"]:
                 assert not file.exists(), path
                 file.write_text(code, "utf-8")
@@ -67,62 +68,64 @@ class Copy:
                 text = file.read_text("utf-8")
                 line = f"{step['anchor']}\n"
                 assert text.count(line) == 1, (path, line)
-                both = code + line if step["where"] == "above" else line + code
-                file.write_text(text.replace(line, both), "utf-8")
+                lines = code + line if step["where"] == "above" else line + code
+                file.write_text(text.replace(line, lines), "utf-8")
             touched.append(path)
         self.touched = sorted(set(touched))
         if "src/fonds/pipelines/flavours/stages.py" in touched:
-            self._draw()
+            self._draw_pipeline()
         return touched
 
-    def _draw(self) -> None:
-        drawn = self.fonds(self.root / "none", "pipelines", "library").out
+    def _draw_pipeline(self) -> None:
+        diagram = self.fonds(self.root / "none", "pipelines", "library").out
         file = self.root / "ARCHITECTURE.md"
-        whole, count = PICTURE.subn(lambda _: f"```\n{drawn}```", file.read_text("utf-8"))
+        text, count = PICTURE.subn(lambda _: f"```\n{diagram}```", file.read_text("utf-8"))
         assert count == 1
-        file.write_text(whole, "utf-8")
+        file.write_text(text, "utf-8")
 
-    def _numbers(self) -> tuple[str, str]:
+    def _get_migration_numbers(self) -> tuple[str, str]:
         folder = self.root / "src/fonds/stores/migrations"
         last = max(int(file.stem[1:5]) for file in folder.glob("m0*.py"))
         return f"{last + 1:04}", f"{last:04}"
 
-    def run(self, code: str, *words: str, **environment: str) -> Ran:
+    def run(self, code: str, *args: str, **environment: str) -> CommandResult:
         """Run Python code in the copy, with its package loaded."""
-        told = os.environ | environment
-        return forked(words, b"", told, TIMEOUT_S, code=code, folder=self.root, root=self.root)
+        full_environment = os.environ | environment
+        return run_forked(
+            args, b"", full_environment, TIMEOUT_S, code=code, folder=self.root, root=self.root
+        )
 
-    def fonds(self, home: Path, *words: str | Path) -> Ran:
-        return fonds(home, *words, root=self.root)
+    def fonds(self, home: Path, *args: str | Path) -> CommandResult:
+        return fonds(home, *args, root=self.root)
 
 
-def _filled(text: str, numbers: tuple[str, str]) -> str:
+def _fill_numbers(text: str, numbers: tuple[str, str]) -> str:
     return text.replace("NNNN", numbers[0]).replace("PPPP", numbers[1])
 
 
-def copied(root: Path, page: str) -> Copy:
-    """The repository below `root`, as it is; `page` is the how-to to follow."""
-    for name in COPIED:
+def copy_repository(root: Path, page: str) -> Copy:
+    """Copy the repository to `root`; `page` is the how-to to follow."""
+    for name in COPIED_PATHS:
         if (ROOT / name).is_dir():
-            left_out = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, root / name, ignore=left_out)
+            ignore_patterns = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, root / name, ignore=ignore_patterns)
         else:
             shutil.copy(ROOT / name, root / name)
     return Copy(root, HOWTOS / page)
 
 
 def run_checks(copy: Copy, *tests: str) -> None:
-    """Run tests of the copy, then ruff. Ruff and the rules of the repository look at what was changed."""
-    checked = " ".join([*ALWAYS_CHECKED, *copy.touched])
-    words = ("-q", "-p", "no:cacheprovider", "-m", "not nightly and not servers", *tests)
-    ran = copy.run(PYTEST, *words, CHECKED_FILES=checked)
-    assert ran.code == 0, ran.out[-3000:] + ran.err[-3000:]
-    for words in (("check",), ("format", "--check")):
-        linted = subprocess.run(
-            [RUFF, *words, "--no-cache", *(path for path in copy.touched if path.endswith(".py"))],
+    """Run tests of the copy, then ruff. Ruff and the code rules check only the changed files."""
+    checked_files = " ".join([*ALWAYS_CHECKED, *copy.touched])
+    args = ("-q", "-p", "no:cacheprovider", "-m", "not nightly and not servers", *tests)
+    result = copy.run(PYTEST, *args, CHECKED_FILES=checked_files)
+    assert result.code == 0, result.out[-3000:] + result.err[-3000:]
+    for args in (("check",), ("format", "--check")):
+        lint = subprocess.run(
+            [RUFF, *args, "--no-cache", *(path for path in copy.touched if path.endswith(".py"))],
             cwd=copy.root,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert linted.returncode == 0, linted.stdout[-3000:]
+        assert lint.returncode == 0, lint.stdout[-3000:]

@@ -1,4 +1,4 @@
-"""Calls the command line as a person would: a process of its own, its exit code, what it prints."""
+"""Run the command line as a user would: in its own process, with exit code and output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from e2e.forking import WORD_BYTES
+from e2e.forking import NUMBER_BYTES
 from fonds.cli.main import cli, run
 
 ROOT = Path(__file__).parents[2]
@@ -26,8 +26,8 @@ RUN_MAX_S = 240
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What a call of the command line came to."""
+class CommandResult:
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -44,41 +44,47 @@ class Ran:
 
 def fonds(
     home: Path,
-    *words: str | Path,
+    *arguments: str | Path,
     stdin: bytes = b"",
     prefix: Sequence[str] = (),
     wait_s: float = RUN_MAX_S,
     root: Path = ROOT,
     **environment: str,
-) -> Ran:
-    """Run `fonds --home HOME WORDS…` of the repository at `root`, behind the command `prefix`."""
-    bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
-    called = ["--home", str(home), *map(str, words)]
+) -> CommandResult:
+    """Run `fonds --home HOME ARGUMENTS…` of the repository at `root`, after the command `prefix`."""
+    clean_environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FONDS_")
+    }
+    args = ["--home", str(home), *map(str, arguments)]
     if not prefix and "PYTHONPATH" not in environment:
-        return forked(called, stdin, bare | environment, wait_s, root=root)
-    done = subprocess.run(
-        [*prefix, sys.executable, "-m", "fonds", *called],
+        return run_forked(args, stdin, clean_environment | environment, wait_s, root=root)
+    process = subprocess.run(
+        [*prefix, sys.executable, "-m", "fonds", *args],
         input=stdin,
         capture_output=True,
         timeout=wait_s,
-        env=bare | environment,
+        env=clean_environment | environment,
         check=False,
     )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(process.returncode, process.stdout.decode(), process.stderr.decode())
 
 
-def call(home: Path, *words: str | Path, **environment: str) -> Ran:
-    """Run `fonds --home HOME WORDS…` in this process, where the command is tested and its process is not:
-    what it imports is loaded once."""
-    bare: dict[str, str | None] = {name: None for name in os.environ if name.startswith("FONDS_")}
-    called = ["--home", str(home), *map(str, words)]
-    with CliRunner().isolation(env=bare | environment) as (out, err, _):
-        code = run(lambda: cli.main(called, standalone_mode=False))
-        return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+def call(home: Path, *arguments: str | Path, **environment: str) -> CommandResult:
+    """Run `fonds --home HOME ARGUMENTS…` in this process, for tests that need no process of its own.
+
+    Imports are loaded only once.
+    """
+    clean_environment: dict[str, str | None] = {
+        name: None for name in os.environ if name.startswith("FONDS_")
+    }
+    args = ["--home", str(home), *map(str, arguments)]
+    with CliRunner().isolation(env=clean_environment | environment) as (out, err, _):
+        code = run(lambda: cli.main(args, standalone_mode=False))
+        return CommandResult(code, out.getvalue().decode(), err.getvalue().decode())
 
 
-def forked(
-    words: Sequence[str],
+def run_forked(
+    arguments: Sequence[str],
     stdin: bytes,
     environment: Mapping[str, str],
     wait_s: float = RUN_MAX_S,
@@ -86,63 +92,63 @@ def forked(
     code: str = "",
     folder: Path | None = None,
     root: Path = ROOT,
-) -> Ran:
-    """Run `fonds WORDS…` in a process of its own, forked off one that has it loaded, or Python code."""
+) -> CommandResult:
+    """Run `fonds ARGUMENTS…`, or Python code, in a process forked from one with Fonds loaded."""
     with (
-        tempfile.TemporaryFile() as given,
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
+        tempfile.TemporaryFile() as input_file,
+        tempfile.TemporaryFile() as out_file,
+        tempfile.TemporaryFile() as err_file,
     ):
-        given.write(stdin)
-        given.seek(0)
-        files = (given.fileno(), out.fileno(), err.fileno())
-        process = start(words, files, environment, code=code, folder=folder, root=root)
-        ended = process.wait(wait_s)
-        out.seek(0)
-        err.seek(0)
-        return Ran(ended, out.read().decode(), err.read().decode())
+        input_file.write(stdin)
+        input_file.seek(0)
+        files = (input_file.fileno(), out_file.fileno(), err_file.fileno())
+        process = start(arguments, files, environment, code=code, folder=folder, root=root)
+        exit_code = process.wait(wait_s)
+        out_file.seek(0)
+        err_file.seek(0)
+        return CommandResult(exit_code, out_file.read().decode(), err_file.read().decode())
 
 
 @dataclass
-class Running:
-    """A process forked off one that has Fonds loaded; it is used like `subprocess.Popen`."""
+class ForkedProcess:
+    """A process forked from one with Fonds loaded, with the interface of `subprocess.Popen`."""
 
     pid: int
-    answer: int
+    response: int
     returncode: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-        if self.returncode is None and select.select([self.answer], [], [], 0)[0]:
-            self._end()
+        """Return the exit code, negative for a signal; None while it runs."""
+        if self.returncode is None and select.select([self.response], [], [], 0)[0]:
+            self._read_exit_code()
         return self.returncode
 
     def wait(self, timeout: float = RUN_MAX_S) -> int:
-        """The exit code it ends with; one that takes too long is killed."""
-        if self.returncode is None and not select.select([self.answer], [], [], timeout)[0]:
+        """Wait for the exit code; kill a process that takes too long."""
+        if self.returncode is None and not select.select([self.response], [], [], timeout)[0]:
             self.kill()
             raise TimeoutError(f"it ran for more than {timeout:g} seconds")
-        return self._end()
+        return self._read_exit_code()
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill the process and wait for its end."""
         self.send_signal(signal.SIGKILL)
-        self._end()
+        self._read_exit_code()
 
-    def _end(self) -> int:
+    def _read_exit_code(self) -> int:
         if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(_read_number(self.answer))
-            os.close(self.answer)
+            self.returncode = os.waitstatus_to_exitcode(_read_number(self.response))
+            os.close(self.response)
         return self.returncode
 
 
 def start(
-    words: Sequence[str],
+    arguments: Sequence[str],
     files: tuple[int, int, int],
     environment: Mapping[str, str],
     *,
@@ -150,69 +156,69 @@ def start(
     folder: Path | None = None,
     has_session: bool = False,
     root: Path = ROOT,
-) -> Running:
-    """Start `fonds WORDS…`, or Python code, on these descriptors of standard input, output and error."""
+) -> ForkedProcess:
+    """Start `fonds ARGUMENTS…`, or Python code, with these descriptors as standard streams."""
     order = {
-        "words": words,
+        "arguments": arguments,
         "environment": dict(environment),
         "folder": str(folder or Path.cwd()),
         "code": code,
         "has_session": has_session,
     }
-    answer, told = os.pipe()
+    response, response_writer = os.pipe()
     try:
-        with _ASKING:
-            socket.send_fds(orders(root), [json.dumps(order).encode()], [*files, told])
+        with _SEND_LOCK:
+            socket.send_fds(orders(root), [json.dumps(order).encode()], [*files, response_writer])
     finally:
-        os.close(told)
-    return Running(_read_number(answer), answer)
+        os.close(response_writer)
+    return ForkedProcess(_read_number(response), response)
 
 
-def started(home: Path, *words: str | Path, **environment: str) -> Running:
-    """Start `fonds --home HOME WORDS…`, which may be killed; nobody reads what it prints."""
-    called = ["--home", str(home), *map(str, words)]
-    with Path(os.devnull).open("r+b") as nothing:
-        files = (nothing.fileno(),) * 3
-        return start(called, files, os.environ | environment)
+def start_fonds(home: Path, *arguments: str | Path, **environment: str) -> ForkedProcess:
+    """Start `fonds --home HOME ARGUMENTS…` without output, for example to kill it."""
+    args = ["--home", str(home), *map(str, arguments)]
+    with Path(os.devnull).open("r+b") as null_file:
+        files = (null_file.fileno(),) * 3
+        return start(args, files, os.environ | environment)
 
 
-_ASKING = threading.Lock()
+_SEND_LOCK = threading.Lock()
 
 
 def orders(root: Path) -> socket.socket:
-    """Where a process that has the Fonds of a repository loaded takes orders; it ends with this one.
+    """Return the socket for orders to a process with the Fonds of a repository loaded.
 
-    Of copies of the repository only the last one has such a process.
+    The process ends with this one. Of the copies of the repository, only the last has a process.
     """
-    for other in [one for one in _ORDERS if one not in (ROOT, root)]:
-        _ORDERS.pop(other).close()
-    if root not in _ORDERS:
-        _ORDERS[root] = _load(root)
-    return _ORDERS[root]
+    for old_root in [known_root for known_root in _ORDER_SOCKETS if known_root not in (ROOT, root)]:
+        _ORDER_SOCKETS.pop(old_root).close()
+    if root not in _ORDER_SOCKETS:
+        _ORDER_SOCKETS[root] = _start_fork_server(root)
+    return _ORDER_SOCKETS[root]
 
 
-_ORDERS: dict[Path, socket.socket] = {}
+_ORDER_SOCKETS: dict[Path, socket.socket] = {}
 
 
-def _load(root: Path) -> socket.socket:
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    there.set_inheritable(True)
-    words = [sys.executable, "-P", "-m", "e2e.forking", str(there.fileno())]
+def _start_fork_server(root: Path) -> socket.socket:
+    own_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    child_end.set_inheritable(True)
+    command = [sys.executable, "-P", "-m", "e2e.forking", str(child_end.fileno())]
     path = os.pathsep.join(str(root / folder) for folder in ("src", "tests"))
-    os.posix_spawn(words[0], words, os.environ | {"PYTHONPATH": path})
-    there.close()
-    return here
+    os.posix_spawn(command[0], command, os.environ | {"PYTHONPATH": path})
+    child_end.close()
+    return own_end
 
 
-def _read_number(answer: int) -> int:
-    word = os.read(answer, WORD_BYTES)
-    assert word, "the process that was to run it is gone"
-    return int.from_bytes(word)
+def _read_number(response: int) -> int:
+    data = os.read(response, NUMBER_BYTES)
+    assert data, "the forked process has ended"
+    return int.from_bytes(data)
 
 
 def adds_up(summary: dict[str, Any]) -> bool:
-    """Whether every record of an ingest has exactly one outcome."""
-    ended = (
+    """Return whether every record of an ingest has exactly one outcome."""
+    ended_count = (
         summary["done"] + sum(summary["dropped"].values()) + sum(summary["quarantined"].values())
     )
-    return summary["in"] == ended + summary["pending"]
+    return summary["in"] == ended_count + summary["pending"]

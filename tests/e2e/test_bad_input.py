@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.running import Ran, adds_up, fonds
+from e2e.running import CommandResult, adds_up, fonds
 from fixtures.warcs import coded_response, gzipped, http_response
 
 # Root, but bound by the permissions of files as everybody is.
 WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
-def calm(ran: Ran) -> bool:
+def calm(ran: CommandResult) -> bool:
     return "Traceback" not in ran.err + ran.out
 
 

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from e2e.running import call
 from e2e.running import fonds as run
-from filled_home import opened
+from filled_home import open_home
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.cli.main import cli
@@ -256,7 +256,7 @@ def test_a_name_that_several_warcs_end_with_is_not_guessed(fonds: Fonds, tmp_pat
             "north/file.warc.gz, south/file.warc.gz. Give the name with its folder"
             in str(done.exception or done.output) + done.output
         )
-    with opened(tmp_path / "home") as stores:
+    with open_home(tmp_path / "home") as stores:
         told = TestClient(create_replay(stores), base_url="http://localhost:8766").get(
             f"/web/{DAY}id_/{URL}"
         )
@@ -277,7 +277,7 @@ def test_a_warc_of_ours_is_read_where_an_index_names_it_with_a_folder(
     name, offset = line["warc_path"], line["warc_offset"]
     index_paper(fonds, tmp_path, f"item/{name}", offset)
     assert sorted(paths(tmp_path / "home")) == sorted([name, f"item/{name}"])
-    with opened(tmp_path / "home") as stores:
+    with open_home(tmp_path / "home") as stores:
         place = Place(PlaceKind.WARC, f"item/{name}", offset, line["warc_csize"])
         assert stores.archive.read(place, SHA1).body == PAPER
         with pytest.raises(PermanentError, match="not at its last known location"):

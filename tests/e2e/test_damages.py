@@ -73,7 +73,7 @@ def test_what_is_whole_balances(world: World) -> None:
 def test_a_damage_is_named_with_what_to_do_about_it(world: World, damage: Damage) -> None:
     damage.act(world)
     told, remedies = named(world, deep=damage.deep)
-    assert any(damage.told in one for one in told), told
+    assert any(damage.fault in one for one in told), told
     assert all(remedies)
 
 
@@ -82,7 +82,7 @@ def test_a_damage_is_named_with_what_to_do_about_it(world: World, damage: Damage
 def test_what_only_reading_shows_the_deep_audit_alone_names(world: World, damage: Damage) -> None:
     """If the quick one did too, the list would claim too little for it."""
     damage.act(world)
-    assert not any(damage.told in one for one in named(world, deep=False)[0])
+    assert not any(damage.fault in one for one in named(world, deep=False)[0])
 
 
 REPAIRED_ON_PUSH = frozenset(
@@ -204,7 +204,7 @@ def test_what_a_killed_repair_left_on_its_way_is_worked_off_by_the_next(
 
 
 def test_a_share_of_the_deep_audit_is_gone_on_from(world: World) -> None:
-    total = world.one("select count(*) from file_meta")
+    total = world.get_value("select count(*) from file_meta")
     ran = fonds(world.home, "audit", "--deep", "--share", "5")
     assert ran.code == 0, ran.err
     assert "5 files were read and hashed, 0 faults; the next" in ran.out

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.model.document import IndexDocument
@@ -104,7 +104,7 @@ def hits(home: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def client(home: Path) -> Iterator[TestClient]:
-    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
         yield found
 
 
@@ -120,7 +120,7 @@ def test_every_field_of_a_document_is_stated_by_one_of_the_two() -> None:
 def test_every_stated_field_is_in_the_document_and_found_by_its_query_field(
     home: Path, hits: dict[str, dict[str, Any]], client: TestClient, url: str
 ) -> None:
-    with opened(home) as stores:
+    with open_home(home) as stores:
         document = stores.index.get([hits[url]["id"]])[hits[url]["id"]]
     for name, query in QUERIES[url].items():
         assert getattr(document, name) not in (None, "", ()), name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.running import Running, fonds, started
+from e2e.running import ForkedProcess, fonds, start_fonds
 from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import atom, rss_of
 
@@ -42,8 +42,8 @@ def list_stories(server: Answering, numbers: range) -> None:
     server.answers["/feed"] = Given(200, body)
 
 
-def running(home: Path) -> Running:
-    return started(home, "run", "queue-fetcher")
+def running(home: Path) -> ForkedProcess:
+    return start_fonds(home, "run", "queue-fetcher")
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:

@@ -10,7 +10,7 @@ from torture_news import SMALL, follow
 
 def test_a_web_is_followed_whole_politely_and_once_whoever_is_killed(tmp_path: Path) -> None:
     trial = follow(tmp_path, **SMALL)
-    assert trial.wrong == []
+    assert trial.problems == []
     assert trial.kills == 2
     assert trial.news.stories > 90
 

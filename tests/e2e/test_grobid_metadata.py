@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.grobid_server import Answer, grobid_server
 from fixtures.pdfs import text_pdf
 from fixtures.tei import author, citation, tei
@@ -61,7 +61,7 @@ def test_grobid_metadata_reaches_every_page_and_export(home: Path) -> None:
     assert [one["title"] for one in metadata["citations"]] == ["An Earlier Balance"]
 
     with (
-        opened(home) as stores,
+        open_home(home) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
         page = client.get(f"/file/{SHA1}").text

@@ -17,7 +17,7 @@ from fonds.config import Settings
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.queues.messages.envelope import decode, encode
-from hostile_reading import CHILDREN, MemoryWatch, Outcome, longest_s, read_all, reading
+from hostile_reading import CHILDREN, MemoryWatch, Outcome, longest_s, open_pdf_readers, read_all
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 GOLD = CORPUS / "gold" / "pdf.jsonl"
@@ -42,7 +42,7 @@ def check(files: dict[str, bytes], settings: Settings, folder: Path) -> list[Out
         if number % 10 == 0:
             mixed[f"{GOOD}-{number}"] = text_pdf((f"sound words {number}",))
     spool = folder / "spool"
-    with MemoryWatch() as watch, reading(spool, settings) as readers:
+    with MemoryWatch() as watch, open_pdf_readers(spool, settings) as readers:
         found = read_all(readers, mixed.items(), folder / "files")
     tell(found, watch.peak_bytes)
     assert [one.name for one in found] == list(mixed)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from fixtures.pdfs import text_pdf
 
 pytestmark = pytest.mark.xdist_group("howto_backend")
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("howto_backend")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    copy = copied(tmp_path_factory.mktemp("copy"), "add-a-backend.md")
+    copy = copy_repository(tmp_path_factory.mktemp("copy"), "add-a-backend.md")
     touched = {path for path in copy.follow() if path.startswith("src/")}
     assert touched == {"src/fonds/stores/sqlite_blobs.py", "src/fonds/wiring/stores.py"}
     return copy

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import encrypted_pdf, image_pdf, text_pdf
 
@@ -25,7 +25,7 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    return copied(tmp_path_factory.mktemp("copy"), "classify-files.md")
+    return copy_repository(tmp_path_factory.mktemp("copy"), "classify-files.md")
 
 
 @pytest.fixture(scope="module")

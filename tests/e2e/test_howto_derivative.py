@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("howto_derivative")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    return copied(tmp_path_factory.mktemp("copy"), "add-a-derivative.md")
+    return copy_repository(tmp_path_factory.mktemp("copy"), "add-a-derivative.md")
 
 
 @pytest.fixture(scope="module")

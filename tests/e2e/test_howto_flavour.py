@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from fixtures.pdfs import text_pdf
 
 pytestmark = pytest.mark.xdist_group("howto_flavour")
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("howto_flavour")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    copy = copied(tmp_path_factory.mktemp("copy"), "add-a-flavour.md")
+    copy = copy_repository(tmp_path_factory.mktemp("copy"), "add-a-flavour.md")
     assert copy.follow() == ["src/fonds/pipelines/flavours/papers_only.py"]
     return copy
 

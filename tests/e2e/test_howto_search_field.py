@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 
@@ -24,7 +24,7 @@ for page in ("query", "json"):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    return copied(tmp_path_factory.mktemp("copy"), "add-a-search-field.md")
+    return copy_repository(tmp_path_factory.mktemp("copy"), "add-a-search-field.md")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import CODE_RULES, Copy, copied, run_checks
+from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from fixtures.warcs import gzipped, http_response
 
 pytestmark = pytest.mark.xdist_group("howto_step")
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("howto_step")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    copy = copied(tmp_path_factory.mktemp("copy"), "add-a-step.md")
+    copy = copy_repository(tmp_path_factory.mktemp("copy"), "add-a-step.md")
     assert {path for path in copy.follow() if path.startswith("src/")} == {
         "src/fonds/ingest/steps/note_title.py",
         "src/fonds/pipelines/flavours/stages.py",

@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from depth import partly_nightly
-from e2e.running import Ran, call, fonds
+from e2e.running import CommandResult, call, fonds
 from e2e.test_remote_paths import PRIVATE, taken
-from filled_home import opened
+from filled_home import open_home
 from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, offsets
@@ -36,7 +36,7 @@ FILES = {
 }
 
 
-def ran(home: Path, *words: str | Path) -> Ran:
+def ran(home: Path, *words: str | Path) -> CommandResult:
     return fonds(home, *words, **PRIVATE)
 
 
@@ -166,7 +166,7 @@ def test_accepted_failures_of_inputs_stay_accepted(home: Path, tmp_path: Path) -
 def test_the_page_names_the_command_that_reads_an_input_again(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "in" / "paper.pdf"
     taken(home, named(tmp_path, path))
-    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
         (group,) = client.get("/failures.json").json()["groups"]
         assert group["retry_href"] is None
         page = client.get("/failures").text
@@ -178,7 +178,7 @@ def test_the_page_names_the_command_that_reads_an_input_again(home: Path, tmp_pa
         assert row["retry_href"] is None
     lay(path, FILES["paper.pdf"])
     assert ran(home, *group["retry"].removeprefix("fonds ").split()).code == 0
-    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
         assert client.get("/failures.json").json()["total"] == 0
         overview = client.get("/api/overview").json()
         assert overview["unaccounted"] == 0

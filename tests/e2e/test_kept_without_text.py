@@ -10,7 +10,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.pdfs import text_pdf
 from fonds.web.app import create_app
 
@@ -68,7 +68,7 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
         if row["kind"] == "unread":
             assert "does not extract its text" in shown, shown
     with (
-        opened(home) as stores,
+        open_home(home) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
         for reason, count in expected.items():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bulk_jobs import made_lines
+from bulk_jobs import generate_cdx_lines
 from depth import kills
 from e2e.running import fonds
 from fonds.config import load_settings
 from fonds.model.rows import CdxRow
 from fonds.wiring.stores import close_stores, open_stores
-from killing import killed_behind
+from killing import kill_after_changes
 
 KILLS, CHANGES = kills(8, nightly=20), 30
 LINES, FILES = 12_000, 250
@@ -32,7 +32,7 @@ def left_in(home: Path) -> tuple[list[object], list[object]]:
 def test_kills_change_nothing(tmp_path: Path) -> None:
     indexes = tmp_path / "indexes"
     indexes.mkdir()
-    lines = made_lines(9, LINES, FILES)
+    lines = generate_cdx_lines(9, LINES, FILES)
     for number in range(6):
         (indexes / f"{number}.cdx").write_text("\n".join([*lines[number::6], ""]))
     whole, home = tmp_path / "whole", tmp_path / "home"
@@ -40,7 +40,7 @@ def test_kills_change_nothing(tmp_path: Path) -> None:
     done = fonds(whole, *said)
     assert done.code == 0, done.err
     chance = random.Random(4)
-    killed = [killed_behind(home, said, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
+    killed = [kill_after_changes(home, said, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
     assert sum(killed) > KILLS // 4
     again = fonds(home, *said)
     assert again.code == 0, again.err[-2000:]

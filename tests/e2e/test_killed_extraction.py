@@ -8,8 +8,8 @@ from pathlib import Path
 from depth import kills
 from e2e.running import fonds
 from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
-from killing import killed_behind
-from made_warcs import ENDED, rows_in, write_warcs
+from killing import kill_after_changes
+from made_warcs import OUTCOMES, rows_in, write_warcs
 
 TO_PARQUET = (1, 5, 2, 6, 3, 4)[: kills(3, nightly=6)]
 TO_STORES = (1, 20, 3, 45, 8, 30)[: kills(4, nightly=6)]
@@ -22,7 +22,7 @@ def words(home: Path, crawl: Path) -> tuple[str, ...]:
 
 
 def kill_again_and_again(said: Sequence[str], home: Path, behind: Sequence[int]) -> None:
-    killed = [killed_behind(home, said, changes) for changes in behind]
+    killed = [kill_after_changes(home, said, changes) for changes in behind]
     assert sum(killed) > 1
 
 
@@ -33,7 +33,7 @@ def test_kills_count_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
     assert done.code == 1, done.err
     kill_again_and_again(words(home, crawl), home, TO_PARQUET)
     told = fonds(home, *words(home, crawl)).last
-    assert (told["ended"], told["wrong"]) == (ENDED, [])
+    assert (told["ended"], told["wrong"]) == (OUTCOMES, [])
     for name in RESULT_COLUMNS:
         assert rows_in(home / "out", name) == rows_in(whole / "out", name)
         assert [*(home / "out" / name).glob(".*")] == []
@@ -47,5 +47,5 @@ def test_the_stores_balance_after_kills(tmp_path: Path) -> None:
     said = ("backfill", "extract", str(tmp_path / "crawl"), "--to", "stores", "--json")
     kill_again_and_again(said, home, TO_STORES)
     told = fonds(home, *said).last
-    assert (told["ended"], told["wrong"]) == (ENDED, [])
+    assert (told["ended"], told["wrong"]) == (OUTCOMES, [])
     assert fonds(home, "audit", "--json").last["missing"] == []

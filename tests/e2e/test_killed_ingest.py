@@ -14,7 +14,7 @@ from typing import Any
 
 from depth import kills as number_of_kills
 from e2e.crawls import write_crawl
-from e2e.running import fonds, start, started
+from e2e.running import fonds, start, start_fonds
 from e2e.states import state
 
 KILLS = number_of_kills(5, nightly=20)
@@ -53,7 +53,7 @@ def killed_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: f
     """Kill runs at random moments until one comes to its end; returns how many were killed."""
     kills = 0
     while True:
-        run = started(home, "ingest", crawl)
+        run = start_fonds(home, "ingest", crawl)
         time.sleep(chance.uniform(0.1, 0.8) * usual_s)
         run.kill()
         if run.returncode == -signal.SIGKILL:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from depth import kills as number_of_kills
-from e2e.running import Running, start
+from e2e.running import ForkedProcess, start
 from fonds.grouping.changes.curation import exclude
 from fonds.grouping.names import DEFAULT
 from fonds.grouping.rebuild.maintenance import maintain
@@ -24,7 +24,13 @@ from fonds.grouping.views.clusters import (
     load_clusters,
 )
 from fonds.grouping.views.documents import list_placements
-from kept_collections import NEWS, Kept, faults, open_kept, themed
+from kept_collections import (
+    NEWS,
+    CollectionStore,
+    find_faults,
+    open_collection_store,
+    themed_documents,
+)
 
 KILLS = number_of_kills(5, nightly=20)
 SEED = 20261122
@@ -35,8 +41,8 @@ REBUILD = """
 import sys
 from pathlib import Path
 from fonds.grouping.rebuild.rebuild import rebuild
-from kept_collections import NEWS, Clock, open_kept
-kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
+from kept_collections import NEWS, Clock, open_collection_store
+kept = open_collection_store(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
 rebuild(kept.changes, NEWS, threads=1)
 print("done", flush=True)
@@ -45,8 +51,8 @@ PUT = """
 import sys
 from pathlib import Path
 from fonds.grouping.document import Document
-from kept_collections import NEWS, Clock, open_kept
-kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
+from kept_collections import NEWS, Clock, open_collection_store
+kept = open_collection_store(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
 number = int(sys.argv[3])
 while True:
@@ -61,7 +67,7 @@ while True:
 
 
 @contextmanager
-def _started(code: str, *words: object) -> Iterator[tuple[Running, TextIO]]:
+def _started(code: str, *words: object) -> Iterator[tuple[ForkedProcess, TextIO]]:
     """A process that runs Python code once it is ready, and what it prints from then on."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as out, Path(os.devnull).open("rb") as nothing:
@@ -78,7 +84,7 @@ def _started(code: str, *words: object) -> Iterator[tuple[Running, TextIO]]:
             run.kill()
 
 
-def _served(kept: Kept) -> tuple[LevelView, str]:
+def _served(kept: CollectionStore) -> tuple[LevelView, str]:
     """What readers see: clusters, and every one's members."""
     clusters = load_clusters(kept.tables, NEWS)
     assert clusters is not None
@@ -89,7 +95,7 @@ def _served(kept: Kept) -> tuple[LevelView, str]:
     return clusters, json.dumps([[m.id for m in one.members] for one in whole if one])
 
 
-def _taken_out(kept: Kept) -> dict[str, str]:
+def _taken_out(kept: CollectionStore) -> dict[str, str]:
     """Ten documents of each theme, taken out of it: by id the theme's id."""
     found: dict[str, str] = {}
     for cluster in _served(kept)[0].clusters:
@@ -100,7 +106,7 @@ def _taken_out(kept: Kept) -> dict[str, str]:
     return found
 
 
-def _back_in(kept: Kept, taken_out: dict[str, str]) -> list[str]:
+def _back_in(kept: CollectionStore, taken_out: dict[str, str]) -> list[str]:
     """Those that stand in the theme they were taken out of."""
     return [
         id_
@@ -110,8 +116,8 @@ def _back_in(kept: Kept, taken_out: dict[str, str]) -> list[str]:
 
 
 def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Path) -> None:
-    folder, kept = tmp_path, open_kept(tmp_path)
-    kept.changes.put(NEWS, themed(DOCUMENTS))
+    folder, kept = tmp_path, open_collection_store(tmp_path)
+    kept.changes.put(NEWS, themed_documents(DOCUMENTS))
     with _started(REBUILD, folder, 1_790_001_000) as (first, _):
         started = time.monotonic()
         assert first.wait(RUN_MAX_S) == 0
@@ -136,13 +142,13 @@ def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Pat
             )
         assert _back_in(kept, taken_out) == []
     maintain(kept.changes, NEWS)
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
     kept.close()
 
 
 def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_path: Path) -> None:
-    folder, kept = tmp_path, open_kept(tmp_path)
-    kept.changes.put(NEWS, themed(200))
+    folder, kept = tmp_path, open_collection_store(tmp_path)
+    kept.changes.put(NEWS, themed_documents(200))
     chance, number, told = random.Random(SEED), 0, set[str]()
     with _started(REBUILD, folder, 1_790_001_000) as (rebuilding, _):
         for turn in range(10):
@@ -157,7 +163,7 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
             number += 2
         assert rebuilding.wait(RUN_MAX_S) == 0
     maintain(kept.changes, NEWS)
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
     there = {one.id for cluster in _all(kept) for one in cluster if one.id.startswith("put")}
     assert find_served_timestamp(kept.tables, NEWS) is not None
     assert told, "nothing was put"
@@ -167,7 +173,7 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
     kept.close()
 
 
-def _all(kept: Kept):  # type: ignore[no-untyped-def]
+def _all(kept: CollectionStore):  # type: ignore[no-untyped-def]
     clusters = load_clusters(kept.tables, NEWS)
     assert clusters is not None
     pages = [

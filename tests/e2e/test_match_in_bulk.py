@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from e2e.running import Ran, fonds
+from e2e.running import CommandResult, fonds
 from fixtures.pdfs import text_pdf
 from journeys.material import PAPER, write_material
 
@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def must(ran: Ran) -> Ran:
+def must(ran: CommandResult) -> CommandResult:
     assert ran.code == 0, ran.out + ran.err
     return ran
 

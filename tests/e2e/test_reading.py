@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.config import Settings
 from fonds.viewer.pdf_pages import load_stored_view
 from fonds.wiring.readers import open_page_views
@@ -34,7 +34,7 @@ def test_a_page_is_drawn_by_the_server_and_kept(tmp_path: Path) -> None:
         assert "neither pdfium nor" in _asked(f"{pages}api/files/{reading.broken}/pages/1")["why"]
         serving.send_signal(signal.SIGTERM)
         serving.wait(WAIT_S)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         views = open_page_views(tmp_path / "tmp", Settings())
         name = f"{reading.pdf} 3 {views.renderer}"
         kept = load_stored_view(stores.blobs, name)

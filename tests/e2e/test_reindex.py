@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from e2e.running import Ran, call, fonds
+from e2e.running import CommandResult, call, fonds
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.home_lock import HomeLock
 from sample import write_sample
@@ -46,7 +46,7 @@ def found(home: Path) -> list[tuple[str, str]]:
     return sorted((hit["sha1hex"], hit["indexed_date"]) for hit in hits)
 
 
-def calm(ran: Ran) -> bool:
+def calm(ran: CommandResult) -> bool:
     return "Traceback" not in ran.err + ran.out
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from e2e.running import Ran, adds_up, call, fonds
+from e2e.running import CommandResult, adds_up, call, fonds
 from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
-from made_warcs import ENDED, WARCS, rows_in, write_warcs
+from made_warcs import OUTCOMES, WARCS, rows_in, write_warcs
 from sample import write_sample
 
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
@@ -188,7 +188,7 @@ def test_warcs_behind_urls_are_extracted_as_those_of_this_machine_are(
         server.asked.clear()
         told = extracted(remote, "--to", *to, *outs[1], *urls)
         assert told == expected
-        assert expected["records"] == sum(ENDED.values()) // WARCS * len(WARC_NAMES)
+        assert expected["records"] == sum(OUTCOMES.values()) // WARCS * len(WARC_NAMES)
         # What lies in the inbox is not sent again: one request says that it is the same.
         assert len(server.asked) == len(urls)
     assert extracted(remote, *ONE_WORKER, "--to", *to, *outs[1], *urls) == expected
@@ -226,7 +226,7 @@ def test_every_command_that_reads_a_file_reads_it_behind_a_url(
         server.answers[f"/{name}"] = file(body)
         return f"{server.url}/{name}"
 
-    def ran(*words: str) -> Ran:
+    def ran(*words: str) -> CommandResult:
         server.asked.clear()
         done = fonds(home, *words, **PRIVATE)
         assert done.code == 0, (words, done.out, done.err)

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import call, fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.warcs import PAGE, gzipped, http_response, warc_record
 from fonds.web.replay import create_replay
 
@@ -100,7 +100,7 @@ def test_revisits_without_sha1_are_noted(tmp_path: Path) -> None:
 
 def replayed(home: Path, moment: str, url: str) -> bytes:
     """The bytes of a capture as the replay gives them, without our banner or rewriting."""
-    with opened(home) as stores, TestClient(create_replay(stores), base_url=REPLAY) as client:
+    with open_home(home) as stores, TestClient(create_replay(stores), base_url=REPLAY) as client:
         answer = client.get(f"/web/{moment}id_/{url}")
         assert answer.status_code == 200, answer.text
         return answer.content

@@ -15,7 +15,7 @@ from depth import partly_nightly
 from e2e.running import call, fonds
 from e2e.test_followed_sources import SETTINGS as FOLLOWING
 from e2e.test_followed_sources import TEXT, run_until_settled
-from filled_home import opened
+from filled_home import open_home
 from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import rss, rss_item
 from fixtures.pdfs import text_pdf
@@ -114,7 +114,7 @@ def known(stores: Stores, url: str) -> Rights:
 
 
 def found(home: Path, host: Answering) -> Mapping[str, Rights]:
-    with opened(home) as stores:
+    with open_home(home) as stores:
         return {path: known(stores, host.url + path) for path in (NEWS, OTHER, PDF)}
 
 
@@ -171,7 +171,7 @@ def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
     for name, records in (("a", [http_response(PAGE, url=f"{site}/1")]), ("b", batch)):
         (tmp_path / f"{name}.warc.gz").write_bytes(gzipped(records))
         assert fonds(home, "ingest", tmp_path / f"{name}.warc.gz").code == 0
-    with opened(home) as stores:
+    with open_home(home) as stores:
         about = {(one.url, one.about) for one in stores.records.find(EntryRow)}
         (found,) = stores.records.find(CdxRow, {"url": f"{site}/1", "datetime": "20240305060708"})
         assert load_capture_rights(stores.records, {found.capture_id: found.sha1hex})[
@@ -192,7 +192,7 @@ def test_a_robots_txt_is_kept_once_for_each_change(tmp_path: Path, host: Answeri
     fetch(home, host, OTHER, PDF)
     host.answers["/robots.txt"] = Given(200, b"User-agent: *\nAllow: /\n")
     fetch(home, host, OTHER)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         rows = list(stores.records.find(CdxRow, {"url": f"{host.url}/robots.txt"}))
         assert len(rows) == 2
         ids = {row.capture_id for row in rows}
@@ -214,7 +214,7 @@ def test_a_host_without_a_robots_txt_and_one_with_a_page_in_its_place(
     fetch(home, host, NEWS)
     host.answers["/robots.txt"] = Given(200, PAGE, {"Content-Type": "text/html"})
     fetch(home, host, OTHER)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         robots = [known(stores, host.url + path).robots for path in (NEWS, OTHER)]
     assert [(robot.answer, robot.capture_id, robot.rule) for robot in robots if robot] == [
         ("404", None, ""),
@@ -232,7 +232,7 @@ def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
     fetch(home, host, NEWS)
     host.answers[NEWS] = Given(304, b"", {"ETag": '"1"', "X-Robots-Tag": "noindex"})
     fetch(home, host, NEWS)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         rows = list(stores.records.find(CdxRow, {"url": host.url + NEWS}))
         stated = load_capture_rights(stores.records, {row.capture_id: row.sha1hex for row in rows})
     tags = [
@@ -249,7 +249,7 @@ def test_what_is_missing_or_other_is_named_by_the_deep_audit_and_mended(
     whole = found(home, host)
 
     def lost(*kinds: type[Row]) -> None:
-        with opened(home) as stores:
+        with open_home(home) as stores:
             for kind in kinds:
                 rows = list(stores.records.find(kind))
                 assert rows
@@ -280,7 +280,7 @@ def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
     host.answers["/feed"] = Given(200, rss([rss_item(f"{host.url}/weir", more=more)], head))
     assert fonds(home, "sources", "add", f"{host.url}/feed").code == 0
     run_until_settled(home)
-    with opened(home) as stores:
+    with open_home(home) as stores:
         rights = known(stores, f"{host.url}/weir")
     assert [(statement.value, str(statement.stated_in)) for statement in rights.statements] == [
         ("train-ai=n", "robots.txt"),
@@ -308,7 +308,7 @@ def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept
     whole = reservations()
     assert whole == [(NEWS, RESERVES), (NEWS, "tdm-policy"), (OTHER, ALLOWS), (PDF, ALLOWS)]
     for kind in (CaptureRightsRow, HostTextRow):
-        with opened(home) as stores:
+        with open_home(home) as stores:
             rows = list(stores.records.find(kind))
             stores.records.delete(kind, [build_key(row) for row in rows])
         assert call(home, "audit", "--deep").code == 1

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import call, fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.answering import Given, answering
 from fixtures.jats import jats
 from fixtures.pdfs import xmp_pdf
@@ -92,7 +92,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(home: Path) -> Iterator[TestClient]:
-    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
         yield found
 
 
@@ -122,7 +122,7 @@ def test_the_robots_txt_in_force_is_shown_and_exported_with_its_rule_and_leads_t
     (known,) = call(home, "show", url, "--json").lines
     (group,) = known["rights"]["captures"]
     assert group["robots"]["rule"] == "Allow: /2024"
-    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
         page = client.get(f"/file/{known['sha1hex']}").text
         section = page.partition('<section id="rights"')[2].partition("</section>")[0]
         assert f'href="/file/{group["robots_sha1hex"]}">{robots}</a>' in section
@@ -150,7 +150,7 @@ def test_the_tdmrep_json_of_a_host_is_shown_found_and_exported_and_leads_to_its_
     (group,) = known["rights"]["captures"]
     kept = group["tdmrep"]["sha1hex"]
     assert (group["tdmrep"]["url"], group["tdmrep"]["answer"]) == (address, "200")
-    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
         page = client.get(f"/file/{known['sha1hex']}").text
         section = page.partition('<section id="rights"')[2].partition("</section>")[0]
         assert f'href="/file/{kept}">{address}</a>' in section

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from browser.browsing import running
-from filled_home import opened
+from filled_home import open_home
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.model.capture import Place, PlaceKind
@@ -24,7 +24,7 @@ WAIT_S = 60
 
 
 def test_pages_and_captures_are_served_side_by_side_and_end_with_a_signal(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         fill(stores, "http://localhost")
     words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve", "--port", "0")
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as serving:
@@ -43,7 +43,7 @@ def test_pages_and_captures_are_served_side_by_side_and_end_with_a_signal(tmp_pa
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
-    with opened(tmp_path):
+    with open_home(tmp_path):
         pass
     words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve")
     command = (*words, "--port", "0", "--replay-port")
@@ -60,7 +60,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_what_is_replayed_here_is_read_by_another_fonds(tmp_path: Path) -> None:
-    with opened(tmp_path / "home") as stores, running(create_replay(stores)) as origin:
+    with open_home(tmp_path / "home") as stores, running(create_replay(stores)) as origin:
         fill(stores, "http://localhost")
         template = f"{origin}/web/{{timestamp}}id_/{{url}}"
         reading = FolderArchive(

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import pytest
 
-from e2e.running import Running, fonds, start
+from e2e.running import ForkedProcess, fonds, start
 from fixtures.pdfs import text_pdf
 
 LIMITED = ("sh", "-c", 'ulimit "$1" "$2"; shift 2; exec "$@"', "sh")
@@ -67,7 +67,7 @@ def test_a_home_that_is_none_is_a_sentence(tmp_path: Path, home: object, told: s
 
 
 @contextmanager
-def service(home: Path) -> Iterator[tuple[Running, TextIO]]:
+def service(home: Path) -> Iterator[tuple[ForkedProcess, TextIO]]:
     """A process that works all steps of the home until it is told to stop, and what it prints."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as printed:

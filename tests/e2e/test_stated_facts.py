@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from e2e.running import fonds
 from e2e.test_followed_sources import SETTINGS, TEXT, run_until_settled
-from filled_home import opened
+from filled_home import open_home
 from fixtures.answering import Given, answering
 from fixtures.feeds import rss, rss_item
 from fixtures.jats import jats
@@ -72,7 +72,7 @@ def seen(home: Path, kind: type[DerivativeRow]) -> Iterator[Seen]:
     """The only file of a home that has a row of this kind."""
     import pyarrow.parquet as parquet
 
-    with opened(home) as stores:
+    with open_home(home) as stores:
         (row,) = stores.records.find(kind)
         with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
             file = f"{row.sha1hex}"

@@ -15,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.jats import jats
 from fonds.model.rows import (
     BibliographyRow,
@@ -49,7 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stores(home: Path) -> Iterator[Stores]:
-    with opened(home) as found:
+    with open_home(home) as found:
         yield found
 
 
@@ -113,7 +113,7 @@ def test_what_another_program_stored_is_kept_and_shown(home: Path, tmp_path: Pat
             "update pdf_meta set metadata = ? where sha1hex = ?", (json.dumps(changed), sha1hex)
         )
         database.commit()
-    with opened(home) as stores:
+    with open_home(home) as stores:
         (row,) = stores.records.get(PdfMetaRow, [sha1hex])
         assert row.metadata is not None
         assert (row.metadata.title, row.metadata.keywords) == (None, None)

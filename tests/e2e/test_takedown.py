@@ -10,7 +10,7 @@ from pathlib import Path
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
-from killing import killed_behind
+from killing import kill_after_changes
 from purged_files import holders
 
 TAKEN, KILLS, CHANGES, SEED = 2, 8, 12, 20261123
@@ -38,7 +38,7 @@ def test_killed_again_and_again_it_ends_and_touches_nothing_else(tmp_path: Path)
     looked = fonds(home, "takedown", key, "--dry-run", "--json").lines[0]
     assert [one["name"] for one in looked["warcs"]] == [warc.name]
     chance = random.Random(SEED)
-    killed = [killed_behind(home, words, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
+    killed = [kill_after_changes(home, words, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
     assert any(killed)
     last = fonds(home, *words, "--json")
     assert (last.code, bool(last.last["finished"])) == (0, True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
-from filled_home import opened
+from filled_home import open_home
 from fixtures.pdfs import text_pdf
 from fonds.config import load_settings
 from fonds.web.app import create_app
@@ -29,7 +29,7 @@ def test_thumbnails_lie_in_their_own_store_and_nothing_else_does(tmp_path: Path)
     assert pictures(home) == []
     assert [path.suffix for path in public.rglob("*") if path.is_file()] == [".jpg"]
     settings = load_settings(home)
-    with opened(home, settings) as stores, TestClient(create_app(stores)) as client:
+    with open_home(home, settings) as stores, TestClient(create_app(stores)) as client:
         answer = client.get(f"/file/{sha1hex}/thumbnail", headers={"host": "localhost"})
         assert answer.content == next(public.rglob(name)).read_bytes()
     assert fonds(home, "audit", "--deep").code == 0

@@ -16,7 +16,7 @@ import pytest
 
 from e2e.crawls import page, write_crawl
 from e2e.running import fonds
-from e2e.states import state, up_to_owners
+from e2e.states import ignore_owners, state
 from fixtures.warcs import gzipped, http_response
 
 pytestmark = pytest.mark.xdist_group("worker_processes")
@@ -39,7 +39,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def expected(crawl: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("calm")
     assert finish(home, crawl, workers=1)["processes"] == 1
-    return up_to_owners(state(home))
+    return ignore_owners(state(home))
 
 
 def ingest(home: Path, crawl: Path, workers: int) -> subprocess.Popen[bytes]:
@@ -90,7 +90,7 @@ def test_several_processes_leave_what_one_leaves(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
     assert finish(tmp_path, crawl, workers=3)["processes"] > 1
-    assert up_to_owners(state(tmp_path)) == expected
+    assert ignore_owners(state(tmp_path)) == expected
     assert list(processes_of(tmp_path)) == []
 
 
@@ -102,7 +102,7 @@ def test_one_of_them_is_killed_and_the_others_do_its_work(
     out, err = run.communicate(timeout=RUN_MAX_S)
     assert json.loads(out)["pending"] == 0
     assert "exited with -9" in err.decode()
-    assert up_to_owners(state(tmp_path)) == expected
+    assert ignore_owners(state(tmp_path)) == expected
 
 
 def test_the_first_is_killed_and_all_end_with_it(
@@ -117,7 +117,7 @@ def test_the_first_is_killed_and_all_end_with_it(
         assert time.monotonic() < deadline
         time.sleep(POLL_S)
     finish(tmp_path, crawl, workers=1)
-    assert up_to_owners(state(tmp_path)) == expected
+    assert ignore_owners(state(tmp_path)) == expected
 
 
 def test_settings_are_told_to_nobody_else(tmp_path: Path, crawl: Path) -> None:

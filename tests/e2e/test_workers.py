@@ -13,7 +13,7 @@ from pathlib import Path
 from depth import kills as number_of_kills
 from e2e.crawls import write_crawl
 from e2e.running import fonds
-from e2e.states import state, up_to_owners
+from e2e.states import ignore_owners, state
 from e2e.workers import Workers
 
 KILLS = number_of_kills(10, nightly=20)
@@ -42,7 +42,7 @@ def test_killed_at_random_the_workers_lose_nothing_and_count_nothing_twice(
     assert set(workers.stop()) <= {0, -signal.SIGTERM}
     audited = fonds(home, "audit")
     assert audited.code == 0, audited.out
-    assert up_to_owners(state(home)) == up_to_owners(state(calm))
+    assert ignore_owners(state(home)) == ignore_owners(state(calm))
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""Workers as processes of their own: started, killed and started again as a service manager would."""
+"""Worker processes that are started, killed and restarted as by a service manager."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.running import Running, fonds, start
+from e2e.running import ForkedProcess, fonds, start
 
-Process = Running | subprocess.Popen[bytes]
+Process = ForkedProcess | subprocess.Popen[bytes]
 DRAIN_MAX_S = 420.0
 STOP_MAX_S = 60.0
 STEPS = (
     ("identify", "persist_file"),
     ("extract_pdf",),
     ("parse_story",),
-    # One writer of the embedded index: these share a process there.
+    # The embedded index has one writer, so these share a process.
     ("persist_pdf_text", "import_story", "import_jats", "index_rights"),
     ("persist_thumbnail", "persist_bibliography", "archive_body"),
 )
@@ -29,8 +29,10 @@ STEPS = (
 
 @dataclass
 class Workers:
-    """The workers of one home, one for each group of `steps`; `environment` holds the settings' variables,
-    `program` starts `fonds` for Python: then nothing is loaded before."""
+    """The workers of one home, one per group of `steps`; `environment` holds settings.
+
+    `program` is a Python script that runs `fonds`; with it, workers are started without preloading.
+    """
 
     home: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -40,50 +42,50 @@ class Workers:
     kills: int = 0
 
     def start(self) -> None:
-        """Start those that are not running."""
+        """Start all workers that are not running."""
         for steps in self.steps:
             process = self.running.get(steps)
             if process is None or process.poll() is not None:
                 self.running[steps] = self.spawn(*steps)
 
-    def spawn(self, *words: str) -> Process:
-        """One worker, its log beside the home."""
-        log = (self.home.parent / f"{self.home.name}-{words[0]}.log").open("ab")
+    def spawn(self, *step_names: str) -> Process:
+        """Start one worker, with its log next to the home."""
+        log = (self.home.parent / f"{self.home.name}-{step_names[0]}.log").open("ab")
         with log:
-            called = ["--home", str(self.home), "work", *words]
-            told = {**os.environ, **self.environment}
+            args = ["--home", str(self.home), "work", *step_names]
+            full_environment = {**os.environ, **self.environment}
             if not self.program:
-                return start(called, (log.fileno(),) * 3, told, has_session=True)
+                return start(args, (log.fileno(),) * 3, full_environment, has_session=True)
             return subprocess.Popen(
-                [sys.executable, *self.program, *called],
+                [sys.executable, *self.program, *args],
                 stdout=log,
                 stderr=log,
-                env=told,
+                env=full_environment,
                 start_new_session=True,
             )
 
     def kill_one(self, chance: random.Random) -> None:
-        """SIGKILL for one of them, its children and all."""
-        process = chance.choice(sorted(self.running.values(), key=lambda one: one.pid))
+        """SIGKILL one worker and its children."""
+        process = chance.choice(sorted(self.running.values(), key=lambda worker: worker.pid))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(STOP_MAX_S)
             self.kills += 1
 
     def stop(self) -> list[int]:
-        """SIGTERM for all; their exit codes."""
+        """SIGTERM all workers; return their exit codes."""
         for process in self.running.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
         return [process.wait(STOP_MAX_S) for process in self.running.values()]
 
     def pending(self) -> int:
-        """How many captures have no end yet, as `fonds status` tells it; -1 while it cannot."""
-        ran = fonds(self.home, "status", "--json", **self.environment)
-        return int(ran.last["pending"]) if ran.code == 0 else -1
+        """Return the pending count of `fonds status`; -1 if the command fails."""
+        result = fonds(self.home, "status", "--json", **self.environment)
+        return int(result.last["pending"]) if result.code == 0 else -1
 
     def drain(self) -> None:
-        """Wait until everything has its end, starting again whoever died."""
+        """Wait until nothing is pending, restarting workers that died."""
         deadline = time.monotonic() + DRAIN_MAX_S
         while self.pending() != 0:
             assert time.monotonic() < deadline, f"{self.pending()} pending after {DRAIN_MAX_S} s"

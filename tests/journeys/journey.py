@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from e2e.running import Ran, fonds
+from e2e.running import CommandResult, fonds
 from e2e.states import state
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ class Journey:
     exit_codes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     typed: Mapping[str, str] = field(default_factory=dict)
     learn: Mapping[str, Callable[[], Mapping[str, str]]] = field(default_factory=dict)
-    outputs: dict[str, Ran] = field(default_factory=dict)
+    outputs: dict[str, CommandResult] = field(default_factory=dict)
 
     def walk(self, page_commands: Sequence[str], not_run: Mapping[str, str]) -> None:
         """Run the commands in order; fail at one that ends with an unexpected exit code or a traceback.
@@ -111,7 +111,7 @@ class Journey:
             assert ran.code in allowed, f"{name}\nexit code {ran.code}\n{ran.out}\n{ran.err}"
             assert "Traceback" not in ran.out + ran.err, f"{name}\n{ran.out}\n{ran.err}"
 
-    def run(self, command: str, name: str = "") -> Ran:
+    def run(self, command: str, name: str = "") -> CommandResult:
         """Run one command in bash, with `fonds` and `make run` of this checkout."""
         for word in sorted(self.replacements, key=len, reverse=True):
             command = command.replace(word, self.replacements[word])
@@ -141,7 +141,7 @@ class Journey:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-        return Ran(process.returncode, out, err)
+        return CommandResult(process.returncode, out, err)
 
     def _environment(self) -> dict[str, str]:
         bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}

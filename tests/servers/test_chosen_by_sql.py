@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from deployments import deployed, variables
+from deployments import create_deployment, variables
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
@@ -61,7 +61,7 @@ def test_what_a_query_finds_is_read_once(crawl: Path, tmp_path: Path) -> None:
     home, work = tmp_path / "home", tmp_path / "work.jsonl"
     sha1hexes = {name: hashlib.sha1(body).hexdigest() for name, body in BODIES.items()}
     (tmp_path / "known.pdf").write_bytes(KNOWN)
-    with deployed("rabbitmq", "elasticsearch", {}) as settings:
+    with create_deployment("rabbitmq", "elasticsearch", {}) as settings:
         environment = variables(settings)
         assert fonds(home, "ingest", tmp_path / "known.pdf", **environment).code == 0
         assert fonds(home, "backfill", "cdx", tmp_path / "papers.cdx", **environment).code == 0

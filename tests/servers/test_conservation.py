@@ -69,11 +69,11 @@ SETTINGS = settings(
 @given(plan=plans())
 def test_on_rabbitmq_the_books_balance_to_the_message(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        run("rabbitmq", plan.called(secrets.token_hex(4)), Path(folder))
+        run("rabbitmq", plan.with_token(secrets.token_hex(4)), Path(folder))
 
 
 @settings(SETTINGS, max_examples=4)
 @given(plan=plans(entries_max=3))
 def test_on_kafka_the_books_balance_to_the_message(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        run("kafka", plan.called(secrets.token_hex(4)), Path(folder))
+        run("kafka", plan.with_token(secrets.token_hex(4)), Path(folder))

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from contract.index_backends import document, found, sha1hex
+from contract.index_backends import document, search_names, sha1hex
 from fonds.model.errors import (
     ConfigurationError,
     PermanentError,
@@ -23,7 +23,7 @@ from fonds.search.index.elastic_index import (
     open_elasticsearch,
     open_opensearch,
 )
-from real_servers import free_port, private, url_of
+from real_servers import free_port, run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -96,7 +96,7 @@ def test_ids_stay_unique_when_a_new_index_begins(kind: str, address: str) -> Non
     assert not index.roll_over()
     index.put([document("a", "new"), document("c", "new")])
     assert index.count() == 3
-    assert found(index, "new") == {"a", "c"}
+    assert search_names(index, "new") == {"a", "c"}
     assert len(asked(address, "/_alias/ALIAS")) == 2
     index.delete([sha1hex("a")])
     assert index.count() == 2
@@ -172,7 +172,7 @@ def test_senseless_urls_are_refused(kind: str) -> None:
 
 
 def test_a_server_that_is_away_is_told_and_found_again(kind: str) -> None:
-    with private(kind) as server:
+    with run_private_server(kind) as server:
         index = OPENERS[kind](f"{server.url}?refresh=true")
         index.put([document("a")])
         server.stop()

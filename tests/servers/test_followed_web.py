@@ -20,5 +20,5 @@ def test_a_web_is_followed_over_a_broker(broker: str, tmp_path: Path) -> None:
         "FONDS_ENV": f"t{os.urandom(4).hex()}",
     }
     trial = follow(tmp_path, **SMALL, environment=environment)
-    assert trial.wrong == []
+    assert trial.problems == []
     assert trial.kills == 2

@@ -17,7 +17,7 @@ from fonds.model.errors import (
     StoreUnavailableError,
 )
 from fonds.stores.table.hbase import HbaseTable
-from real_servers import free_port, private, url_of
+from real_servers import free_port, run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -97,7 +97,7 @@ def test_a_table_that_was_dropped_meanwhile_is_told(table: HbaseTable, name: str
 
 
 def test_a_server_that_is_away_is_told_and_found_again(name: str) -> None:
-    with private("hbase") as server:
+    with run_private_server("hbase") as server:
         table = HbaseTable(server.url)
         table.declare(name, ("f",))
         table.put(name, [(b"a", {"f:a": b"1"})])

@@ -27,7 +27,7 @@ from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.hbase import HbaseTable
-from kept_collections import NEWS, Clock, faults, themed
+from kept_collections import NEWS, Clock, find_faults, themed_documents
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -59,7 +59,7 @@ def _bare(
 
 
 def test_the_rows_are_those_of_the_layout(changes: CollectionWriter) -> None:
-    changes.put(NEWS, themed(120))
+    changes.put(NEWS, themed_documents(120))
     made = rebuild(changes, NEWS)
     changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
     changes.delete(NEWS, ["d0", "d1"])
@@ -81,11 +81,11 @@ def test_the_rows_are_those_of_the_layout(changes: CollectionWriter) -> None:
     for cells in clusters:
         ids = [name for name in cells if name.startswith(b"documents:")]
         assert int(cells[b"main:size"]) == len(ids) > 0
-    assert faults(changes.tables, NEWS) == []
+    assert find_faults(changes.tables, NEWS) == []
 
 
 def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: CollectionWriter) -> None:
-    changes.put(NEWS, themed(60))
+    changes.put(NEWS, themed_documents(60))
     rebuild(changes, NEWS)
 
     def dies(stage: str, done: int, total: int) -> None:
@@ -95,7 +95,7 @@ def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: CollectionWrit
     with pytest.raises(RuntimeError):
         rebuild(changes, NEWS, progress=dies)
     maintain(changes, NEWS)
-    assert faults(changes.tables, NEWS) == []
+    assert find_faults(changes.tables, NEWS) == []
     remove(changes, NEWS)
     assert [table for table in FAMILIES if _bare(changes, table, NEWS.row)] == []
 
@@ -119,7 +119,7 @@ NEIGHBOUR = CollectionName("n\x00\x01ews/ü", "2026\x00111")
 def test_the_stored_keys_of_clusters_are_f2(changes: CollectionWriter) -> None:
     """Two collections and two configurations whose parts begin alike: each prefix finds its own clusters."""
     for name in (ODD, NEIGHBOUR):
-        changes.put(name, themed(60))
+        changes.put(name, themed_documents(60))
     put_configuration(changes.tables, ODD.namespace, "DEFAULT2", Configuration())
     made = {
         (name, conf): rebuild(changes, name, conf)
@@ -144,9 +144,9 @@ def test_the_stored_keys_of_clusters_are_f2(changes: CollectionWriter) -> None:
 
 def test_the_clustering_before_is_whole_while_the_next_is_built(changes: CollectionWriter) -> None:
     """A bare client asks at every stage of a rebuild which clustering is served, and reads all of it."""
-    changes.put(NEWS, themed(120))
+    changes.put(NEWS, themed_documents(120))
     before = rebuild(changes, NEWS)
-    changes.put(NEWS, themed(160))
+    changes.put(NEWS, themed_documents(160))
     served = _served(changes)
     assert served[0] == before.timestamp
     seen: dict[str, tuple[int, dict[bytes, set[bytes]]]] = {}

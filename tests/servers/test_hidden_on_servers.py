@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deployments import deployed
+from deployments import create_deployment
 from depth import IS_NIGHTLY
-from filled_home import fill, opened
+from filled_home import fill, open_home
 from fonds.config import Settings
 from leaking_home import LeakingHome
 
@@ -27,9 +27,9 @@ def home(
 ) -> Iterator[tuple[str, LeakingHome]]:
     index, act = request.param
     folder: Path = tmp_path_factory.mktemp("hidden")
-    with deployed("rabbitmq", index, {}) as urls:
+    with create_deployment("rabbitmq", index, {}) as urls:
         settings = Settings(**urls | {"index": f"{urls['index']}?refresh=true"})
-        with opened(folder, settings) as stores:
+        with open_home(folder, settings) as stores:
             filled = fill(stores, folder, settings)
             found = LeakingHome(stores, folder, settings, filled)
             routes = groupby(found.paths, lambda path: path.partition("?")[0])
@@ -50,4 +50,4 @@ def test_under_embargo_each_answer_is_that_of_a_library_without_it(
 ) -> None:
     act, found = home
     if act == "embargo":
-        assert found.differing() == []
+        assert found.list_differences() == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments import deployed, variables
+from deployments import create_deployment, variables
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 
@@ -18,7 +18,7 @@ def test_the_failure_of_an_input_ends_on_servers_too(tmp_path: Path, queue: str)
     paths = [tmp_path / "in" / f"{name}.pdf" for name in ("first", "second", "never")]
     names = tmp_path / "names"
     names.write_text("".join(f"{path}\n" for path in paths))
-    with deployed(queue, "elasticsearch", {}) as settings:
+    with create_deployment(queue, "elasticsearch", {}) as settings:
         environment = variables(settings)
 
         def told(*words: str | Path) -> dict[str, object]:

@@ -20,7 +20,7 @@ from fonds.model.message import Delivery, Message, Subscription
 from fonds.ports import Queue
 from fonds.queues.kafka.buffer import BUFFER_MAX, READY_MAX
 from fonds.wiring.stores import open_backend
-from real_servers import private, url_of
+from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -160,7 +160,7 @@ def test_only_what_was_in_a_killed_hand_is_counted_and_each_time_once(
 def test_while_the_broker_is_away_this_is_said_in_time_and_afterwards_all_goes_on(
     opened: Opened, reader: Subscription
 ) -> None:
-    with private("kafka") as server:
+    with run_private_server("kafka") as server:
         queue = opened(server.url)
         queue.declare([reader])
         queue.put(reader.topic, [Message(f"m{n}", b"") for n in range(4)])

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from deployments import deployed, variables
+from deployments import create_deployment, variables
 from e2e.crawls import write_crawl
 from e2e.running import adds_up, fonds
-from e2e.states import OURS, TIMES, brought_by_several, state, up_to_owners
-from real_servers import private
+from e2e.states import ARCHIVE_PREFIX, TIME_FIELDS, ignore_owners, list_shared_files, state
+from real_servers import run_private_server
 
 pytestmark = pytest.mark.servers
 
@@ -68,9 +68,9 @@ def comparable(rows: list[dict[str, Any]], several: set[str]) -> list[str]:
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row without its times, and without where in our own WARC files its body came to lie."""
-    plain = {name: value for name, value in row.items() if name not in TIMES}
-    if str(row["warc_path"]).startswith(OURS):
-        plain |= {"warc_path": OURS, "warc_offset": 0, "warc_csize": 0}
+    plain = {name: value for name, value in row.items() if name not in TIME_FIELDS}
+    if str(row["warc_path"]).startswith(ARCHIVE_PREFIX):
+        plain |= {"warc_path": ARCHIVE_PREFIX, "warc_offset": 0, "warc_csize": 0}
     metadata = json.loads(row["metadata"] or "{}")
     metadata.get("content_metadata", {}).pop("parsed_date", None)
     return plain | {"metadata": metadata}
@@ -81,7 +81,10 @@ def test_on_servers_it_leaves_the_same_behind(
     queue: str, index: str, inputs: Path, embedded: tuple[dict[str, Any], list[dict[str, Any]]]
 ) -> None:
     home = inputs.parent / f"on-{queue}"
-    with private(queue) as broker, deployed(queue, index, {queue: broker}) as settings:
+    with (
+        run_private_server(queue) as broker,
+        create_deployment(queue, index, {queue: broker}) as settings,
+    ):
         environment = variables(settings)
         ran = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}", **environment)
         assert ran.code in (0, 1), ran.err
@@ -90,9 +93,9 @@ def test_on_servers_it_leaves_the_same_behind(
         assert audited.code == 0, audited.out
         found, rows = state(home, **settings), exported(home, environment)
     expected, expected_rows = embedded
-    several = brought_by_several(expected)
-    assert several == brought_by_several(found)
-    found, left_here = up_to_owners(found), up_to_owners(expected)
+    several = list_shared_files(expected)
+    assert several == list_shared_files(found)
+    found, left_here = ignore_owners(found), ignore_owners(expected)
     for part in left_here:
         assert found[part] == left_here[part], part
     assert comparable(rows, several) == comparable(expected_rows, several)

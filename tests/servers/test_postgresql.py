@@ -16,7 +16,7 @@ from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import FileMetaRow, PdfMetaRow
 from fonds.stores.records.sql import SqlRecords
-from real_servers import private, url_of
+from real_servers import run_private_server, url_of
 from seed_pdf_rows import (
     SEED_COLUMNS,
     SEED_COLUMNS_REQUIRED,
@@ -138,7 +138,7 @@ def test_writers_of_the_same_rows_in_different_orders_do_not_stop_each_other(
 
 
 def test_a_server_that_is_away_is_told_and_found_again() -> None:
-    with private("postgresql") as server:
+    with run_private_server("postgresql") as server:
         records = SqlRecords(server.url)
         records.put([row("ab" * 20)])
         server.stop()

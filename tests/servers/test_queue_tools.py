@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from e2e.crawls import write_crawl
 from e2e.running import fonds
-from real_servers import private, url_of
+from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -22,7 +22,7 @@ def environment(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """Messages on a broker, everything else on this machine."""
     with ExitStack() as stack:
         if request.param == "rabbitmq":
-            url = stack.enter_context(private("rabbitmq")).url
+            url = stack.enter_context(run_private_server("rabbitmq")).url
         else:
             url = f"{url_of('TEST_KAFKA_URL')}?partitions=2"
         yield {"FONDS_QUEUE": url, "FONDS_ENV": f"t{os.urandom(4).hex()}"}

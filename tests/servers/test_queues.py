@@ -19,7 +19,7 @@ from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Message, Subscription, TopicTraits
 from fonds.ports import Queue
 from fonds.wiring.stores import open_backend
-from real_servers import private, url_of
+from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -80,7 +80,7 @@ def again(act: Callable[[], None]) -> None:
 def test_a_broker_that_is_killed_and_comes_back_has_lost_nothing(
     kind: str, opened: Callable[..., Any], reader: Subscription
 ) -> None:
-    with private(kind) as server:
+    with run_private_server(kind) as server:
         queue = opened(kind, server.url)
         queue.declare([reader])
         ids = {f"m{number}" for number in range(50)}

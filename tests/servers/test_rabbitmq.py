@@ -21,7 +21,7 @@ from fonds.queues.rabbit.topology import (
     name_incoming_queue,
 )
 from fonds.wiring.stores import open_backend
-from real_servers import PrivateServer, private, url_of
+from real_servers import PrivateServer, run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -73,7 +73,7 @@ def test_what_a_broker_takes_back_is_known_to_be_lost_and_comes_again(
     opened: Any, reader: Subscription
 ) -> None:
     """An old broker knows only a limit of its own, which was set short here."""
-    with private("rabbitmq") as server:
+    with run_private_server("rabbitmq") as server:
         short = "application:set_env(rabbit, consumer_timeout, 1000)"
         ask(server, "eval", f"{short}, application:set_env(rabbit, channel_tick_interval, 200).")
         queue = opened(server.url)
@@ -97,7 +97,7 @@ def test_what_a_broker_takes_back_is_known_to_be_lost_and_comes_again(
 def test_queues_ask_the_broker_to_leave_what_is_in_hand_for_a_day(
     opened: Any, reader: Subscription
 ) -> None:
-    with private("rabbitmq") as server:
+    with run_private_server("rabbitmq") as server:
         for options in ("", "?quorum=1"):
             queue = opened(server.url + options)
             queue.declare([Subscription(f"{reader.name}{len(options)}", reader.topic)])

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from obstore.store import S3Store
 
-from deployments import deployed, variables
+from deployments import create_deployment, variables
 from e2e.running import fonds
 from e2e.states import state
 from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
@@ -171,7 +171,7 @@ def servers(
     root = tmp_path_factory.mktemp("repaired")
     write_sample(root / "crawl")
     with ExitStack() as stack:
-        settings = stack.enter_context(deployed(*request.param, {}))
+        settings = stack.enter_context(create_deployment(*request.param, {}))
         bucket, _, options = settings["blobs"].partition("?")
         settings["archive"] = f"{bucket}-archive?{options}"
         on = Servers(root / "home", settings)

@@ -24,7 +24,7 @@ from fonds.model.errors import (
 from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.stores.s3.blobs import PUBLIC_CACHE_CONTROL, S3Blobs
 from fonds.stores.s3.client import SILENCE_MAX_S, open_store, parse_address
-from real_servers import PrivateServer, private, url_of
+from real_servers import PrivateServer, run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -48,7 +48,7 @@ def blobs(url: str) -> Iterator[S3Blobs]:
 
 @pytest.fixture
 def own() -> Iterator[PrivateServer]:
-    with private("s3") as server:
+    with run_private_server("s3") as server:
         yield server
 
 

@@ -18,8 +18,8 @@ from e2e.states import state
 from fixtures.archives import entry, fetched
 from fonds.archive.store.folder import FolderArchive
 from fonds.model.errors import StoreUnavailableError
-from real_servers import private, url_of
-from s3_archives import below, here, opened
+from real_servers import run_private_server, url_of
+from s3_archives import add_unique_prefix, list_waiting_files, open_archive
 
 pytestmark = pytest.mark.servers
 
@@ -29,22 +29,22 @@ RUN_MAX_S = 300
 
 
 def test_a_file_of_several_parts_is_moved_whole(tmp_path: Path) -> None:
-    archive = opened(below(url_of("TEST_S3_URL")), tmp_path)
+    archive = open_archive(add_unique_prefix(url_of("TEST_S3_URL")), tmp_path)
     bodies = [os.urandom(15_000_000) for _ in range(3)]
     archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
-    assert here(tmp_path) == []
+    assert list_waiting_files(tmp_path) == []
     for one, body in zip(archived, bodies, strict=True):
         assert archive.read(one.place).body == body
 
 
 def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Path) -> None:
-    with private("s3") as own:
-        url = below(own.url)
-        archive = opened(url, tmp_path, stories_max=2, waiting_max_bytes=10_000)
+    with run_private_server("s3") as own:
+        url = add_unique_prefix(own.url)
+        archive = open_archive(url, tmp_path, stories_max=2, waiting_max_bytes=10_000)
         first = archive.write([entry(1), entry(2)])
         archive.finish()
-        assert here(tmp_path) == []
+        assert list_waiting_files(tmp_path) == []
         own.stop()
         with pytest.raises(StoreUnavailableError):
             archive.read(first[0].place)
@@ -55,19 +55,19 @@ def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Pat
         with pytest.raises(StoreUnavailableError, match="are waiting to be moved"):
             archive.write([entry(20)])
         # A process may start meanwhile, and goes on as well.
-        another = opened(url, tmp_path, waiting_max_bytes=10**9)
+        another = open_archive(url, tmp_path, waiting_max_bytes=10**9)
         another.recover(lambda _: None)
         another.close()
         own.start()
         archive.finish()
-        assert here(tmp_path) == []
+        assert list_waiting_files(tmp_path) == []
         assert archive.read(first[0].place).body == entry(1).body
         assert [archive.read(one.place).body for one in later] == bodies
         archive.close()
 
 
 def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None:
-    archive = opened(below(url_of("TEST_S3_URL")), tmp_path, stories_max=3)
+    archive = open_archive(add_unique_prefix(url_of("TEST_S3_URL")), tmp_path, stories_max=3)
     archived = []
     for number in range(30):
         archived += archive.write([entry(number)])
@@ -85,7 +85,7 @@ def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None
 
 
 def test_the_doctor_says_what_waits_to_be_moved(tmp_path: Path) -> None:
-    home, url = tmp_path / "home", below(url_of("TEST_S3_URL"))
+    home, url = tmp_path / "home", add_unique_prefix(url_of("TEST_S3_URL"))
     before = FolderArchive(home / "archive")
     before.write([entry(1, body=os.urandom(3_000_000))])
     before.finish()
@@ -101,7 +101,7 @@ def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) 
     calm, home = tmp_path / "calm", tmp_path / "home"
     assert fonds(calm, "ingest", str(crawl)).code in (0, 1)
     expected = state(calm)
-    url = below(url_of("TEST_S3_URL"))
+    url = add_unique_prefix(url_of("TEST_S3_URL"))
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
     settings = bare | {"FONDS_ARCHIVE": url, "FONDS_WARC_STORIES_MAX": "3"}
     chance = random.Random(SEED)
@@ -119,7 +119,7 @@ def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) 
         command, capture_output=True, timeout=RUN_MAX_S, env=settings, check=False
     )
     assert last.returncode in (0, 1), last.stderr.decode()
-    assert here(home) == []
+    assert list_waiting_files(home) == []
     # Known by name alone, the files are found in a folder as well.
     moved = fetched(url, home / "archive")
     assert len(moved) > 4

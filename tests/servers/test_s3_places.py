@@ -22,7 +22,7 @@ from fonds.model.errors import PermanentError, TransientError
 from fonds.ports import Archive
 from fonds.stores.s3.client import open_store, parse_address
 from fonds.wiring.stores import open_archive
-from real_servers import private, url_of
+from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers
 
@@ -143,7 +143,7 @@ def test_wrong_keys_are_an_unreadable_source_and_never_shown(
 def test_a_server_that_is_away_is_a_passing_fault_and_read_again_when_it_is_back(
     open_with,
 ) -> None:
-    with private("s3") as own:
+    with run_private_server("s3") as own:
         bucket = bucket_at(own.url)
         url = bucket.put("crawl.warc.gz", b"".join(MEMBERS))
         archive = open_with(bucket.s3_url)

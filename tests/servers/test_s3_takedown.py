@@ -19,9 +19,9 @@ from fixtures.archives import entry, fetched
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.audit.warcs import verify
 from fonds.model.errors import StoreUnavailableError
-from purged_files import holders, purged
-from real_servers import private, url_of
-from s3_archives import below, here, opened
+from purged_files import holders, purge_body
+from real_servers import run_private_server, url_of
+from s3_archives import add_unique_prefix, list_waiting_files, open_archive
 
 pytestmark = pytest.mark.servers
 
@@ -42,13 +42,13 @@ def in_bucket(url: str) -> Path:
 
 
 def test_a_large_warc_is_purged_in_its_bucket(tmp_path: Path) -> None:
-    url = below(url_of("TEST_S3_URL"))
-    archive = opened(url, tmp_path)
+    url = add_unique_prefix(url_of("TEST_S3_URL"))
+    archive = open_archive(url, tmp_path)
     bodies = [os.urandom(15_000_000) for _ in range(3)]
     archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
-    assert purged(archive, archived[1].place, bodies[1]).records == 1
-    assert here(tmp_path) == []
+    assert purge_body(archive, archived[1].place, bodies[1]).records == 1
+    assert list_waiting_files(tmp_path) == []
     assert holders(in_bucket(url), bodies[1][:64]) == []
     for number in (0, 2):
         assert archive.read(archived[number].place).body == bodies[number]
@@ -57,19 +57,19 @@ def test_a_large_warc_is_purged_in_its_bucket(tmp_path: Path) -> None:
 
 
 def test_while_the_server_is_away_nothing_is_purged_and_nothing_is_lost(tmp_path: Path) -> None:
-    with private("s3") as own:
-        archive = opened(below(own.url), tmp_path)
+    with run_private_server("s3") as own:
+        archive = open_archive(add_unique_prefix(own.url), tmp_path)
         secret = os.urandom(5_000)
         archived = archive.write([entry(1), entry(2, body=secret)])
         archive.finish()
         own.stop()
         with pytest.raises(StoreUnavailableError):
-            purged(archive, archived[1].place, secret)
+            purge_body(archive, archived[1].place, secret)
         own.start()
         assert archive.read(archived[1].place).body == secret
-        assert purged(archive, archived[1].place, secret).records == 1
+        assert purge_body(archive, archived[1].place, secret).records == 1
         assert archive.read(archived[0].place).body == entry(1).body
-        assert here(tmp_path) == []
+        assert list_waiting_files(tmp_path) == []
         archive.close()
 
 
@@ -78,7 +78,7 @@ def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path)
     inputs.mkdir()
     for number in range(PAGES):
         (inputs / f"{number}.html").write_bytes(page(number))
-    url = below(url_of("TEST_S3_URL"))
+    url = add_unique_prefix(url_of("TEST_S3_URL"))
     assert fonds(home, "ingest", str(inputs), FONDS_ARCHIVE=url).code == 0
     assert holders(in_bucket(url), page(3)) != []
     before = sorted(sha1(path.read_bytes()).hexdigest() for path in inputs.iterdir())

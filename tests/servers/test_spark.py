@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bulk_jobs import captures_job, left_in, made_lines, open_hbase_collections, word_job
-from engine_rebuilds import by_engine, filled, left
+from bulk_jobs import captures_job, generate_cdx_lines, open_hbase_collections, read_rows, word_job
+from engine_rebuilds import build_engine_passes, fill_collection, read_rebuilt_rows
 from fonds.bulk.local import LocalEngine
 from fonds.bulk.spark import SparkEngine
 from fonds.bulk.tallies import build_report, sum_tallies
@@ -26,8 +26,8 @@ from fonds.ingest.bulk.extraction_manifest import encode_ending_counts as as_cou
 from fonds.ingest.bulk.extraction_manifest import sum_manifests
 from fonds.ingest.bulk.extraction_rows import RESULT_COLUMNS
 from fonds.model.errors import StoreUnavailableError
-from kept_collections import NEWS, faults, themed
-from made_warcs import ENDED, extraction, rows_in, write_warcs
+from kept_collections import NEWS, find_faults, themed_documents
+from made_warcs import OUTCOMES, extraction, rows_in, write_warcs
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -56,11 +56,11 @@ def test_records_are_sorted_and_divided_as_on_one_machine(
 def test_a_rebuild_leaves_the_same_rows_as_in_one_process(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
-    here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
+    here, there = fill_collection(tmp_path / "here"), fill_collection(tmp_path / "there")
     first = rebuild(here.changes, NEWS, "deep", threads=1)
-    passes = by_engine(spark, tmp_path / "there")
+    passes = build_engine_passes(spark, tmp_path / "there")
     assert rebuild(there.changes, NEWS, "deep", threads=1, passes=passes) == first
-    assert left(there) == left(here)
+    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
     for kept in (here, there):
         kept.close()
 
@@ -70,14 +70,17 @@ def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
 ) -> None:
     there_url, prefix = url_of("TEST_HBASE_URL"), f"t{os.urandom(5).hex()}_"
     opens = partial(open_hbase_collections, there_url, prefix)
-    here, there = filled(tmp_path / "here"), filled(tmp_path / "there", tables=opens())
-    passes = by_engine(spark, tmp_path / "there", opens)
-    more = [replace(one, id=f"more-{one.id}") for one in themed(60, seed=2)]
+    here, there = (
+        fill_collection(tmp_path / "here"),
+        fill_collection(tmp_path / "there", tables=opens()),
+    )
+    passes = build_engine_passes(spark, tmp_path / "there", opens)
+    more = [replace(one, id=f"more-{one.id}") for one in themed_documents(60, seed=2)]
     theme = ""
     for conf in ("deep", "deep", "dense"):
         first = rebuild(here.changes, NEWS, conf, threads=1)
         assert rebuild(there.changes, NEWS, conf, threads=1, passes=passes) == first
-        assert left(there) == left(here)
+        assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
         for kept in (here, there):
             kept.changes.put(NEWS, more)
         if not theme:
@@ -96,24 +99,24 @@ def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
     }
     served = [load_clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
     assert served[0] == served[1] is not None
-    assert faults(there.tables, NEWS) == []
-    assert left(there)[READINGS] == []
+    assert find_faults(there.tables, NEWS) == []
+    assert read_rebuilt_rows(there)[READINGS] == []
     for kept in (here, there):
         kept.close()
 
 
 def test_executors_encode_texts_as_one_process_does(spark: SparkEngine, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
-    here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
+    here, there = fill_collection(tmp_path / "here"), fill_collection(tmp_path / "there")
     for kept in (here, there):
         save_configuration(
             kept.tables, "news", "meant", build_configuration({"clusters": 5, "encoder": "minilm"})
         )
     first = rebuild(here.changes, NEWS, "meant", threads=1)
-    passes = by_engine(spark, tmp_path / "there")
+    passes = build_engine_passes(spark, tmp_path / "there")
     assert rebuild(there.changes, NEWS, "meant", threads=1, passes=passes) == first
-    assert left(there) == left(here)
-    assert faults(there.tables, NEWS) == []
+    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
+    assert find_faults(there.tables, NEWS) == []
     for kept in (here, there):
         kept.close()
 
@@ -121,7 +124,7 @@ def test_executors_encode_texts_as_one_process_does(spark: SparkEngine, tmp_path
 def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
-    lines = made_lines(5, 3_000, 40)
+    lines = generate_cdx_lines(5, 3_000, 40)
     left, told = [], []
     for engine, home in ((spark, tmp_path / "spark"), (None, tmp_path / "local")):
         home.mkdir()
@@ -131,7 +134,7 @@ def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
         job = captures_job(home, [path], ranges=3, part_bytes=60_000)
         done = build_report(sum_tallies(running.run(job)))
         told.append(done.counts)
-        left.append(left_in(home))
+        left.append(read_rows(home))
         random.Random(1).shuffle(lines)
     assert told[0] == told[1]
     assert left[0] == left[1]
@@ -147,7 +150,7 @@ def test_an_extraction_leaves_the_same_rows_as_on_one_machine(
         books = sum_manifests(engine.run(job))
         told.append(as_counts(books.total))
         left.append([rows_in(tmp_path / name / "out", result) for result in RESULT_COLUMNS])
-    assert told == [ENDED, ENDED]
+    assert told == [OUTCOMES, OUTCOMES]
     assert left[0] == left[1]
 
 

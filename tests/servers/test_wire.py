@@ -20,7 +20,14 @@ from fixtures import rabbit_leftovers
 from fonds.config import Settings
 from fonds.model.message import PIPELINE
 from fonds.wiring.stores import list_readers, open_queue
-from foreign_work import WAIT_MAX_S, asked, check_books, check_result, settled, working
+from foreign_work import (
+    WAIT_MAX_S,
+    check_books,
+    check_result,
+    prepare_tasks,
+    run_pipeline,
+    wait_until_processed,
+)
 from published_results import PIPELINE_NAME, read_text, result
 from real_servers import url_of
 
@@ -100,17 +107,17 @@ def test_bare_clients_ask_for_pdfs_and_read_what_was_in_them(
     variable: str, client: Callable[[Sequence[str]], Any], tmp_path: Path
 ) -> None:
     home, env = tmp_path / "home", f"w{os.urandom(5).hex()}"
-    with asked(tmp_path / "crawl") as one:
+    with prepare_tasks(tmp_path / "crawl") as one:
         settings = Settings().replace_values(**one.settings, queue=url_of(variable), env=env)
         topics = [f"fonds-{env}.{name}" for name in ("pdf-text", "pdf-thumbnail-180px-jpg")]
         leftovers = open_queue(home, settings)
         try:
-            with client(topics) as others, working(home, settings) as stores:
+            with client(topics) as others, run_pipeline(home, settings) as stores:
                 others.put(f"fonds-{env}.unextracted", one.messages)
                 found = others.take(topics[0], len(one.pdfs) + len(one.statuses))
                 texts = [text for text in found if text[0] not in one.statuses]
                 pictures = others.take(topics[1], len(one.pdfs))
-                settled(stores, len(one.messages))
+                wait_until_processed(stores, len(one.messages))
                 check_books(stores, one, f"fonds-{env}.unextracted", settings)
         finally:
             rabbit_leftovers.close(leftovers._queue)

@@ -23,7 +23,7 @@ from fonds.papers.catalog.slugs import build_slug
 from fonds.papers.catalog.store import Catalog
 from fonds.papers.catalog.work import Work, parse_name, parse_year
 from fonds.stores.table.sqlite import SqliteTable
-from printed_references import STYLES, printed
+from printed_references import STYLES, format_reference
 
 CORPUS = Path(__file__).parents[3].parent / "shared" / "corpus"
 SAMPLES = CORPUS / "papers" / "internetarchive+sandcrawler"
@@ -119,7 +119,8 @@ def test_made_references_to_real_works(catalog: Catalog) -> None:
     for work in works:
         for style in range(STYLES):
             found = find(
-                catalog, build_citation_query(parse_reference(printed(work, style, chance)))
+                catalog,
+                build_citation_query(parse_reference(format_reference(work, style, chance))),
             ).work
             if found is None:
                 ended["missed" if work.id in known else "rightly none"] += 1

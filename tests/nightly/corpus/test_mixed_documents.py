@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.running import fonds
-from filled_home import opened
+from filled_home import open_home
 from fonds.model.rows import EntryRow, InputRow
 
 CORPUS = Path(__file__).parents[3].parent / "shared" / "corpus"
@@ -20,7 +20,7 @@ def test_every_file_that_is_given_ends_in_a_record(name: str, tmp_path: Path) ->
         pytest.skip(f"{folder} is not here")
     given = sorted(str(path) for path in folder.rglob("*") if path.is_file())
     fonds(tmp_path / "home", "ingest", "-q", folder)
-    with opened(tmp_path / "home") as stores:
+    with open_home(tmp_path / "home") as stores:
         inputs = {row.input_id: row for row in stores.records.find(InputRow)}
         told = {row.input_id for row in stores.records.find(EntryRow)}
     told |= {one for one, row in inputs.items() if sum(row.tally.values())}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from day_clock import DayClock
-from filled_home import opened
+from filled_home import open_home
 from fonds.ports import Records
 
 
@@ -19,5 +19,5 @@ def clock() -> DayClock:
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         yield stores.records

@@ -16,7 +16,7 @@ from fixtures.archives import entry
 from fonds.archive.store.folder import FolderArchive
 from fonds.audit.warcs import verify
 from fonds.model.archive import ArchivedRecord
-from purged_files import holders, purged
+from purged_files import holders, purge_body
 
 SECRET = os.urandom(5_000)
 EVENTS = ("open", "os.rename", "os.remove", "os.truncate")
@@ -57,7 +57,7 @@ def killed_at(folder: Path, archived: ArchivedRecord, number: int, syncs: bool) 
                 os.fsync = fsync
             else:
                 sys.addaudithook(hook)
-            purged(archive, archived.place, SECRET)
+            purge_body(archive, archived.place, SECRET)
         finally:
             os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -77,7 +77,7 @@ def test_killed_at_any_act_readers_find_all_else_and_a_rerun_ends_it(
             assert archive.read(archived[index].place).body == entry(index + 1).body
         fresh = FolderArchive(folder)
         fresh.recover(lambda _: None)
-        assert not purged(fresh, archived[1].place, SECRET).waiting_reason
+        assert not purge_body(fresh, archived[1].place, SECRET).waiting_reason
         assert holders(folder, SECRET) == []
         assert len(list(folder.iterdir())) == 2
         for index in (0, 2):
@@ -91,7 +91,7 @@ def test_killed_at_any_act_readers_find_all_else_and_a_rerun_ends_it(
 def test_who_reads_while_it_is_purged_finds_the_old_or_the_new(tmp_path: Path) -> None:
     archive, archived = written(tmp_path / "archive")
     with (tmp_path / "archive" / archived[1].place.path).open("rb") as before:
-        assert purged(archive, archived[1].place, SECRET).records == 1
+        assert purge_body(archive, archived[1].place, SECRET).records == 1
         # Who had it open reads on in what was there.
         before.seek(archived[2].place.offset)
         old = before.read(archived[2].place.size_bytes)
@@ -119,7 +119,7 @@ def test_readers_at_work_while_files_are_purged_find_every_neighbour(tmp_path: P
         reading = [readers.submit(read) for _ in range(2)]
         try:
             for number in range(1, 40, 2):
-                assert purged(archive, archived[number].place, bodies[number]).records == 1
+                assert purge_body(archive, archived[number].place, bodies[number]).records == 1
         finally:
             done.set()
         assert all(one.result() > 0 for one in reading)

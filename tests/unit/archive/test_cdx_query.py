@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdx_rows import Counting, captured
+from cdx_rows import CountingRecords, build_cdx_row
 from depth import examples
 from empty_records import open_records
 from fonds.archive.replay import cdx_query
@@ -36,7 +36,7 @@ PATHS = ("a", "a/b", "b", "b/c/d")
 def _rows() -> list[CdxRow]:
     """Two hundred captures of four pages of three hosts; status, type, file and time go round."""
     return [
-        captured(
+        build_cdx_row(
             f"http://{('', 'news.', 'old.')[n % 3]}example.org/{PATHS[n % 4]}",
             f"{2000 + n % 7}01{1 + n % 28:02d}000000",
             n,
@@ -141,17 +141,17 @@ def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stoppe
     tmp_path: Path,
 ) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    many = [captured(f"http://many.example/{n}", "20240101000000", n) for n in range(3000)]
+    many = [build_cdx_row(f"http://many.example/{n}", "20240101000000", n) for n in range(3000)]
     records.put(
         [
             *many,
             *(
-                captured(f"http://other.example/{n}", "20240101000000", 9000 + n)
+                build_cdx_row(f"http://other.example/{n}", "20240101000000", 9000 + n)
                 for n in range(3000)
             ),
         ]
     )
-    counting = Counting(records)
+    counting = CountingRecords(records)
     nothing = CdxQuery(
         "http://many.example/", UrlMatch.HOST, filters=[CdxFilter.parse("digest:none")]
     )
@@ -160,30 +160,32 @@ def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stoppe
         found = run_query(counting, nothing)
         assert (found.rows, found.scanned) == ([], 1000)
         assert found.resume is not None
-        assert counting.given < 2500
-        counting.given = 0
+        assert counting.row_count < 2500
+        counting.row_count = 0
         assert pieces(counting, nothing) == []
-    counting.given = 0
+    counting.row_count = 0
     query = run_query(counting, CdxQuery("http://many.example/7"))
-    assert (len(query.rows), query.resume, counting.given) == (1, None, 16)
+    assert (len(query.rows), query.resume, counting.row_count) == (1, None, 16)
     records.close()
 
 
 def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
     times = [f"2024{1 + n // 28 % 12:02d}{1 + n % 28:02d}{n // 336:02d}0000" for n in range(3360)]
-    records.put([captured("http://often.example/", at, n) for n, at in enumerate(times)])
-    counting = Counting(records)
+    records.put([build_cdx_row("http://often.example/", at, n) for n, at in enumerate(times)])
+    counting = CountingRecords(records)
     query = run_query(
         counting, CdxQuery("often.example", since="20241201000000", until="20241203999999")
     )
     assert len(query.rows) == 30
-    assert counting.given < 120
+    assert counting.row_count < 120
     records.close()
 
 
 def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
-    row = captured("http://example.org/a b\n", "20240101000000", 1, status=None, warc_csize=None)
+    row = build_cdx_row(
+        "http://example.org/a b\n", "20240101000000", 1, status=None, warc_csize=None
+    )
     values = cdx_query._build_values(row)
     assert values["original"] == "http://example.org/a%20b"
     assert (values["statuscode"], values["length"]) == ("-", "-")
@@ -233,7 +235,7 @@ def test_a_key_that_is_none_is_refused(text: str) -> None:
 def test_an_evil_pattern_takes_no_longer_than_a_good_one(filled: SqlRecords) -> None:
     """Backtracking would take longer than the world lasts."""
     rows = [
-        captured(f"http://long.example/{'a' * 5000}{n}", "20240101000000", 10_000 + n)
+        build_cdx_row(f"http://long.example/{'a' * 5000}{n}", "20240101000000", 10_000 + n)
         for n in range(20)
     ]
     filled.put(rows)

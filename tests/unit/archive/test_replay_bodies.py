@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdx_rows import captured
+from cdx_rows import build_cdx_row
 from fixtures.archives import entry
 from fonds.archive.replay.bodies import load_capture_body
 from fonds.archive.store.folder import FolderArchive
@@ -29,7 +29,7 @@ def archive(tmp_path: Path) -> FolderArchive:
 
 def noted(records: SqlRecords, one: ArchiveEntry, archived: ArchivedRecord) -> CdxRow:
     place = archived.place
-    row = captured(
+    row = build_cdx_row(
         one.url,
         format_datetime14(one.captured_at),
         place.offset,
@@ -64,7 +64,7 @@ def test_a_copy_is_read_where_the_capture_itself_is_gone_or_altered(
     records: SqlRecords, archive: FolderArchive, tmp_path: Path
 ) -> None:
     one = entry(1)
-    lost = captured(
+    lost = build_cdx_row(
         one.url, "20200101000000", 5, sha1hex=sha1(one.body).hexdigest(), warc_path="/gone.warc"
     )
     records.put([lost])
@@ -78,7 +78,7 @@ def test_a_copy_is_read_where_the_capture_itself_is_gone_or_altered(
 
 def test_bytes_of_another_file_are_never_given(records: SqlRecords, archive: FolderArchive) -> None:
     (there,) = archive.write([entry(1)])
-    row = captured(
+    row = build_cdx_row(
         "http://example.org/1", "20240305060708", there.place.offset, warc_path=there.place.path
     )
     records.put([row])
@@ -87,7 +87,7 @@ def test_bytes_of_another_file_are_never_given(records: SqlRecords, archive: Fol
 
 
 def test_a_revisit_of_what_nobody_has_says_so(records: SqlRecords, archive: FolderArchive) -> None:
-    row = captured("http://example.org/", "20240305060708", 7, mimetype=REVISIT_MIME)
+    row = build_cdx_row("http://example.org/", "20240305060708", 7, mimetype=REVISIT_MIME)
     records.put([row])
     with pytest.raises(PermanentError, match="no stored capture has them"):
         load_capture_body(records, archive, row)

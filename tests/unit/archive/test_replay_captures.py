@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdx_rows import Counting, captured
+from cdx_rows import CountingRecords, build_cdx_row
 from depth import examples
 from fonds.archive.replay.captures import (
     ORDER,
@@ -59,7 +59,7 @@ FOUND = {
 
 @pytest.fixture
 def filled(records: SqlRecords) -> SqlRecords:
-    records.put([captured(url, "20240506120000", n) for n, url in enumerate(URLS)])
+    records.put([build_cdx_row(url, "20240506120000", n) for n, url in enumerate(URLS)])
     return records
 
 
@@ -96,8 +96,8 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> None:
     url, times = URLS[1], ["20200101000000", "20210101000000", "20210101000002"]
-    records.put([captured(url, at, n) for n, at in enumerate(times)])
-    records.put([captured("http://example.org/b", "20200601000000", 9)])
+    records.put([build_cdx_row(url, at, n) for n, at in enumerate(times)])
+    records.put([build_cdx_row("http://example.org/b", "20200601000000", 9)])
 
     def at(asked: str) -> str:
         nearest = find_nearest(records, url, parse_datetime14(asked), asked)
@@ -123,7 +123,9 @@ def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> No
 @given(st.lists(st.text("ab/", min_size=1, max_size=4), max_size=8), st.text("ab/", max_size=3))
 def test_prefixes_are_those_of_the_keys(records: SqlRecords, paths: list[str], prefix: str) -> None:
     records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in records.find(CdxRow)])
-    rows = [captured(f"http://p.example/{p}", "20240101000000", n) for n, p in enumerate(paths)]
+    rows = [
+        build_cdx_row(f"http://p.example/{p}", "20240101000000", n) for n, p in enumerate(paths)
+    ]
     records.put(rows)
     (stretch,) = build_key_ranges(f"http://p.example/{prefix}", UrlMatch.PREFIX)
     found = {row.warc_offset for row in iter_captures(records, [stretch])}
@@ -133,25 +135,25 @@ def test_prefixes_are_those_of_the_keys(records: SqlRecords, paths: list[str], p
 def test_only_what_is_meant_is_looked_at(records: SqlRecords) -> None:
     """A hundred captures of each of a hundred pages; the rows read are those of the answer and one page."""
     many = [
-        captured(
+        build_cdx_row(
             f"http://many.example/{page}", f"2024010100{n // 60:02d}{n % 60:02d}", 100 * page + n
         )
         for page in range(100)
         for n in range(100)
     ]
     records.put(many)
-    counting = Counting(records)
+    counting = CountingRecords(records)
     assert len(list(iter_url_captures(counting, "http://many.example/50"))) == 100
-    assert counting.given < 400
-    counting.given = 0
+    assert counting.row_count < 400
+    counting.row_count = 0
     assert (
         len(list(iter_url_captures(counting, "http://many.example/50", since="20240101000130")))
         == 10
     )
-    assert counting.given <= 16
-    counting.given = 0
+    assert counting.row_count <= 16
+    counting.row_count = 0
     assert find_last_before(counting, "http://many.example/50", "20240101000130") is not None
-    assert counting.given == 1
+    assert counting.row_count == 1
 
 
 def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
@@ -178,21 +180,21 @@ def test_of_many_captures_in_one_second_one_is_looked_at(records: SqlRecords) ->
     url = "http://busy.example/"
     seconds = [f"202401010000{n:02d}" for n in range(5)]
     records.put(
-        [captured(url, at, 1000 * n + m) for n, at in enumerate(seconds) for m in range(900)]
+        [build_cdx_row(url, at, 1000 * n + m) for n, at in enumerate(seconds) for m in range(900)]
     )
-    counting = Counting(records)
+    counting = CountingRecords(records)
     assert [row.datetime for row in list_seconds_after(counting, url, "", 10)] == seconds
     assert [row.datetime for row in list_seconds_after(counting, url, seconds[1], 2)] == seconds[
         2:4
     ]
-    assert counting.given < 200
+    assert counting.row_count < 200
     assert find_at_second(counting, url, seconds[3]) is not None
-    assert counting.given < 400
+    assert counting.row_count < 400
 
 
 def test_a_spelling_of_its_own_is_preferred(records: SqlRecords) -> None:
     urls = ("http://www.spelt.example/", "https://spelt.example/")
-    records.put([captured(url, "20240101000000", n) for n, url in enumerate(urls)])
+    records.put([build_cdx_row(url, "20240101000000", n) for n, url in enumerate(urls)])
     for url in urls:
         found = find_at_second(records, url, "20240101000000")
         assert found is not None

@@ -15,7 +15,7 @@ from fonds.archive.store.s3 import S3Archive
 from fonds.audit.warcs import verify
 from fonds.model.archive import ArchivedRecord
 from fonds.model.errors import StoreUnavailableError
-from purged_files import holders, purged
+from purged_files import holders, purge_body
 from unit.archive.archive_in_bucket import here, opened
 
 SECRET = os.urandom(5_000)
@@ -42,12 +42,12 @@ def others_are_right(archive: S3Archive, archived: list[ArchivedRecord]) -> None
 def test_what_lies_in_the_bucket_is_purged_there(tmp_path: Path, bucket: FolderBucket) -> None:
     archive, archived = moved(tmp_path, bucket)
     assert holders(tmp_path, SECRET) != []
-    assert purged(archive, archived[1].place, SECRET).records == 1
+    assert purge_body(archive, archived[1].place, SECRET).records == 1
     assert (here(tmp_path), holders(tmp_path, SECRET)) == ([], [])
     others_are_right(archive, archived)
     assert verify(archive, archived[0].place.path).faults == []
     uploads = bucket.acts.count("upload")
-    assert purged(archive, archived[1].place, SECRET).records == 0
+    assert purge_body(archive, archived[1].place, SECRET).records == 0
     assert bucket.acts.count("upload") == uploads
 
 
@@ -58,9 +58,9 @@ def test_what_waits_here_is_moved_first(tmp_path: Path, bucket: FolderBucket) ->
     archive.finish()
     assert len(here(tmp_path)) == 2
     with pytest.raises(StoreUnavailableError):
-        purged(archive, archived[1].place, SECRET)
+        purge_body(archive, archived[1].place, SECRET)
     bucket.away = False
-    assert purged(archive, archived[1].place, SECRET).records == 1
+    assert purge_body(archive, archived[1].place, SECRET).records == 1
     assert (here(tmp_path), holders(tmp_path, SECRET)) == ([], [])
     others_are_right(archive, archived)
 
@@ -92,14 +92,14 @@ def test_killed_at_any_act_nothing_else_is_lost_and_a_rerun_ends_it(
             # A dead process removes nothing.
             dead.setattr(Path, "unlink", lambda path, missing_ok=False: None)
             try:
-                done = purged(archive, archived[1].place, SECRET)
+                done = purge_body(archive, archived[1].place, SECRET)
             except KilledError:
                 done = None
         setattr(bucket, taken, lambda act, key: None)
         again = opened(tmp_path, bucket)
         others_are_right(again, archived)
         again.recover(lambda _: None)
-        assert not purged(again, archived[1].place, SECRET).waiting_reason
+        assert not purge_body(again, archived[1].place, SECRET).waiting_reason
         assert (here(tmp_path), holders(tmp_path, SECRET)) == ([], [])
         others_are_right(again, archived)
         assert verify(again, name).faults == []
@@ -117,10 +117,12 @@ def test_a_file_another_machine_has_not_sent_yet_is_waited_for(
     (archived,) = archive.write([entry(2, body=SECRET)])
     elsewhere = opened(tmp_path / "other", bucket)
     monkeypatch.setattr(purge, "is_written_here", lambda name: False)
-    assert "Another machine wrote it" in purged(elsewhere, archived.place, SECRET).waiting_reason
-    assert "still being written" in purged(archive, archived.place, SECRET).waiting_reason
+    assert (
+        "Another machine wrote it" in purge_body(elsewhere, archived.place, SECRET).waiting_reason
+    )
+    assert "still being written" in purge_body(archive, archived.place, SECRET).waiting_reason
     archive.finish()
-    assert purged(elsewhere, archived.place, SECRET).records == 1
+    assert purge_body(elsewhere, archived.place, SECRET).records == 1
     assert holders(bucket.folder, SECRET) == []
 
 
@@ -134,14 +136,14 @@ def test_a_file_that_is_brought_here_to_be_mended_is_left_to_whom_has_it(
         if act == "fetch" and not told:
             told.append("")
             other = opened(tmp_path, bucket)
-            told.append(purged(other, archived[1].place, SECRET).waiting_reason)
+            told.append(purge_body(other, archived[1].place, SECRET).waiting_reason)
 
     bucket.before = meanwhile
     archive.inspect(archived[1].place.path, repair=True)
     bucket.before = lambda act, key: None
     archive.finish()
     assert told[1] != ""
-    assert purged(archive, archived[1].place, SECRET).records == 1
+    assert purge_body(archive, archived[1].place, SECRET).records == 1
     assert holders(tmp_path, SECRET) == []
 
 

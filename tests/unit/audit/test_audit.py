@@ -12,12 +12,12 @@ from audit_bench import (
     PDF,
     STEPS,
     STORY,
-    audited,
+    build_disposition,
     document_of,
-    ended,
     entry_of,
     meta_of,
     put_with_fixity,
+    run_sums_audit,
     story_row,
     unbook,
 )
@@ -32,7 +32,7 @@ from small_pipeline import SUMS, Workplace
 
 
 def test_a_whole_library_balances(place: Workplace, library: Stores) -> None:
-    assert audited(place, library).fault_texts == []
+    assert run_sums_audit(place, library).fault_texts == []
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_whole_library_balances(place: Workplace, library: Stores) -> None:
 )
 def test_a_lost_blob_is_named(place: Workplace, library: Stores, key: str) -> None:
     library.blobs.delete([key])
-    assert audited(place, library).fault_texts == [f"blob {key} is missing"]
+    assert run_sums_audit(place, library).fault_texts == [f"blob {key} is missing"]
 
 
 @pytest.mark.parametrize(("id_", "what"), [(PDF, "PDF"), (STORY, "story")])
@@ -48,7 +48,7 @@ def test_a_document_lost_from_the_index_is_named(
     place: Workplace, library: Stores, id_: str, what: str
 ) -> None:
     library.index.delete([id_])
-    assert audited(place, library).fault_texts == [f"{what} {id_} is missing from the index"]
+    assert run_sums_audit(place, library).fault_texts == [f"{what} {id_} is missing from the index"]
 
 
 def test_a_story_that_is_in_the_index_as_another_version_is_named(
@@ -58,16 +58,16 @@ def test_a_story_that_is_in_the_index_as_another_version_is_named(
     put_with_fixity(library, older)
     write_sketches(library.records, [build_page_sketch(older, "words")], ())
     for step in STEPS[PAGE]:
-        library.ledger.write([ended(entry_of(PDF), step, "done", about=PDF)])
-    assert audited(place, library).fault_texts == []
+        library.ledger.write([build_disposition(entry_of(PDF), step, "done", about=PDF)])
+    assert run_sums_audit(place, library).fault_texts == []
     library.index.put([replace(document_of(PAGE, Kind.STORY), sha1hex=PDF)])
     told = f"story {STORY} has the SHA-1 {PDF} in the index instead of {PAGE}"
-    assert audited(place, library).fault_texts == [told]
+    assert run_sums_audit(place, library).fault_texts == [told]
 
 
 def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> None:
     library.table.delete("journal", [bytes.fromhex(PAGE)])
-    found = audited(place, library)
+    found = run_sums_audit(place, library)
     assert found.fault_texts == [f"file {PAGE} has no row in the table journal"]
 
 
@@ -75,10 +75,10 @@ def test_a_lost_row_of_the_records_is_named(place: Workplace, library: Stores) -
     library.records.delete(FileMetaRow, [PDF])
     told = f"file {PDF} has no row in file_meta"
     in_table = f"file {PDF} has a row in the table but none in file_meta"
-    assert audited(place, library).fault_texts == [in_table]
+    assert run_sums_audit(place, library).fault_texts == [in_table]
     library.table.delete("journal", [bytes.fromhex(PDF)])
     # Its text and the sketch of that are two rows.
-    assert audited(place, library).fault_texts == [told, told]
+    assert run_sums_audit(place, library).fault_texts == [told, told]
 
 
 ARCHIVE_BODY = Subscription(f"{SUMS.name}.archive_body", "t.sums.unarchived")
@@ -99,7 +99,7 @@ def unarchived(place: Workplace, library: Stores) -> Stores:
 
 
 def test_a_file_that_lies_in_no_warc_is_named(place: Workplace, unarchived: Stores) -> None:
-    found = audited(place, unarchived)
+    found = run_sums_audit(place, unarchived)
     assert sorted(found.fault_texts) == [f"file {one} is in no WARC" for one in (PDF, PAGE)]
 
 
@@ -109,8 +109,10 @@ def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
     for one in (PDF, PAGE):
         entry = EntryRow(one[:3], SUMS.name, "capture", "", "u", None, "p", "c", MOMENT)
         unarchived.ledger.enter([], [entry], ())
-        unarchived.ledger.write([ended(one[:3], "archive_body", "quarantined", "timeout", one)])
-    found = audited(place, unarchived)
+        unarchived.ledger.write(
+            [build_disposition(one[:3], "archive_body", "quarantined", "timeout", one)]
+        )
+    found = run_sums_audit(place, unarchived)
     assert [fault for fault in found.fault_texts if "WARC" in fault] == []
 
 
@@ -118,7 +120,7 @@ def test_where_nothing_is_archived_no_file_has_to_lie_in_a_warc(
     place: Workplace, unarchived: Stores
 ) -> None:
     place.subscriptions.remove(ARCHIVE_BODY)
-    assert audited(place, unarchived).fault_texts == []
+    assert run_sums_audit(place, unarchived).fault_texts == []
 
 
 def test_beside_a_pipeline_that_archives_the_files_of_another_need_no_warc(
@@ -127,11 +129,11 @@ def test_beside_a_pipeline_that_archives_the_files_of_another_need_no_warc(
     entry = EntryRow(entry_of(PDF), "metadata-only", "capture", "i", "u", None, "p", "c", MOMENT)
     unbook(unarchived, PDF, SUMS.name)
     unarchived.ledger.enter([], [entry], ())
-    seen = [ended(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]]
+    seen = [build_disposition(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]]
     unarchived.ledger.write([replace(one, pipeline="metadata-only") for one in seen])
-    assert audited(place, unarchived).fault_texts == [f"file {PAGE} is in no WARC"]
+    assert run_sums_audit(place, unarchived).fault_texts == [f"file {PAGE} is in no WARC"]
     mine = replace(entry, pipeline=SUMS.name, input_id="")
     unarchived.ledger.enter([], [mine], ())
     unarchived.ledger.write(seen)
-    found = audited(place, unarchived)
+    found = run_sums_audit(place, unarchived)
     assert sorted(found.fault_texts) == [f"file {one} is in no WARC" for one in (PDF, PAGE)]

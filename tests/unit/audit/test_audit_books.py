@@ -9,7 +9,13 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from audit_bench import audited, ended, finished_input, input_of, worked_off
+from audit_bench import (
+    build_disposition,
+    enter_and_process,
+    finished_input,
+    input_of,
+    run_sums_audit,
+)
 from fonds.audit.audit import FAULTS_MAX, build_report, run_audit
 from fonds.audit.conservation import build_accounts
 from fonds.model.disposition import Reason, defer, quarantine, retry
@@ -21,15 +27,15 @@ from small_pipeline import SUMS, Workplace, double
 
 
 def test_an_empty_home_balances(place: Workplace, stores: Stores) -> None:
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.is_balanced
     assert found.fault_texts == []
 
 
 def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> None:
-    worked_off(place)
+    enter_and_process(place)
     place.enter(7, 8)
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.is_balanced, found.fault_texts
     assert msgspec.to_builtins(build_report(found)) == {
         "balanced": True,
@@ -51,7 +57,7 @@ def test_what_is_in_hand_or_delayed_is_pending(place: Workplace, stores: Stores)
     (delayed,) = place.queue.receive("sums.double-in", 1, 0.0)
     place.queue.put("sums.double-in", [replace(delayed.message, attempt=1)], delay_s=60)
     place.queue.settle([delayed])
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.is_balanced, found.fault_texts
     assert found.steps["sums"]["double"].pending == 2
 
@@ -62,7 +68,7 @@ def test_a_message_that_vanished_before_its_first_step_is_named(
     place.enter(1, 2)
     place.ledger.enter([finished_input(2)], [], ())
     place.queue.settle(place.queue.receive("sums.double-in", 1, 0.0))
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert not found.is_balanced
     assert found.fault_texts == [
         "sums.double: 1 of 2 unsettled messages are in no queue (for example id-001, id-002)"
@@ -72,9 +78,9 @@ def test_a_message_that_vanished_before_its_first_step_is_named(
 def test_a_message_that_vanished_between_two_steps_is_named(
     place: Workplace, stores: Stores
 ) -> None:
-    worked_off(place, 1)
-    place.taken("sums.keep-in")
-    found = audited(place, stores)
+    enter_and_process(place, 1)
+    place.take_all("sums.keep-in")
+    found = run_sums_audit(place, stores)
     assert found.fault_texts == [
         "sums.keep: 1 of 1 unsettled messages are in no queue (for example id-000)"
     ]
@@ -85,9 +91,9 @@ def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, store
     place.enter(1)
     place.ledger.enter([finished_input(1)], [], ())
     place.loop(lambda item: Result(quarantine(Reason.TIMEOUT))).run_once(0.0)
-    assert audited(place, stores).is_balanced
-    place.taken("sums.double-quar")
-    found = audited(place, stores)
+    assert run_sums_audit(place, stores).is_balanced
+    place.take_all("sums.double-quar")
+    found = run_sums_audit(place, stores)
     assert found.fault_texts == [
         "sums.double: 1 quarantined messages are missing from the quarantine"
     ]
@@ -96,11 +102,11 @@ def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, store
 def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
     place: Workplace, stores: Stores
 ) -> None:
-    place.ledger.write([ended("id-000a", "double", "done")])
+    place.ledger.write([build_disposition("id-000a", "double", "done")])
     place.enter(1)
     place.ledger.enter([finished_input(1)], [], ())
-    place.taken("sums.double-in")
-    assert audited(place, stores).fault_texts == [
+    place.take_all("sums.double-in")
+    assert run_sums_audit(place, stores).fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)",
         "entry id-000a (sums) is not in the ledger, but has 1 dispositions",
     ]
@@ -111,9 +117,9 @@ def test_entries_written_down_and_not_yet_sent_are_pending(
 ) -> None:
     """An intake that was killed between the two sends them when it goes on."""
     place.enter(1, 2)
-    place.taken("sums.double-in")
+    place.take_all("sums.double-in")
     place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.fault_texts == []
     assert found.steps["sums"]["double"].pending == 2
 
@@ -136,7 +142,7 @@ class WorksMeanwhile:
 def test_a_worker_that_runs_meanwhile_is_no_loss(place: Workplace, stores: Stores) -> None:
     place.enter(*range(5))
     moving = replace(stores, records=cast(Any, WorksMeanwhile(stores.records, place)))
-    found = audited(place, moving)
+    found = run_sums_audit(place, moving)
     assert found.fault_texts == []
 
 
@@ -157,21 +163,21 @@ def test_an_input_whose_entries_are_not_all_on_the_books_is_named(
 ) -> None:
     place.enter(1)
     place.ledger.enter([finished_input(2)], [], ())
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.fault_texts == ["/w: 2 entries were read, but 1 are in the ledger"]
 
 
 def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Stores) -> None:
     place.enter(1)
     place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
-    assert audited(place, stores).is_balanced
+    assert run_sums_audit(place, stores).is_balanced
 
 
 def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: Stores) -> None:
-    (one,) = worked_off(place, 1)
+    (one,) = enter_and_process(place, 1)
     place.ledger.enter([finished_input(1)], [], ())
     place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.missing_count == 5
     assert found.fault_texts[0].startswith(f"entry {one} (sums) is recorded as done with 1 open")
     assert [fault.split(":")[0] for fault in found.fault_texts[1:]] == [
@@ -203,7 +209,7 @@ def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores:
     stores.ledger.enter(
         [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
     )
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert (found.missing_count, len(found.fault_texts)) == (count, FAULTS_MAX)
 
 
@@ -212,7 +218,7 @@ def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: 
         place.enter(*range(start, start + 500))
     while place.loop().run_once(0.0):
         pass
-    found = audited(place, stores)
+    found = run_sums_audit(place, stores)
     assert found.is_balanced, found.fault_texts
     assert found.steps["sums"]["double"].done == 2500
 
@@ -226,10 +232,10 @@ def test_a_message_to_be_tried_again_that_vanished_is_named(
     place.records.put([finished_input(1)])
     later = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
     place.loop(lambda item: later).run_once(0.0)
-    assert audited(place, stores).is_balanced
+    assert run_sums_audit(place, stores).is_balanced
     place.clock.pass_s(100.0)
-    place.taken("sums.double-in")
-    found = audited(place, stores)
+    place.take_all("sums.double-in")
+    found = run_sums_audit(place, stores)
     assert found.fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)"
     ]

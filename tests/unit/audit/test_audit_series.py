@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from pyarrow import parquet
 
-from audit_bench import PAGE, audited
-from filled_home import opened
+from audit_bench import PAGE, run_sums_audit
+from filled_home import open_home
 from fonds.cli.main import cli
 from fonds.derivatives.fixity import build_row_fixity
 from fonds.derivatives.kind import DerivativeKind
@@ -46,7 +46,7 @@ def told_of(place: Workplace, library: Stores) -> list[str]:
     """What the audit says of citations."""
     return [
         fault.message
-        for fault in audited(place, library).faults
+        for fault in run_sums_audit(place, library).faults
         if "rows of citations" in fault.message
     ]
 
@@ -69,7 +69,7 @@ def fonds(home: Path, *words: str) -> Result:
 
 
 def test_who_cites_whom_is_exported_in_every_form_of_rows(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         stores.records.put([cited(number) for number in range(3)])
     rows = [json.loads(line) for line in fonds(tmp_path, *EXPORT).stdout.splitlines()]
     assert [(row["sha1hex"], row["number"], row["doi"]) for row in rows] == [
@@ -89,7 +89,7 @@ def test_who_cites_whom_is_exported_in_every_form_of_rows(tmp_path: Path) -> Non
     "words", [("flood",), ("--collection", "default"), ("--limit", "3"), ("--format", "bibtex")]
 )
 def test_a_series_is_exported_whole(tmp_path: Path, words: tuple[str, ...]) -> None:
-    with opened(tmp_path):
+    with open_home(tmp_path):
         pass
     done = fonds(tmp_path, *EXPORT, *words)
     assert done.exit_code != 0

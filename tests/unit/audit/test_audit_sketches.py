@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit_bench import PAGE, audited, story_row
+from audit_bench import PAGE, run_sums_audit, story_row
 from fonds.audit.repair.reindex import reindex
 from fonds.derivatives.documents import build_text_blob
 from fonds.derivatives.fixity import build_fixity
@@ -23,29 +23,29 @@ def with_long_text(stores: Stores) -> TextSketchRow:
 
 def test_a_band_that_is_gone_is_missed_and_made_again(place: Workplace, library: Stores) -> None:
     row = with_long_text(library)
-    assert audited(place, library).faults == []
+    assert run_sums_audit(place, library).faults == []
     band = build_bands(row)[0]
     library.records.delete(TextBandRow, [(band.band, band.sha1hex)])
-    (fault,) = audited(place, library).faults
+    (fault,) = run_sums_audit(place, library).faults
     assert (fault.subject, "text_band" in fault.message) == (PAGE, True)
     assert reindex(library.records, library.blobs, library.index, lambda _: None).remade == 1
-    assert audited(place, library).faults == []
+    assert run_sums_audit(place, library).faults == []
 
 
 def test_a_sketch_that_is_gone_is_missed_and_made_again(place: Workplace, library: Stores) -> None:
     row = with_long_text(library)
     library.records.delete(TextSketchRow, [PAGE])
     library.records.delete(FixityRow, [(PAGE, TextSketchRow.TABLE)])
-    (fault,) = audited(place, library).faults
+    (fault,) = run_sums_audit(place, library).faults
     assert (fault.subject, "text_sketch" in fault.message) == (PAGE, True)
     assert reindex(library.records, library.blobs, library.index, lambda _: None).remade == 1
     assert list(library.records.get(TextSketchRow, [PAGE])) == [row]
-    assert audited(place, library).faults == []
+    assert run_sums_audit(place, library).faults == []
 
 
 def test_a_sketch_that_was_altered_is_told(place: Workplace, library: Stores) -> None:
     row = with_long_text(library)
     library.records.change(TextSketchRow, [PAGE], {"text_sha256hex": "0" * 64})
-    (fault,) = audited(place, library).faults
+    (fault,) = run_sums_audit(place, library).faults
     assert "has changed since it was written" in fault.message
     assert row.sha1hex == fault.subject

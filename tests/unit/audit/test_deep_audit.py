@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from audit_bench import MOMENT, PAGE, PDF, TEXT_BLOB, audited
+from audit_bench import MOMENT, PAGE, PDF, TEXT_BLOB, run_sums_audit
 from fonds.audit.bodies import NAME, DeepAudit, iter_remembered_faults
 from fonds.audit.fault import AuditCheck
 from fonds.derivatives.fixity import (
@@ -78,9 +78,9 @@ def test_what_is_found_is_told_by_every_audit_until_it_is_mended(
     library.blobs.put([Blob(key, b"wordz", "text/plain")])
     deep(library).run(None, lambda _: None)
     told = f"blob {key} has changed since it was written"
-    assert told in audited(place, library).fault_texts
+    assert told in run_sums_audit(place, library).fault_texts
     library.blobs.put([Blob(key, TEXT_BLOB, "text/plain")])
-    assert told in audited(place, library).fault_texts
+    assert told in run_sums_audit(place, library).fault_texts
     assert deep(library).recheck([PDF, PAGE]) == 0
     assert list(iter_remembered_faults(library.records)) == []
 

@@ -22,7 +22,7 @@ from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.rows import EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.search.index.tantivy_index import TantivyIndex
-from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
+from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identify_capture, page_file, pdf_file
 
 HOSTILE = "NUL \x00, half \ud83d and whole \U0001f4d6"
 
@@ -93,7 +93,7 @@ class DeliveryBuffer:
 
     def _persisted(self, capture: object, body: bytes) -> None:
         step = PersistFileStep(self.bench.table, self.bench.records, JOURNAL, False, lambda: LATER)
-        step([identified(capture, body)])  # type: ignore[arg-type]
+        step([identify_capture(capture, body)])  # type: ignore[arg-type]
 
 
 @pytest.fixture

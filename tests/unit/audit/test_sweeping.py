@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.audit.repair.cleanup import (
@@ -140,7 +140,7 @@ def test_the_sweep_of_a_service_keeps_polls_for_ninety_days_and_files_for_one(
     left = folder / "left"
     left.write_bytes(b"left")
     os.utime(left, (now.timestamp() - 2 * 86_400,) * 2)
-    with opened(tmp_path / "home") as stores:
+    with open_home(tmp_path / "home") as stores:
         polls = [replace(poll(days, 0), updated=now - timedelta(days=days)) for days in (89, 91)]
         stores.ledger.enter(polls, [], ())
         due = now - timedelta(days=1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bulk_jobs import Words, gathered, word_job
+from bulk_jobs import NumberWords, join_records, word_job
 from depth import examples
 from fonds.bulk import local as engine_module
 from fonds.bulk import sort_runs
@@ -21,7 +21,7 @@ RANGES = (b"00250", b"00500 2", b"00900")
 
 def expected(parts: int, ranges: tuple[bytes, ...]) -> list[bytes]:
     """What sorting in memory gives."""
-    every = sorted(one for part in range(parts) for one in Words()(part))
+    every = sorted(one for part in range(parts) for one in NumberWords()(part))
     return [
         b"%d:" % number + b",".join(one for one in every if find_range(ranges, one) == number)
         for number in range(len(ranges) + 1)
@@ -80,7 +80,7 @@ def test_a_job_killed_while_its_folder_is_removed_is_done_again(
 
 
 def test_a_job_without_parts_still_has_its_ranges(tmp_path: Path) -> None:
-    job = Job("none", (), Words(), RANGES, gathered)
+    job = Job("none", (), NumberWords(), RANGES, join_records)
     assert [*LocalEngine(tmp_path, 2, 1).run(job)] == [b"0:", b"1:", b"2:", b"3:"]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from answer_checks import check_answers
-from calls import Call, Told
-from filled_home import Filled, fill_home
+from calls import Call, CallResult
+from filled_home import FilledHome, fill_home
 from fonds.cli.main import cli, run
 
 
@@ -20,15 +20,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled(home: Path) -> Filled:
+def filled(home: Path) -> FilledHome:
     return fill_home(home)
 
 
 @pytest.fixture
-def call(home: Path, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(home: Path, filled: FilledHome, monkeypatch: pytest.MonkeyPatch) -> Call:
     """`call("search", "flood")` is `fonds --home HOME search flood`."""
 
-    def called(*words: str) -> Told:
+    def called(*words: str) -> CallResult:
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", out)
@@ -37,6 +37,6 @@ def call(home: Path, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> Call:
         texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
         if "--json" in words and code == 0:
             check_answers(words, texts[0])
-        return Told(code, *texts)
+        return CallResult(code, *texts)
 
     return called

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from calls import Call
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.cli.main import cli
 from fonds.derivatives.kinds import KINDS
 from fonds.grouping import configuration
@@ -22,7 +22,7 @@ from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.papers.catalog.store import Catalog, name_catalog_table
-from kept_collections import Clock, themed
+from kept_collections import Clock, themed_documents
 
 AT = "http://daily.example/feed"
 COUNTED = ("collection", "frequencies", "told/kept")
@@ -310,9 +310,9 @@ def test_every_word_a_command_takes_is_tried_here() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _grouped(home: Path, filled: Filled) -> None:
+def _grouped(home: Path, filled: FilledHome) -> None:
     """A catalogue, a collection that was grouped once, and a configuration beside the usual one."""
-    with opened(home) as stores:
+    with open_home(home) as stores:
         Catalog(stores.table, name_catalog_table("fonds", "local")).declare()
         tables = Tables(stores.table)
         tables.declare()
@@ -321,7 +321,7 @@ def _grouped(home: Path, filled: Filled) -> None:
         configuration.save_configuration(
             tables, "told", "few", configuration.build_configuration({"clusters": 2})
         )
-        changes.put(CollectionName("told", "kept"), themed(20))
+        changes.put(CollectionName("told", "kept"), themed_documents(20))
         rebuild(changes, CollectionName("told", "kept"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from answer_checks import check_answers
 from calls import Call
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fixtures.archives import entry, index_of
 from fixtures.buckets import FolderBucket
 from fonds.archive.store.options import ArchiveOptions
@@ -77,7 +77,7 @@ def test_an_index_is_made_again(call: Call, name: str, home: Path) -> None:
     assert "Indexes: 0 changed" in call("archive", "reindex", name).out
 
 
-def test_a_capture_is_taken_out_by_url_id_and_place(call: Call, filled: Filled) -> None:
+def test_a_capture_is_taken_out_by_url_id_and_place(call: Call, filled: FilledHome) -> None:
     by_url = call("archive", "extract", filled.twice_url)
     words = ("archive", "extract", filled.twice_url, "--json")
     (row,) = check_answers(words, call(*words).out)
@@ -90,7 +90,7 @@ def test_a_capture_is_taken_out_by_url_id_and_place(call: Call, filled: Filled) 
     assert len(by_url.out.encode()) == row["body_bytes"]
 
 
-def test_the_capture_nearest_to_a_time_is_taken_and_said(call: Call, filled: Filled) -> None:
+def test_the_capture_nearest_to_a_time_is_taken_and_said(call: Call, filled: FilledHome) -> None:
     (newest,) = _lines(call("archive", "extract", filled.twice_url, "--json").out)
     told = call("archive", "extract", filled.twice_url, "--json", "--at", "1999-01-01")
     (oldest,) = _lines(told.out)
@@ -98,7 +98,9 @@ def test_the_capture_nearest_to_a_time_is_taken_and_said(call: Call, filled: Fil
     assert f"nearest to 1999-01-01 was made at {oldest['datetime']}" in told.err
 
 
-def test_a_whole_record_is_taken_out_as_it_lies(call: Call, filled: Filled, tmp_path: Path) -> None:
+def test_a_whole_record_is_taken_out_as_it_lies(
+    call: Call, filled: FilledHome, tmp_path: Path
+) -> None:
     out = tmp_path / "record"
     told = call("archive", "extract", filled.twice_url, "--record", "-o", str(out))
     assert (told.code, told.out) == (0, "")
@@ -137,7 +139,7 @@ def test_what_is_finished_is_sent_and_what_cannot_be_sent_stays(
 ) -> None:
     bucket = FolderBucket(tmp_path / "bucket", away=True)
     options = ArchiveOptions(waiting_folder=tmp_path / "home" / "archive")
-    with opened(tmp_path / "home"):
+    with open_home(tmp_path / "home"):
         pass
     monkeypatch.setattr(
         stores, "open_archive", lambda *_: S3Archive("s3://b", options, lambda _: bucket)

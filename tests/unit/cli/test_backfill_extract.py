@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from calls import Call
 from fonds.cli.main import cli
-from made_warcs import ENDED, WARCS, write_warcs
+from made_warcs import OUTCOMES, WARCS, write_warcs
 
 
 def test_warcs_lists_and_folders_are_read_and_every_record_is_told(
@@ -21,8 +21,8 @@ def test_warcs_lists_and_folders_are_read_and_every_record_is_told(
     told = call(*words, "--to", "parquet", "--out", str(tmp_path / "out"), "--json")
     assert told.code == 1, told.err
     answer = json.loads(told.out)
-    assert (answer["warcs"], answer["records"]) == (WARCS, sum(ENDED.values()))
-    assert (answer["ended"], answer["wrong"]) == (ENDED, [])
+    assert (answer["warcs"], answer["records"]) == (WARCS, sum(OUTCOMES.values()))
+    assert (answer["ended"], answer["wrong"]) == (OUTCOMES, [])
     assert "written: 1 of 1" in told.err
     assert {one.name for one in (tmp_path / "out").iterdir()} == {
         "books.jsonl",
@@ -56,7 +56,7 @@ def test_what_goes_into_the_stores_is_on_their_books_and_again_the_same(tmp_path
     for _ in range(2):
         done = CliRunner().invoke(cli, ["--home", home, *words])
         told = json.loads(done.stdout)
-        assert (told["ended"], told["wrong"]) == (ENDED, [])
+        assert (told["ended"], told["wrong"]) == (OUTCOMES, [])
         audit = CliRunner().invoke(cli, ["--home", home, "audit", "--json"])
         assert json.loads(audit.stdout)["missing"] == []
     found = CliRunner().invoke(cli, ["--home", home, "export"])

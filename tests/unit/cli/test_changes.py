@@ -11,17 +11,17 @@ from click.testing import CliRunner, Result
 from starlette.testclient import TestClient
 
 from answer_checks import check_answers
-from filled_home import opened
+from filled_home import open_home
 from fonds.cli.main import cli
 from fonds.model.rows import EmbargoRow, StoryMetaRow, TextSketchRow
 from fonds.restrictions.embargo import EmbargoService
 from fonds.web.app import create_app
 from home_rows import NOW
-from reading_home import Reading, fill_reading
+from reading_home import ReadingHome, fill_reading
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> tuple[Path, Reading]:
+def home(tmp_path: Path) -> tuple[Path, ReadingHome]:
     return tmp_path, fill_reading(tmp_path)
 
 
@@ -30,12 +30,12 @@ def fonds(home: Path, *words: str) -> Result:
 
 
 def test_the_rows_are_those_of_the_page_and_the_last_line_counts(
-    home: tuple[Path, Reading],
+    home: tuple[Path, ReadingHome],
 ) -> None:
     folder, _ = home
     *rows, last = check_answers(("changes",), fonds(folder, "--json").stdout)
     with (
-        opened(folder) as stores,
+        open_home(folder) as stores,
         TestClient(create_app(stores), base_url="http://localhost") as client,
     ):
         told = client.get("/api/changes").json()
@@ -43,7 +43,7 @@ def test_the_rows_are_those_of_the_page_and_the_last_line_counts(
     assert last == {"walked": told["walked"], "counts": told["counts"], "complete": True}
 
 
-def test_people_read_what_went_and_came(home: tuple[Path, Reading]) -> None:
+def test_people_read_what_went_and_came(home: tuple[Path, ReadingHome]) -> None:
     folder, reading = home
     told = fonds(folder, "--site", "daily.example")
     for said in (
@@ -60,19 +60,19 @@ def test_people_read_what_went_and_came(home: tuple[Path, Reading]) -> None:
     )
 
 
-def test_a_version_under_embargo_is_passed_over(home: tuple[Path, Reading]) -> None:
+def test_a_version_under_embargo_is_passed_over(home: tuple[Path, ReadingHome]) -> None:
     folder, reading = home
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         EmbargoService(stores, None, lambda: NOW).hide(
             EmbargoRow(reading.versions[2], "publication", "", NOW.replace(year=2999), "ann", NOW)
         )
     assert "Old bridge" not in fonds(folder).stdout
 
 
-def test_what_is_cut_says_so(home: tuple[Path, Reading]) -> None:
+def test_what_is_cut_says_so(home: tuple[Path, ReadingHome]) -> None:
     folder, reading = home
     assert "listed, of" not in fonds(folder).stderr
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         (row,) = stores.records.get(StoryMetaRow, [reading.versions[2]])
         (text,) = stores.records.get(TextSketchRow, [reading.versions[2]])
         later = {"sha1hex": "ab" * 20, "captured": "29990101000000"}

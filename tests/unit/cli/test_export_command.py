@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from warcio.archiveiterator import ArchiveIterator
 
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.cli.main import cli
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.rows import CdxRow
@@ -96,7 +96,7 @@ def test_captures_go_out_as_they_are_archived_and_what_is_missing_is_said(tmp_pa
     done = CliRunner().invoke(cli, words, standalone_mode=False)
     assert (len(_captured(done)), done.return_value) == (documents, 0)
     assert "not in it: " not in done.stderr
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         (row,) = stores.records.find(CdxRow, {"sha1hex": filled.long})
     (tmp_path / "archive" / row.warc_path).unlink()
     done = CliRunner().invoke(cli, words, standalone_mode=False)

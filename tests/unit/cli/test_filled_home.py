@@ -6,14 +6,14 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.cli.main import cli
 from fonds.model.rows import FileMetaRow
 
 
 def test_its_audit_finds_nothing_and_its_books_add_up(tmp_path: Path) -> None:
     filled = fill_home(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         files = stores.records.count(FileMetaRow)[()]
     done = CliRunner().invoke(cli, ["--home", str(tmp_path), "audit", "--deep"])
     # The one file that lies nowhere is no fault: that it was lost stands on the books.

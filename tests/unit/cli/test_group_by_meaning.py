@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from calls import Call
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.grouping import dense_vectors
 from fonds.grouping.algorithms import encoder
 from fonds.grouping.changes.writer import CollectionWriter
@@ -20,19 +20,19 @@ from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.web.app import create_app
-from kept_collections import Clock, themed
+from kept_collections import Clock, themed_documents
 
 NAME = CollectionName("meant", "texts")
 
 
 @pytest.fixture(autouse=True)
-def _put(home: Path, filled: Filled) -> Iterator[None]:
+def _put(home: Path, filled: FilledHome) -> Iterator[None]:
     """Forty texts in a collection, and no model loaded as yet."""
-    with opened(home) as stores:
+    with open_home(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
         leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-        CollectionWriter(tables, leases, Clock()).put(NAME, themed(40, themes=2))
+        CollectionWriter(tables, leases, Clock()).put(NAME, themed_documents(40, themes=2))
     dense_vectors._load_encoder.cache_clear()
     yield
     dense_vectors._load_encoder.cache_clear()
@@ -48,7 +48,7 @@ def test_texts_are_grouped_by_what_they_mean_and_shown(call: Call, home: Path) -
         "--json", "configuration", "show", "meant/dense"
     ).out.replace(": ", ":")
     with (
-        opened(home) as stores,
+        open_home(home) as stores,
         TestClient(create_app(stores), base_url="http://127.0.0.1") as client,
     ):
         asked = client.get("/api/themes/meant/texts", params={"conf": "dense"}).json()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calls import Call, Told
+from calls import Call, CallResult
 
 LINES = ["url", "https://news.example.org/1", "https://news.example.org/2", "https://youtube.com/3"]
 
@@ -20,7 +20,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def ingest(call: Call, tmp_path: Path, *words: str) -> Told:
+def ingest(call: Call, tmp_path: Path, *words: str) -> CallResult:
     home = str(tmp_path / "home")
     return call("ingest", "--home", home, "--json", "--pipeline", "csv", *words)
 

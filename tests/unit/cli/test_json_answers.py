@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from answer_checks import ANSWERS, check_answers
 from calls import Call
-from filled_home import Filled
+from filled_home import FilledHome
 from fonds.cli.failures import SettledNoteAnswer
 from fonds.cli.json_answers import (
     FieldDescription,
@@ -77,7 +77,7 @@ def test_a_command_answers_as_it_says(call: Call, words: tuple[str, ...]) -> Non
         assert check_answers(words, told.out)
 
 
-def test_a_file_is_shown_as_it_is_said(call: Call, filled: Filled) -> None:
+def test_a_file_is_shown_as_it_is_said(call: Call, filled: FilledHome) -> None:
     (hit, *_) = check_answers(("search",), call("search", "flood", "--json").out)
     assert check_answers(("show",), call("show", hit["sha1hex"], "--json").out)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.cli.progress import PLAIN_EVERY_S, ProgressBar
 from fonds.failures.accounting.tallies import count_entries
 from fonds.model.rows import InputRow
@@ -41,8 +41,8 @@ def lines_of(stores: Stores, *, terminal: bool, shown: bool = True) -> list[str]
     return found.getvalue().splitlines()
 
 
-def test_without_a_terminal_a_line_comes_now_and_then(home: Path, filled: Filled) -> None:
-    with opened(home) as stores:
+def test_without_a_terminal_a_line_comes_now_and_then(home: Path, filled: FilledHome) -> None:
+    with open_home(home) as stores:
         lines = lines_of(stores, terminal=False)
         counted = count_entries(
             stores.records, [row.input_id for row in stores.records.find(InputRow)], "library"
@@ -58,9 +58,9 @@ def test_without_a_terminal_a_line_comes_now_and_then(home: Path, filled: Filled
 
 @pytest.mark.parametrize(("terminal", "shown"), [(False, False), (True, True)])
 def test_none_where_quiet_was_asked_for_and_on_a_terminal_one_line_that_goes_away(
-    home: Path, filled: Filled, terminal: bool, shown: bool
+    home: Path, filled: FilledHome, terminal: bool, shown: bool
 ) -> None:
-    with opened(home) as stores:
+    with open_home(home) as stores:
         assert not any(
             "so far" in line for line in lines_of(stores, terminal=terminal, shown=shown)
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from calls import Call
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName
@@ -19,21 +19,21 @@ from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.model.search import SearchQuery
-from kept_collections import Clock, themed
+from kept_collections import Clock, themed_documents
 
 NAME = CollectionName("by", "theme")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _grouped(home: Path, filled: Filled) -> None:
+def _grouped(home: Path, filled: FilledHome) -> None:
     """Documents of the index under texts on two themes."""
-    with opened(home) as stores:
+    with open_home(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
         leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
         changes = CollectionWriter(tables, leases, Clock())
         hits = stores.index.search(SearchQuery(count_max=30)).hits
-        texts = themed(40, seed=5, themes=2)
+        texts = themed_documents(40, seed=5, themes=2)
         ids = [hit.document.id for hit in hits] + [text.id for text in texts[len(hits) :]]
         changes.put(NAME, [Document(id_, one.text) for id_, one in zip(ids, texts, strict=True)])
         rebuild(changes, NAME, threads=1)

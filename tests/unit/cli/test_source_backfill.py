@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calls import Call, Told
+from calls import Call, CallResult
 from empty_records import open_records
 from fonds.model.rows import ActRow, SourceRow
 
@@ -20,7 +20,7 @@ ASKED = ("sources", "backfill", FEED, "--from", "2025-01-01")
 def own(call: Call, tmp_path: Path) -> Call:
     """A call with a home of the test's own, in which a source is followed."""
 
-    def called(*words: str) -> Told:
+    def called(*words: str) -> CallResult:
         return call("--home", str(tmp_path), *words)
 
     assert called("sources", "add", FEED).code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calls import Call, Told
+from calls import Call, CallResult
 from empty_records import open_records
 from fonds.model.rows import ActRow, SourceRow
 from home_rows import NOW
@@ -19,7 +19,7 @@ FEED, OTHER = "https://news.example.org/feed.xml", "https://other.example.org/fe
 def own(call: Call, tmp_path: Path) -> Call:
     """A call with a home of the test's own, in which the second of two sources fails."""
 
-    def called(*words: str) -> Told:
+    def called(*words: str) -> CallResult:
         return call("--home", str(tmp_path), *words)
 
     assert called("sources", "add", FEED, OTHER).code == 0

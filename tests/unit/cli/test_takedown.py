@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.cli.main import cli
 from fonds.viewer.description import build_description, read_body
-from home_rows import NOW, Body, archived, cdx_row, file_row, write
+from home_rows import NOW, Body, cdx_row, file_row, write, write_to_archive
 from purged_files import holders
 
 
@@ -70,7 +70,7 @@ def test_the_warcs_that_are_written_anew_are_named_before_and_purged(
     assert f"{warc['name']} ({warc['size_bytes']:,} bytes), 1 capture replaced" in " ".join(
         fonds(folder, "takedown", sha1hex, "--dry-run").stdout.split()
     )
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         body = read_body(stores, build_description(stores, sha1hex))
     assert holders(folder, body) == [path.name]
     done = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes")
@@ -91,8 +91,8 @@ def test_a_warc_that_a_killed_process_left_open_is_finished_and_purged(
     child = os.fork()
     if child == 0:
         try:
-            with opened(folder) as stores:
-                (kept,) = archived(stores, [late])
+            with open_home(folder) as stores:
+                (kept,) = write_to_archive(stores, [late])
                 write(stores, [file_row(kept), cdx_row(kept)])
         finally:
             os._exit(0)
@@ -109,8 +109,8 @@ def test_a_warc_that_a_killed_process_left_open_is_finished_and_purged(
 def test_a_warc_that_is_written_to_is_told_and_waits(home: tuple[Path, str]) -> None:
     folder, _ = home
     late = Body(950, "http://late.example/", NOW, "text/html", b"<p>late " * 99)
-    with opened(folder) as stores:
-        (kept,) = archived(stores, [late])
+    with open_home(folder) as stores:
+        (kept,) = write_to_archive(stores, [late])
         write(stores, [file_row(kept), cdx_row(kept)])
         done = fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
         assert "when it is no longer being written" in " ".join(done.stdout.split())

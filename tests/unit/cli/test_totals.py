@@ -9,7 +9,7 @@ import pytest
 
 from calls import Call
 from filled_crawl import BROKEN_PDFS, DUPLICATES, TIMEOUTS
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 
 
 def test_a_language_in_capitals_is_the_same(call: Call) -> None:
@@ -35,7 +35,7 @@ def test_a_search_says_how_many_it_does_not_show(call: Call, form: tuple[str, ..
 def test_a_search_of_an_empty_library_says_that_it_is_empty(
     call: Call, tmp_path: Path, form: tuple[str, ...]
 ) -> None:
-    with opened(tmp_path / "empty"):
+    with open_home(tmp_path / "empty"):
         pass
     told = call("--home", str(tmp_path / "empty"), "search", "flood", *form)
     assert (told.code, "nothing can be searched yet" in told.err) == (0, True)
@@ -70,7 +70,7 @@ def test_failures_can_be_asked_for_by_key(call: Call) -> None:
     assert call("failures", "--key", key).out.startswith("1 timeout at ")
 
 
-def test_of_several_files_behind_a_url_the_others_are_named(call: Call, filled: Filled) -> None:
+def test_of_several_files_behind_a_url_the_others_are_named(call: Call, filled: FilledHome) -> None:
     told = call("show", filled.twice_url, "--body")
     assert told.code == 0
     assert "2 files match this key" in told.err

@@ -32,7 +32,7 @@ OTHER = " ".join(f"Minute {n} of the council tells who voted and how, {n}." for 
 def read(bench: Bench, number: int, text: str, *, form: str = "none") -> PdfText:
     """A PDF of its own bytes with this text, on the books and among the files."""
     body = PDF + b"%% %d\n" % number
-    capture, file = replace(bench.loose(body), id=f"p{number}"), pdf_file(body)
+    capture, file = replace(bench.write_file(body), id=f"p{number}"), pdf_file(body)
     noted(bench, capture, body)
     extra = {"page_count": 1, "word_count": len(text.split()), "form": form}
     facts = (file.sha1, PdfStatus.SUCCESS, text, False, None, None, extra, file, capture, "r 1")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
@@ -79,7 +79,7 @@ DOCUMENTS = [document(name, text) for name, text in TEXTS.items()]
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     folder: Path = tmp_path_factory.mktemp("alike")
-    with opened(folder) as found:
+    with open_home(folder) as found:
         found.records.put([build_page_sketch(row(one), one.text_content) for one in DOCUMENTS])
         found.index.put(DOCUMENTS)
         yield found

@@ -41,7 +41,10 @@ def story(
     body = PAGE + b"<!-- %d -->" % number
     url = f"http://site{number}.example/story"
     capture = replace(
-        bench.loose(body), id=f"c{number}", url=url, captured_at=MOMENT + timedelta(seconds=seconds)
+        bench.write_file(body),
+        id=f"c{number}",
+        url=url,
+        captured_at=MOMENT + timedelta(seconds=seconds),
     )
     told = Story(content_metadata=ContentMetadata(url=url, text_content=text))
     return ParsedPage(capture, page_file(body), told, story_id or f"{number:064x}", "reader 1")

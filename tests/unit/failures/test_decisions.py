@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from depth import examples
 from failed_home import body, fail, reader
-from filled_home import opened
+from filled_home import open_home
 from fonds.audit.audit import audit_accounts
 from fonds.config import Settings
 from fonds.failures.accounting.tallies import count_entries
@@ -33,7 +33,7 @@ from fonds.model.rows import CrashedPdfRow, DecisionRow, EntryRow
 from fonds.ports import Stores
 from fonds.viewer.history import list_history
 from fonds.wiring.stores import get_pipeline, list_readers
-from home_rows import NOW, enter, said, write
+from home_rows import NOW, build_disposition, enter, write
 
 LIBRARY = get_pipeline("library", Settings())
 SLOW = FailureQuery(reason="timeout")
@@ -45,7 +45,7 @@ def clock() -> datetime:
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 
@@ -167,7 +167,7 @@ def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(
 ) -> None:
     """The model: each thing is absent, failed, on its way or accepted."""
     state: dict[int, str] = {}
-    with opened(tmp_path_factory.mktemp("model")) as stores:
+    with open_home(tmp_path_factory.mktemp("model")) as stores:
         for act, number, whole in acts:
             _act(stores, state, act, number, whole=whole)
             _agrees(stores, state)
@@ -232,7 +232,7 @@ def test_the_next_attempts_are_of_retried_and_deferred_messages_the_first_due_fi
     enter(stores, bodies)
     rows = [
         replace(
-            said(one, "identify", 0, verdict=verdict, reason=Reason.STORE_UNAVAILABLE),
+            build_disposition(one, "identify", 0, verdict=verdict, reason=Reason.STORE_UNAVAILABLE),
             next_attempt_at=NOW + timedelta(hours=3 - number),
         )
         for number, (one, verdict) in enumerate(zip(bodies, verdicts, strict=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.failures.accounting.workload import (
     StepWorkers,
     iter_workers,
@@ -29,7 +29,7 @@ ELSEWHERE = "other-host/other-boot/1/{}/5/0"
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kept_collections import Kept, open_kept
+from kept_collections import CollectionStore, open_collection_store
 
 
 @pytest.fixture
-def kept(tmp_path: Path, migrated: Path) -> Iterator[Kept]:
+def kept(tmp_path: Path, migrated: Path) -> Iterator[CollectionStore]:
     """Empty tables."""
     shutil.copy(migrated, tmp_path / "records.sqlite")
-    opened = open_kept(tmp_path)
+    opened = open_collection_store(tmp_path)
     yield opened
     opened.close()

@@ -17,10 +17,10 @@ from fonds.grouping.views.similar_clusters import (
     SimilarPairsCache,
     find_similar_pairs,
 )
-from kept_collections import NEWS, Kept, themed
+from kept_collections import NEWS, CollectionStore, themed_documents
 
 
-def _grouped(kept: Kept, count: int) -> LevelView:
+def _grouped(kept: CollectionStore, count: int) -> LevelView:
     save_configuration(kept.tables, "news", "DEFAULT", build_configuration({"clusters": count}))
     rebuild(kept.changes, NEWS)
     clusters = load_clusters(kept.tables, NEWS)
@@ -28,8 +28,8 @@ def _grouped(kept: Kept, count: int) -> LevelView:
     return clusters
 
 
-def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(300))
+def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(300))
     level = _grouped(kept, 15)
     found = find_similar_pairs(kept.tables, level)
     assert len(found.nearest) == found.total > 0
@@ -51,9 +51,9 @@ def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> No
 
 @pytest.mark.parametrize("terms_min", [1, 3, 11])
 def test_pairs_share_at_least_the_required_number_of_terms(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, terms_min: int
+    kept: CollectionStore, monkeypatch: pytest.MonkeyPatch, terms_min: int
 ) -> None:
-    kept.changes.put(NEWS, themed(300))
+    kept.changes.put(NEWS, themed_documents(300))
     level = _grouped(kept, 15)
     monkeypatch.setattr(similar_clusters, "SHARED_TERMS_MIN", 1)
     every = find_similar_pairs(kept.tables, level).nearest
@@ -63,9 +63,9 @@ def test_pairs_share_at_least_the_required_number_of_terms(
 
 
 def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept.changes.put(NEWS, themed(300))
+    kept.changes.put(NEWS, themed_documents(300))
     level = _grouped(kept, 15)
     every = find_similar_pairs(kept.tables, level)
     monkeypatch.setattr(similar_clusters, "_BLOCK_ROWS", 4)
@@ -82,10 +82,10 @@ def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
 
 
 def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(similar_clusters, "CACHED_MAX", 1)
-    kept.changes.put(NEWS, themed(300))
+    kept.changes.put(NEWS, themed_documents(300))
     levels = [_grouped(kept, 15), _grouped(kept, 5)]
     cache = SimilarPairsCache()
     first = cache.get(kept.tables, levels[0])
@@ -97,6 +97,6 @@ def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
     assert again is not first
 
 
-def test_themes_without_shared_terms_are_no_pair(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(300))
+def test_themes_without_shared_terms_are_no_pair(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(300))
     assert find_similar_pairs(kept.tables, _grouped(kept, 5)) == SimilarPairs((), 0)

@@ -32,7 +32,13 @@ from fonds.grouping.views.clusters import list_members, load_clusters
 from fonds.grouping.views.curation import parse_exclusions
 from fonds.grouping.views.documents import find_document
 from fonds.stores.table.sqlite import SqliteTable
-from kept_collections import Clock, Kept, faults, open_kept, themed
+from kept_collections import (
+    Clock,
+    CollectionStore,
+    find_faults,
+    open_collection_store,
+    themed_documents,
+)
 from themed_texts import themed_texts
 
 NAMES = (
@@ -76,8 +82,8 @@ class MortalTable:
         self._table.delete(table, keys, columns)
 
 
-def _open(folder: Path, draw: random.Random, clock: Clock) -> tuple[Kept, MortalTable]:
-    kept = open_kept(folder, clock)
+def _open(folder: Path, draw: random.Random, clock: Clock) -> tuple[CollectionStore, MortalTable]:
+    kept = open_collection_store(folder, clock)
     mortal = MortalTable(kept.tables.store, draw)  # type: ignore[arg-type]
     object.__setattr__(kept.tables, "store", mortal)
     return kept, mortal
@@ -114,7 +120,7 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
             maintain(kept.changes, name)
             with kept.changes.lease(name):
                 pass
-            assert faults(kept.tables, name) == []
+            assert find_faults(kept.tables, name) == []
             assert _out(kept, name) == out[name]
             for id_, said in wanted[name].items():
                 document = find_document(kept.tables, name, id_)
@@ -130,7 +136,12 @@ class _act:
     """Something done to a collection, with the documents it is about."""
 
     def __init__(
-        self, kept: Kept, name: CollectionName, act: str, draw: random.Random, texts: list[str]
+        self,
+        kept: CollectionStore,
+        name: CollectionName,
+        act: str,
+        draw: random.Random,
+        texts: list[str],
     ) -> None:
         self.kept, self.name, self.act = kept, name, act
         ids = [f"d{draw.randrange(60)}" for _ in range(draw.randrange(1, 25))]
@@ -178,7 +189,7 @@ class _act:
             done(changes, self.name, conf, self.theme, list(self.documents))
 
 
-def _out(kept: Kept, name: CollectionName) -> set[tuple[str, str]]:
+def _out(kept: CollectionStore, name: CollectionName) -> set[tuple[str, str]]:
     """Which documents are excluded from which themes."""
     return {
         (decode_text(cells, "main:id"), theme)
@@ -188,7 +199,7 @@ def _out(kept: Kept, name: CollectionName) -> set[tuple[str, str]]:
 
 
 def _excluded(
-    kept: Kept,
+    kept: CollectionStore,
     name: CollectionName,
     there: dict[str, str],
     out: dict[CollectionName, set[tuple[str, str]]],
@@ -220,7 +231,7 @@ def _expect(
 
 
 def _adopt(
-    kept: Kept,
+    kept: CollectionStore,
     mortal: MortalTable,
     wanted: dict[CollectionName, dict[str, str]],
     name: CollectionName,
@@ -245,16 +256,16 @@ def _adopt(
     wanted[name] = now
 
 
-def test_every_table_has_its_families(kept: Kept) -> None:
+def test_every_table_has_its_families(kept: CollectionStore) -> None:
     for table, families in FAMILIES.items():
         kept.tables.store.declare(table, families)
 
 
-def test_a_batch_put_twice_changes_nothing(kept: Kept) -> None:
+def test_a_batch_put_twice_changes_nothing(kept: CollectionStore) -> None:
     name = NAMES[0]
-    kept.changes.put(name, themed(30))
+    kept.changes.put(name, themed_documents(30))
     rebuild(kept.changes, name)
     before = [list(kept.tables.iter_rows(table, b"")) for table in FAMILIES]
-    done = kept.changes.put(name, themed(30))
+    done = kept.changes.put(name, themed_documents(30))
     assert (done.added, done.replaced, done.unchanged) == (0, 0, 30)
     assert [list(kept.tables.iter_rows(table, b"")) for table in FAMILIES] == before

@@ -32,14 +32,14 @@ from fonds.grouping.tables import (
 )
 from fonds.grouping.views.curation import EXCLUDED_FROM, Exclusion
 from fonds.grouping.views.documents import list_placements
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 
 @dataclass(frozen=True)
 class Damage:
     """Something done to a collection; `told` is part of what is said of it."""
 
-    act: Callable[[Kept, int], None]
+    act: Callable[[CollectionStore, int], None]
     told: str
     remedy: Remedy
 
@@ -48,34 +48,34 @@ def prefix(timestamp: int, conf: str = "DEFAULT") -> bytes:
     return build_clustering_prefix("news", "2026-11", conf, timestamp)
 
 
-def first(kept: Kept, table: str, head: bytes) -> tuple[bytes, dict[str, bytes]]:
+def first(kept: CollectionStore, table: str, head: bytes) -> tuple[bytes, dict[str, bytes]]:
     return kept.tables.get_page(table, head, count_max=1)[0]
 
 
-def sized(kept: Kept, timestamp: int) -> None:
+def sized(kept: CollectionStore, timestamp: int) -> None:
     row, cells = first(kept, CLUSTERS, prefix(timestamp))
     kept.tables.put(CLUSTERS, [(row, {"main:size": str(int(cells["main:size"]) + 1).encode()})])
 
 
-def without_member(kept: Kept, timestamp: int) -> None:
+def without_member(kept: CollectionStore, timestamp: int) -> None:
     kept.tables.delete(MEMBERS, [first(kept, MEMBERS, prefix(timestamp))[0]])
 
 
-def unassigned(kept: Kept, timestamp: int) -> None:
+def unassigned(kept: CollectionStore, timestamp: int) -> None:
     kept.tables.delete(ASSIGNMENTS, [build_assignment_row(NEWS, "DEFAULT", timestamp, "d5")])
 
 
-def cell(table: str, row: bytes, name: str, value: bytes) -> Callable[[Kept, int], None]:
+def cell(table: str, row: bytes, name: str, value: bytes) -> Callable[[CollectionStore, int], None]:
     return lambda kept, timestamp: kept.tables.put(table, [(row, {name: value})])
 
 
-def other_vectors(kept: Kept, timestamp: int) -> None:
+def other_vectors(kept: CollectionStore, timestamp: int) -> None:
     names = ["processing:vector_idf", "processing:vector_tfidf"]
     (cells,) = kept.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("d1")], names).values()
     kept.tables.put(DOCUMENTS, [(NEWS.build_document_row("d2"), cells)])
 
 
-def left_over(kept: Kept, timestamp: int) -> None:
+def left_over(kept: CollectionStore, timestamp: int) -> None:
     row = prefix(timestamp + 50)
     kept.tables.put(CLUSTERINGS, [(row, {"main:conf": b"DEFAULT", "main:stage": b"write"})])
     kept.tables.put(
@@ -83,11 +83,11 @@ def left_over(kept: Kept, timestamp: int) -> None:
     )
 
 
-def excluded_and_gone(kept: Kept, timestamp: int) -> None:
+def excluded_and_gone(kept: CollectionStore, timestamp: int) -> None:
     kept.tables.put(EXCLUSIONS, [(NEWS.build_document_row("gone"), {"main:id": b"gone"})])
 
 
-def in_what_it_is_out_of(kept: Kept, timestamp: int) -> None:
+def in_what_it_is_out_of(kept: CollectionStore, timestamp: int) -> None:
     (cells,) = kept.tables.get_rows(
         CLUSTERS, [build_cluster_row("news", "2026-11", "DEFAULT", timestamp, _label(kept, "d5"))]
     ).values()
@@ -96,7 +96,7 @@ def in_what_it_is_out_of(kept: Kept, timestamp: int) -> None:
     kept.tables.put(EXCLUSIONS, [(NEWS.build_document_row("d5"), told)])
 
 
-def _label(kept: Kept, id_: str) -> str:
+def _label(kept: CollectionStore, id_: str) -> str:
     places_ = list_placements(kept.tables, NEWS, id_)
     return next(
         place.label or "" for place in places_ if (place.conf, place.level) == ("DEFAULT", 0)
@@ -168,12 +168,12 @@ DAMAGES = {
 
 
 @pytest.fixture
-def grouped(kept: Kept) -> tuple[Kept, int]:
+def grouped(kept: CollectionStore) -> tuple[CollectionStore, int]:
     save_configuration(
         kept.tables, "news", "few", build_configuration({"clusters": 2, "granularities": [4]})
     )
     kept.changes.put(
-        NEWS, [*themed(100), Document("short", "x"), Document("none", "the of and to")]
+        NEWS, [*themed_documents(100), Document("short", "x"), Document("none", "the of and to")]
     )
     rebuild(kept.changes, NEWS, "few")
     rebuild(kept.changes, NEWS)
@@ -185,7 +185,7 @@ def grouped(kept: Kept) -> tuple[Kept, int]:
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damage_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
+def test_a_damage_is_named_and_mended(grouped: tuple[CollectionStore, int], name: str) -> None:
     (kept, timestamp), damage = grouped, DAMAGES[name]
     damage.act(kept, timestamp)
     damages = find_damages(kept.changes, NEWS)
@@ -193,10 +193,10 @@ def test_a_damage_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> N
     assert damage.remedy in {one.remedy for one in damages}
     assert list(repair_collection(kept.changes, NEWS, threads=1)) != []
     assert find_damages(kept.changes, NEWS) == []
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_a_kept_clustering_that_is_damaged_is_removed(grouped: tuple[Kept, int]) -> None:
+def test_a_kept_clustering_that_is_damaged_is_removed(grouped: tuple[CollectionStore, int]) -> None:
     kept, timestamp = grouped
     older = min(
         int(decode_text(cells, "main:timestamp"))
@@ -215,7 +215,7 @@ def test_a_kept_clustering_that_is_damaged_is_removed(grouped: tuple[Kept, int])
 
 
 def test_what_is_changed_meanwhile_is_no_damage(
-    grouped: tuple[Kept, int], monkeypatch: pytest.MonkeyPatch
+    grouped: tuple[CollectionStore, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, _ = grouped
     from fonds.grouping.checks import check

@@ -24,20 +24,20 @@ from fonds.grouping.tables import (
 )
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.documents import list_placements
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 TWINS = 6
-Act = Callable[[Kept, int], None]
+Act = Callable[[CollectionStore, int], None]
 
 
 @pytest.fixture
-def grouped(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> tuple[Kept, int]:
+def grouped(kept: CollectionStore, monkeypatch: pytest.MonkeyPatch) -> tuple[CollectionStore, int]:
     """Themes of which six texts came twice with the others, and once more later; two levels."""
     monkeypatch.setattr(clusterings, "BATCH_SIZE", 7)
     save_configuration(
         kept.tables, "news", "DEFAULT", build_configuration({"clusters": 4, "granularities": [2]})
     )
-    texts = themed(60, themes=4)
+    texts = themed_documents(60, themes=4)
     twins = [Document(f"twin{at}", one.text) for at, one in enumerate(texts[:TWINS])]
     kept.changes.put(NEWS, [*texts, *twins])
     made = rebuild(kept.changes, NEWS, threads=1)
@@ -53,7 +53,7 @@ def row(timestamp: int, id_: str, conf: str = "DEFAULT") -> bytes:
     return build_assignment_row(NEWS, conf, timestamp, id_)
 
 
-def pair(kept: Kept, number_: int = 3) -> tuple[str, str]:
+def pair(kept: CollectionStore, number_: int = 3) -> tuple[str, str]:
     """A near-duplicate, and its original."""
     for id_ in (f"d{number_}", f"twin{number_}", f"later{number_}"):
         if original := list_placements(kept.tables, NEWS, id_)[0].original:
@@ -61,17 +61,17 @@ def pair(kept: Kept, number_: int = 3) -> tuple[str, str]:
     raise AssertionError("none is linked")
 
 
-def linked_to(other: Callable[[Kept, int], str], conf: str = "DEFAULT") -> Act:
+def linked_to(other: Callable[[CollectionStore, int], str], conf: str = "DEFAULT") -> Act:
     """A near-duplicate names another document."""
 
-    def act(kept: Kept, timestamp: int) -> None:
+    def act(kept: CollectionStore, timestamp: int) -> None:
         cells = {ORIGINAL: other(kept, timestamp).encode()}
         kept.tables.put(ASSIGNMENTS, [(row(timestamp, pair(kept)[0], conf), cells)])
 
     return act
 
 
-def beside(kept: Kept, timestamp: int) -> str:
+def beside(kept: CollectionStore, timestamp: int) -> str:
     """A document of the same clusters that is a near-duplicate of none."""
     wanted = [
         (placement.level, placement.label)
@@ -84,7 +84,7 @@ def beside(kept: Kept, timestamp: int) -> str:
     raise AssertionError("there is none")
 
 
-def elsewhere(kept: Kept, timestamp: int) -> str:
+def elsewhere(kept: CollectionStore, timestamp: int) -> str:
     """A document of another cluster."""
     mine = list_placements(kept.tables, NEWS, pair(kept)[0])[0].label
     every = (f"d{at}" for at in range(TWINS, 60))
@@ -93,23 +93,23 @@ def elsewhere(kept: Kept, timestamp: int) -> str:
     )
 
 
-def unlinked(kept: Kept, timestamp: int) -> None:
+def unlinked(kept: CollectionStore, timestamp: int) -> None:
     kept.tables.delete(ASSIGNMENTS, [row(timestamp, pair(kept)[0])], [ORIGINAL])
 
 
-def untold(kept: Kept, timestamp: int) -> None:
+def untold(kept: CollectionStore, timestamp: int) -> None:
     id_, original = pair(kept)
     kept.tables.delete(ASSIGNMENTS, [row(timestamp, original)], [f"{COPY}{id_}"])
 
 
-def told_of_another(kept: Kept, timestamp: int) -> None:
+def told_of_another(kept: CollectionStore, timestamp: int) -> None:
     kept.tables.put(ASSIGNMENTS, [(row(timestamp, "d30"), {f"{COPY}d31": b"1"})])
 
 
 def counted(change: int | None, conf: str = "DEFAULT") -> Act:
     """A cluster counts other than it has, or does not count."""
 
-    def act(kept: Kept, timestamp: int) -> None:
+    def act(kept: CollectionStore, timestamp: int) -> None:
         prefix = build_clustering_prefix("news", "2026-11", conf, timestamp)
         key, cells = kept.tables.get_page(CLUSTERS, prefix, count_max=1)[0]
         if change is None:
@@ -139,7 +139,9 @@ DAMAGES: dict[str, tuple[Act, str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_link_or_count_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
+def test_a_damaged_link_or_count_is_named_and_mended(
+    grouped: tuple[CollectionStore, int], name: str
+) -> None:
     (kept, timestamp), (act, told) = grouped, DAMAGES[name]
     act(kept, timestamp)
     damages = find_damages(kept.changes, NEWS)
@@ -149,11 +151,11 @@ def test_a_damaged_link_or_count_is_named_and_mended(grouped: tuple[Kept, int], 
     }
     assert list(repair_collection(kept.changes, NEWS, threads=1)) != []
     assert find_damages(kept.changes, NEWS) == []
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
 def test_what_is_linked_is_counted_once_and_not_told_as_a_damage(
-    grouped: tuple[Kept, int],
+    grouped: tuple[CollectionStore, int],
 ) -> None:
     kept, timestamp = grouped
     served = load_clusters(kept.tables, NEWS)

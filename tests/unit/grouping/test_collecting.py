@@ -35,7 +35,7 @@ FLOODS = CollectionName("news", "floods")
 def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0) -> ParsedPage:
     body = PAGE + b"<!-- %d %d -->" % (number, captured)
     capture = replace(
-        bench.loose(body),
+        bench.write_file(body),
         id=f"c{number}-{captured}",
         url=f"http://site.example/{number}",
         captured_at=MOMENT + timedelta(seconds=captured),

@@ -14,10 +14,10 @@ from fonds.grouping.configuration import (
     remove,
     save_configuration,
 )
-from kept_collections import Kept
+from kept_collections import CollectionStore
 
 
-def test_they_are_kept_in_their_namespace(kept: Kept) -> None:
+def test_they_are_kept_in_their_namespace(kept: CollectionStore) -> None:
     configuration = build_configuration(
         {"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]}
     )
@@ -80,6 +80,6 @@ def test_every_algorithm_of_the_arithmetic_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "@1", "a" * 101, "ä"])
-def test_a_name_that_is_none_is_refused(kept: Kept, name: str) -> None:
+def test_a_name_that_is_none_is_refused(kept: CollectionStore, name: str) -> None:
     with pytest.raises(ValueError, match="a configuration's name"):
         save_configuration(kept.tables, "news", name, Configuration())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_rebuilds import by_engine, filled, left
+from engine_rebuilds import build_engine_passes, fill_collection, read_rebuilt_rows
 from fonds.bulk.local import LocalEngine
 from fonds.grouping import dense_vectors
 from fonds.grouping.algorithms import encoder as dense
@@ -28,7 +28,7 @@ from fonds.grouping.tables import CLUSTERINGS, DOCUMENTS, Tables
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.model.errors import ConfigurationError
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 CONF = "meant"
 COLUMN = build_encoded_column("minilm")
@@ -50,16 +50,16 @@ def installed() -> None:
 
 
 @pytest.fixture
-def asked(kept: Kept) -> Kept:
+def asked(kept: CollectionStore) -> CollectionStore:
     save_configuration(
         kept.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
     )
-    kept.changes.put(NEWS, themed(40, themes=3))
+    kept.changes.put(NEWS, themed_documents(40, themes=3))
     return kept
 
 
 @pytest.mark.usefixtures("installed")
-def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: Kept) -> None:
+def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: CollectionStore) -> None:
     made = rebuild(asked.changes, NEWS, CONF, threads=1)
     assert (made.documents, made.unclustered) == (40, 0)
     served = load_clusters(asked.tables, NEWS, CONF)
@@ -67,32 +67,32 @@ def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: Kept) 
     model = read_model(asked.tables, NEWS, CONF, made.timestamp)
     assert model is not None
     assert model.model.space.dense == dense.DIMENSIONS
-    asked.changes.put(NEWS, [Document("later", themed(40, themes=3)[0].text + " today")])
+    asked.changes.put(NEWS, [Document("later", themed_documents(40, themes=3)[0].text + " today")])
     assert (
         list_placements(asked.tables, NEWS, "later")[0].label
         == list_placements(asked.tables, NEWS, "d0")[0].label
     )
     assert explain_placement(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
     assert find_damages(asked.changes, NEWS) == []
-    assert faults(asked.tables, NEWS) == []
+    assert find_faults(asked.tables, NEWS) == []
 
 
 @pytest.mark.usefixtures("without")
-def test_without_the_extra_a_rebuild_names_it_and_leaves_nothing(asked: Kept) -> None:
+def test_without_the_extra_a_rebuild_names_it_and_leaves_nothing(asked: CollectionStore) -> None:
     with pytest.raises(ConfigurationError, match=r"pip install 'fonds\[dense\]'"):
         rebuild(asked.changes, NEWS, CONF, threads=1)
     assert asked.tables.get_page(CLUSTERINGS, NEWS.row) == []
-    assert faults(asked.tables, NEWS) == []
+    assert find_faults(asked.tables, NEWS) == []
     assert rebuild(asked.changes, NEWS, threads=1).documents == 40
 
 
 @pytest.mark.usefixtures("installed")
 def test_one_that_cannot_be_built_here_holds_up_no_other(
-    asked: Kept, monkeypatch: pytest.MonkeyPatch
+    asked: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     rebuild(asked.changes, NEWS, threads=1)
-    more = [replace(one, id=f"more-{one.id}") for one in themed(120, themes=3)]
+    more = [replace(one, id=f"more-{one.id}") for one in themed_documents(120, themes=3)]
     asked.changes.put(NEWS, more)
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
     dense_vectors._load_encoder.cache_clear()
@@ -117,15 +117,15 @@ def counted(installed: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return given
 
 
-def cell_of(kept: Kept, id_: str) -> bytes:
+def cell_of(kept: CollectionStore, id_: str) -> bytes:
     return (kept.tables.get_row(DOCUMENTS, NEWS.build_document_row(id_), [COLUMN]) or {}).get(
         COLUMN, b""
     )
 
 
-def test_a_text_is_encoded_once(asked: Kept, counted: list[str]) -> None:
+def test_a_text_is_encoded_once(asked: CollectionStore, counted: list[str]) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert sorted(counted) == sorted(one.text for one in themed(40, themes=3))
+    assert sorted(counted) == sorted(one.text for one in themed_documents(40, themes=3))
     counted.clear()
     before = load_clusters(asked.tables, NEWS, CONF)
     rebuild(asked.changes, NEWS, CONF, threads=1)
@@ -151,11 +151,11 @@ def test_a_text_is_encoded_once(asked: Kept, counted: list[str]) -> None:
     rebuild(asked.changes, NEWS, "more", threads=1)
     assert counted == []
     assert find_damages(asked.changes, NEWS) == []
-    assert faults(asked.tables, NEWS) == []
+    assert find_faults(asked.tables, NEWS) == []
 
 
 def test_what_was_encoded_goes_with_its_text_and_its_document(
-    asked: Kept, counted: list[str]
+    asked: CollectionStore, counted: list[str]
 ) -> None:
     save_configuration(asked.tables, "news", "without", build_configuration({"clusters": 3}))
     rebuild(asked.changes, NEWS, CONF, threads=1)
@@ -170,7 +170,7 @@ def test_what_was_encoded_goes_with_its_text_and_its_document(
 
 
 def test_a_document_that_goes_while_it_is_encoded_leaves_nothing(
-    asked: Kept, counted: list[str], monkeypatch: pytest.MonkeyPatch
+    asked: CollectionStore, counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = dense_vectors.store_cells
 
@@ -186,12 +186,12 @@ def test_a_document_that_goes_while_it_is_encoded_leaves_nothing(
         rebuild(asked.changes, NEWS, CONF, threads=1)
     assert asked.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
     assert cell_of(asked, "d3") == b""
-    assert is_valid_cell(cell_of(asked, "d4"), themed(40, themes=3)[4].text)
+    assert is_valid_cell(cell_of(asked, "d4"), themed_documents(40, themes=3)[4].text)
     assert len(counted) == 40
 
 
 def test_another_model_makes_its_own(
-    asked: Kept, counted: list[str], monkeypatch: pytest.MonkeyPatch
+    asked: CollectionStore, counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     counted.clear()
@@ -204,7 +204,9 @@ def test_another_model_makes_its_own(
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("cut", [slice(0, 40), slice(5, None), slice(0, -1)])
-def test_the_audit_tells_of_vectors_that_are_not_of_their_text(asked: Kept, cut: slice) -> None:
+def test_the_audit_tells_of_vectors_that_are_not_of_their_text(
+    asked: CollectionStore, cut: slice
+) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     of_other = cell_of(asked, "d2")
     asked.tables.put(DOCUMENTS, [(NEWS.build_document_row("d1"), {COLUMN: of_other})])
@@ -221,15 +223,18 @@ def test_the_audit_tells_of_vectors_that_are_not_of_their_text(asked: Kept, cut:
 
 @pytest.mark.usefixtures("installed")
 def test_an_engine_encodes_for_the_rows_as_one_process_does(tmp_path: Path, migrated: Path) -> None:
-    here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
+    here, there = (
+        fill_collection(tmp_path / "here", migrated),
+        fill_collection(tmp_path / "there", migrated),
+    )
     for kept in (here, there):
         save_configuration(
             kept.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
         )
-    passes = by_engine(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "there")
+    passes = build_engine_passes(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "there")
     first = rebuild(here.changes, NEWS, CONF, threads=1)
     assert rebuild(there.changes, NEWS, CONF, threads=1, passes=passes) == first
-    assert left(there) == left(here)
+    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
     assert cell_of(there, "d1") != b""
     for kept in (here, there):
         kept.close()

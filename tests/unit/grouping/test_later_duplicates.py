@@ -16,7 +16,7 @@ from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import COLLECTIONS
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.documents import list_placements
-from kept_collections import NEWS, Kept, faults, open_kept
+from kept_collections import NEWS, CollectionStore, find_faults, open_collection_store
 
 WORDS = 40
 STORIES = 6
@@ -36,7 +36,7 @@ def shares_a_band(some: str, other: str) -> bool:
     return bool(np.any(bands[0] == bands[1]))
 
 
-def groups(kept: Kept, ids: list[str]) -> set[frozenset[str]]:
+def groups(kept: CollectionStore, ids: list[str]) -> set[frozenset[str]]:
     """Documents that are near-duplicates of one, together."""
     found: dict[str, set[str]] = {}
     for id_ in ids:
@@ -45,12 +45,12 @@ def groups(kept: Kept, ids: list[str]) -> set[frozenset[str]]:
     return {frozenset(some) for some in found.values()}
 
 
-def linked(kept: Kept, id_: str) -> str | None:
+def linked(kept: CollectionStore, id_: str) -> str | None:
     return list_placements(kept.tables, NEWS, id_)[0].original
 
 
 @pytest.fixture
-def built(kept: Kept) -> Kept:
+def built(kept: CollectionStore) -> CollectionStore:
     """Six stories, grouped."""
     save_configuration(
         kept.tables,
@@ -79,7 +79,7 @@ def drawn(draw: random.Random) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_them(
-    built: Kept, seed: int
+    built: CollectionStore, seed: int
 ) -> None:
     draw = random.Random(seed)
     documents = [Document(f"l{n}", one, language="en") for n, one in enumerate(drawn(draw))]
@@ -88,7 +88,7 @@ def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_th
         count = draw.randrange(1, 6)
         built.changes.put(NEWS, rest[:count])
         rest = rest[count:]
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
     ids = [f"s{n}" for n in range(STORIES)] + [document.id for document in documents]
     grouped = {
         id_ for id_ in ids if list_placements(built.tables, NEWS, id_)[0].unclustered_reason is None
@@ -99,7 +99,7 @@ def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_th
     assert len(grouped) > len(ids) / 2
 
 
-def test_a_near_duplicate_is_where_its_original_is_and_counts_once(built: Kept) -> None:
+def test_a_near_duplicate_is_where_its_original_is_and_counts_once(built: CollectionStore) -> None:
     before = {level: load_clusters(built.tables, NEWS, level=level) for level in range(3)}
     built.changes.put(NEWS, [Document("copy", story(1, 2, seed=5), language="en")])
     assert linked(built, "copy") == "s1"
@@ -116,44 +116,46 @@ def test_a_near_duplicate_is_where_its_original_is_and_counts_once(built: Kept) 
     assert [(one.label, one.score) for one in mine] == [
         (their.label, their.score) for their in theirs
     ]
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
 
 
 def test_a_near_duplicate_of_a_later_document_is_found_by_another_process(
-    built: Kept, tmp_path: Path
+    built: CollectionStore, tmp_path: Path
 ) -> None:
-    kept = open_kept(tmp_path)
+    kept = open_collection_store(tmp_path)
     kept.changes.put(NEWS, [Document("warm", story(0), language="en")])
     built.changes.put(NEWS, [Document("a", f"{story(3)} more", language="en")])
     kept.changes.put(NEWS, [Document("b", f"{story(3)} further words", language="en")])
     assert linked(kept, "b") == "s3"
     kept.close()
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
 
 
-def test_where_an_original_goes_one_of_its_near_duplicates_takes_its_part(built: Kept) -> None:
+def test_where_an_original_goes_one_of_its_near_duplicates_takes_its_part(
+    built: CollectionStore,
+) -> None:
     copies = [Document(f"c{n}", story(2, 1, seed=n), language="en") for n in range(3)]
     built.changes.put(NEWS, copies)
     assert [linked(built, copy.id) for copy in copies] == ["s2"] * 3
     built.changes.delete(NEWS, ["s2"])
     assert [linked(built, copy.id) for copy in copies] == [None, "c0", "c0"]
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
     built.changes.put(NEWS, [Document("c0", story(4, 1, seed=9), language="en")])
     assert [linked(built, copy.id) for copy in copies] == ["s4", None, "c1"]
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
     rebuild(built.changes, NEWS, threads=1)
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
 
 
-def test_a_text_that_became_another_is_a_near_duplicate_no_more(built: Kept) -> None:
+def test_a_text_that_became_another_is_a_near_duplicate_no_more(built: CollectionStore) -> None:
     built.changes.put(NEWS, [Document("x", story(5), language="en")])
     assert linked(built, "x") == "s5"
     built.changes.put(NEWS, [Document("x", story(0, 20, seed=3), language="en")])
     assert linked(built, "x") is None
-    assert faults(built.tables, NEWS) == []
+    assert find_faults(built.tables, NEWS) == []
 
 
-def test_documents_do_not_wait_for_an_index_that_is_damaged(built: Kept) -> None:
+def test_documents_do_not_wait_for_an_index_that_is_damaged(built: CollectionStore) -> None:
     built.tables.put(COLLECTIONS, [(NEWS.row, {INDEX: b"no index"})])
     assert built.changes.put(NEWS, [Document("x", story(5), language="en")]).added == 1
     assert linked(built, "x") is None

@@ -18,28 +18,28 @@ from fonds.grouping.views.clusters import ClusterView, find_cluster, list_member
 from fonds.grouping.views.curation import list_curated_themes
 from fonds.grouping.views.documents import list_placements
 from fonds.grouping.views.themes import find_tags, list_theme_documents
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 CALLED = "The ships of May"
 
 
-def _themes(kept: Kept) -> tuple[ClusterView, ...]:
+def _themes(kept: CollectionStore) -> tuple[ClusterView, ...]:
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
     return served.clusters
 
 
-def _filled(kept: Kept) -> ClusterView:
-    kept.changes.put(NEWS, themed(120, themes=3))
+def _filled(kept: CollectionStore) -> ClusterView:
+    kept.changes.put(NEWS, themed_documents(120, themes=3))
     rebuild(kept.changes, NEWS)
     return _themes(kept)[0]
 
 
-def test_a_name_stays_over_rebuilds_and_the_label_beside_it(kept: Kept) -> None:
+def test_a_name_stays_over_rebuilds_and_the_label_beside_it(kept: CollectionStore) -> None:
     theme = _filled(kept)
     rename(kept.changes, NEWS, DEFAULT, theme.label, f"  {CALLED}\n ")
     kept.changes.put(
-        NEWS, [Document(f"more{at}", one.text) for at, one in enumerate(themed(40, 9))]
+        NEWS, [Document(f"more{at}", one.text) for at, one in enumerate(themed_documents(40, 9))]
     )
     rebuild(kept.changes, NEWS)
     (now,) = [one for one in _themes(kept) if one.id == theme.id]
@@ -48,10 +48,12 @@ def test_a_name_stays_over_rebuilds_and_the_label_beside_it(kept: Kept) -> None:
     assert {one.display_name for one in _themes(kept) if one.id != theme.id} == {
         one.label for one in _themes(kept) if one.id != theme.id
     }
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(kept: Kept) -> None:
+def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(
+    kept: CollectionStore,
+) -> None:
     theme = _filled(kept)
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     by_name = find_cluster(kept.tables, NEWS, CALLED)
@@ -67,7 +69,7 @@ def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(kept: Ke
     assert [tag.given_name for tag in find_tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
 
 
-def test_one_name_for_two_themes_finds_the_documents_of_both(kept: Kept) -> None:
+def test_one_name_for_two_themes_finds_the_documents_of_both(kept: CollectionStore) -> None:
     first = _filled(kept)
     second = _themes(kept)[1]
     for one in (first, second):
@@ -78,7 +80,7 @@ def test_one_name_for_two_themes_finds_the_documents_of_both(kept: Kept) -> None
     assert len(list_theme_documents(kept.tables, first.label)) == first.size
 
 
-def test_an_empty_name_gives_it_back_and_leaves_nothing(kept: Kept) -> None:
+def test_an_empty_name_gives_it_back_and_leaves_nothing(kept: CollectionStore) -> None:
     theme = _filled(kept)
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     assert pin(kept.changes, NEWS, DEFAULT, CALLED).pinned is not None
@@ -90,7 +92,9 @@ def test_an_empty_name_gives_it_back_and_leaves_nothing(kept: Kept) -> None:
     assert kept.tables.get_page(THEMES, b"") == []
 
 
-def test_a_name_stays_told_when_its_theme_is_gone_and_can_be_taken_back(kept: Kept) -> None:
+def test_a_name_stays_told_when_its_theme_is_gone_and_can_be_taken_back(
+    kept: CollectionStore,
+) -> None:
     theme = _filled(kept)
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     page = list_members(kept.tables, NEWS, theme.id, count_max=1000)
@@ -104,10 +108,10 @@ def test_a_name_stays_told_when_its_theme_is_gone_and_can_be_taken_back(kept: Ke
     assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
 
 
-def test_what_is_decided_goes_with_its_collection_alone(kept: Kept) -> None:
+def test_what_is_decided_goes_with_its_collection_alone(kept: CollectionStore) -> None:
     theme = _filled(kept)
     other = CollectionName("news", "2026-1")
-    kept.changes.put(other, themed(60, themes=2))
+    kept.changes.put(other, themed_documents(60, themes=2))
     rebuild(kept.changes, other)
     served = load_clusters(kept.tables, other)
     assert served is not None
@@ -132,7 +136,7 @@ def test_what_is_decided_goes_with_its_collection_alone(kept: Kept) -> None:
     ],
 )
 def test_what_can_be_no_name_or_theme_is_told_in_words(
-    kept: Kept, theme: str | None, name: str, told: str
+    kept: CollectionStore, theme: str | None, name: str, told: str
 ) -> None:
     there = _filled(kept)
     with pytest.raises(ValueError, match=told):

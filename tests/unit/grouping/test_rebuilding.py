@@ -17,11 +17,13 @@ from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.grouping.views.lineage import compare_clusterings
 from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 
-def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(200))
+def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(
+    kept: CollectionStore,
+) -> None:
+    kept.changes.put(NEWS, themed_documents(200))
     assert load_clusters(kept.tables, NEWS) is None
     made = rebuild(kept.changes, NEWS)
     assert (made.documents, made.clusters, made.unclustered) == (200, 5, 0)
@@ -31,17 +33,17 @@ def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(kept: Kep
     assert [len(cluster.top) for cluster in served.clusters] == [2] * 5
     assert all(cluster.top[0].score >= cluster.top[1].score > 0 for cluster in served.clusters)
     assert all(cluster.terms and cluster.position for cluster in served.clusters)
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
 def test_what_a_rebuild_tells_adds_up_to_all_documents_and_its_progress_ends_there(
-    kept: Kept,
+    kept: CollectionStore,
 ) -> None:
     left_out = [Document("empty", ""), Document("of marks", "--- ---"), Document("short", "flood")]
     save_configuration(
         kept.tables, NEWS.namespace, "DEFAULT", build_configuration({"characters_min": 6})
     )
-    kept.changes.put(NEWS, [*themed(200), *left_out])
+    kept.changes.put(NEWS, [*themed_documents(200), *left_out])
     told: list[tuple[str, int, int]] = []
     made = rebuild(kept.changes, NEWS, progress=lambda *how: told.append(how))
     served = load_clusters(kept.tables, NEWS)
@@ -54,8 +56,8 @@ def test_what_a_rebuild_tells_adds_up_to_all_documents_and_its_progress_ends_the
     assert [(done, of) for stage, done, of in told if stage == "write"] == [(203, 203)]
 
 
-def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(60, themes=2))
+def test_members_come_page_by_page_the_nearest_first(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(60, themes=2))
     rebuild(kept.changes, NEWS)
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
@@ -74,10 +76,10 @@ def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
 
 
 def test_what_comes_while_a_clustering_is_built_is_in_it(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept.changes.put(NEWS, themed(200))
-    late = [Document(f"late{at}", one.text) for at, one in enumerate(themed(250, seed=2))]
+    kept.changes.put(NEWS, themed_documents(200))
+    late = [Document(f"late{at}", one.text) for at, one in enumerate(themed_documents(250, seed=2))]
     replaced = Document("d3", "violin concerto conductor symphony cello soprano opera quartet")
 
     def meanwhile(stage: str, done: int, total: int) -> None:
@@ -90,7 +92,7 @@ def test_what_comes_while_a_clustering_is_built_is_in_it(
 
     made = rebuild(kept.changes, NEWS, progress=meanwhile)
     assert made.caught_up == 253
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
     (place,) = list_placements(kept.tables, NEWS, "d3")
     (like,) = {
         placement.label for id_ in ("d3",) for placement in list_placements(kept.tables, NEWS, id_)
@@ -100,14 +102,16 @@ def test_what_comes_while_a_clustering_is_built_is_in_it(
     assert list_placements(kept.tables, NEWS, "d0") == []
 
 
-def why_terms(kept: Kept, id_: str) -> tuple[object, ...]:
+def why_terms(kept: CollectionStore, id_: str) -> tuple[object, ...]:
     found = explain_placement(kept.tables, kept.changes.models, NEWS, id_)
     assert found is not None
     return found.terms
 
 
-def test_a_rebuild_that_dies_leaves_what_is_served_and_its_leavings_are_swept(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(100))
+def test_a_rebuild_that_dies_leaves_what_is_served_and_its_leavings_are_swept(
+    kept: CollectionStore,
+) -> None:
+    kept.changes.put(NEWS, themed_documents(100))
     first = rebuild(kept.changes, NEWS)
 
     def dies(stage: str, done: int, total: int) -> None:
@@ -124,14 +128,14 @@ def test_a_rebuild_that_dies_leaves_what_is_served_and_its_leavings_are_swept(ke
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
     assert served.timestamp == first.timestamp
-    assert any("left over" in one for one in faults(kept.tables, NEWS))
+    assert any("left over" in one for one in find_faults(kept.tables, NEWS))
     (tended,) = maintain(kept.changes, NEWS)
     assert tended.removed == 1
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_one_that_died_after_it_became_visible_is_settled(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(100))
+def test_one_that_died_after_it_became_visible_is_settled(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(100))
 
     def dies(stage: str, done: int, total: int) -> None:
         if stage == "settle":
@@ -150,9 +154,9 @@ def test_one_that_died_after_it_became_visible_is_settled(kept: Kept) -> None:
     assert row["processing:index"]
 
 
-def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: Kept) -> None:
+def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: CollectionStore) -> None:
     save_configuration(kept.tables, "news", "few", build_configuration({"kept": 2}))
-    kept.changes.put(NEWS, themed(60))
+    kept.changes.put(NEWS, themed_documents(60))
     made = [rebuild(kept.changes, NEWS, "few").timestamp for _ in range(4)]
     clusterings = list_clusterings(kept.tables, NEWS, "few")
     assert [one.timestamp for one in clusterings] == [made[3], made[2]]
@@ -163,11 +167,11 @@ def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: Kept) -> Non
     assert told is not None
     assert told.stayed == 1.0
     assert {change.change for change in told.changes} == {"kept"}
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_one_process_rebuilds_at_a_time(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(20))
+def test_one_process_rebuilds_at_a_time(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(20))
     with (
         kept.changes.leases.acquire(name_rebuild_lease(NEWS, "DEFAULT"), 0.0),
         pytest.raises(LeaseConflictError),
@@ -175,31 +179,31 @@ def test_one_process_rebuilds_at_a_time(kept: Kept) -> None:
         rebuild(kept.changes, NEWS)
 
 
-def test_a_rebuild_of_what_is_not_there_says_so(kept: Kept) -> None:
+def test_a_rebuild_of_what_is_not_there_says_so(kept: CollectionStore) -> None:
     with pytest.raises(ConfigurationError, match="no collection named news/2026-11"):
         rebuild(kept.changes, NEWS)
-    kept.changes.put(NEWS, themed(5))
+    kept.changes.put(NEWS, themed_documents(5))
     with pytest.raises(ValueError, match="Did you mean 'DEFAULT'"):
         rebuild(kept.changes, NEWS, "DEFALT")
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
-def test_hardly_any_documents_are_grouped_all_the_same(kept: Kept, count: int) -> None:
-    kept.changes.put(NEWS, [Document("short", "x"), *themed(count)])
+def test_hardly_any_documents_are_grouped_all_the_same(kept: CollectionStore, count: int) -> None:
+    kept.changes.put(NEWS, [Document("short", "x"), *themed_documents(count)])
     rebuild(kept.changes, NEWS)
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
     assert served.unclustered["short"] == 1
-    kept.changes.put(NEWS, themed(6, seed=3))
-    assert faults(kept.tables, NEWS) == []
+    kept.changes.put(NEWS, themed_documents(6, seed=3))
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
+def test_levels_are_clusterings_of_their_own(kept: CollectionStore) -> None:
     save_configuration(
         kept.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2, 9]})
     )
-    kept.changes.put(NEWS, themed(200))
+    kept.changes.put(NEWS, themed_documents(200))
     rebuild(kept.changes, NEWS, "deep")
     counts = [
         len(found.clusters)
@@ -221,11 +225,11 @@ def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
     assert {cluster.parent for cluster in first.clusters} == {
         cluster.label for cluster in coarse.clusters
     }
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_processed_moves_with_what_comes_and_rebuilt_stays(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(50))
+def test_processed_moves_with_what_comes_and_rebuilt_stays(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(50))
     made = rebuild(kept.changes, NEWS)
     before = find_collection(kept.tables, NEWS)
     kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony")])

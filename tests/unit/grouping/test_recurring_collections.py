@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.config import Settings
 from fonds.grouping.document import Document
 from fonds.grouping.names import DEFAULT, CollectionName
@@ -23,7 +23,7 @@ WAIT_S = 120.0
 
 def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().replace_values(collections_every_s=1)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         changes = open_collection_writer(stores, settings)
         texts, _ = themed_texts(60)
         changes.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
@@ -44,7 +44,7 @@ def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -
 def test_an_embargo_that_is_over_is_lifted_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().replace_values(collections_every_s=1)
     over, later = fill_home(tmp_path).pdfs[1:3]
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         act = EmbargoService(stores, None, lambda: NOW)
         act.hide(EmbargoRow(over, "rights", "", NOW, "ann", NOW))
         ends = datetime(2999, 1, 1, tzinfo=UTC)

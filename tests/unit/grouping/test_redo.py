@@ -15,21 +15,21 @@ from fonds.grouping.tables import CHANGES, COLLECTIONS, DOCUMENTS, Tables
 from fonds.leases.lease import LeaseConflictError
 from fonds.leases.leases import Leases
 from fonds.model.rows import LeaseRow
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 OTHER = LeaseRow(name_collection_lease(NEWS), "another:1:x", 99)
 
 
-def test_a_process_that_lost_its_lease_writes_no_change_down(kept: Kept) -> None:
+def test_a_process_that_lost_its_lease_writes_no_change_down(kept: CollectionStore) -> None:
     """Otherwise its change would stand under the number that the next process gives to its own."""
-    kept.changes.put(NEWS, themed(3))
+    kept.changes.put(NEWS, themed_documents(3))
     leases = kept.changes.leases
     with leases.acquire(name_collection_lease(NEWS), 0.0) as lease:
         lease.lost.set()
         with pytest.raises(LeaseConflictError):
             perform(kept.tables, NEWS, {}, ["d0"], PendingWrites(), leases, lease)
     assert list(kept.tables.iter_rows(CHANGES, NEWS.row)) == []
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
 @dataclass
@@ -50,7 +50,7 @@ class WatchedTable:
 
 
 @contextmanager
-def losing_the_lease(kept: Kept, table: str) -> Iterator[tuple[Tables, Leases, Any]]:
+def losing_the_lease(kept: CollectionStore, table: str) -> Iterator[tuple[Tables, Leases, Any]]:
     """What `perform` needs; another process takes the lease right after a write to `table`."""
     leases = kept.changes.leases
     with leases.acquire(name_collection_lease(NEWS), 0.0) as lease:
@@ -62,11 +62,11 @@ def losing_the_lease(kept: Kept, table: str) -> Iterator[tuple[Tables, Leases, A
         yield Tables(WatchedTable(kept.tables.store, table, lose)), leases, lease
 
 
-def redo_row(kept: Kept, sequence: int) -> dict[str, bytes] | None:
+def redo_row(kept: CollectionStore, sequence: int) -> dict[str, bytes] | None:
     return kept.tables.get_row(CHANGES, build_change_row(NEWS, sequence))
 
 
-def change_of(kept: Kept, id_: str) -> tuple[dict[str, bytes], PendingWrites]:
+def change_of(kept: CollectionStore, id_: str) -> tuple[dict[str, bytes], PendingWrites]:
     """The cells of the collection, and a change of one document."""
     cells = dict(kept.tables.get_row(COLLECTIONS, NEWS.row, ["main:"]) or {})
     writes = PendingWrites()
@@ -74,8 +74,10 @@ def change_of(kept: Kept, id_: str) -> tuple[dict[str, bytes], PendingWrites]:
     return cells, writes
 
 
-def test_a_lease_lost_during_a_change_leaves_its_redo_row_to_the_next_holder(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(3))
+def test_a_lease_lost_during_a_change_leaves_its_redo_row_to_the_next_holder(
+    kept: CollectionStore,
+) -> None:
+    kept.changes.put(NEWS, themed_documents(3))
     cells, writes = change_of(kept, "d0")
     with (
         losing_the_lease(kept, DOCUMENTS) as (tables, leases, lease),
@@ -84,19 +86,21 @@ def test_a_lease_lost_during_a_change_leaves_its_redo_row_to_the_next_holder(kep
         perform(tables, NEWS, cells, ["d0"], writes, leases, lease)
     assert "main:redo" in (redo_row(kept, 2) or {})
     kept.records.delete(LeaseRow, [OTHER.name])
-    kept.changes.put(NEWS, themed(1, seed=2))
-    assert faults(kept.tables, NEWS) == []
+    kept.changes.put(NEWS, themed_documents(1, seed=2))
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_a_lease_lost_after_a_change_leaves_its_redo_row_to_the_next_holder(kept: Kept) -> None:
+def test_a_lease_lost_after_a_change_leaves_its_redo_row_to_the_next_holder(
+    kept: CollectionStore,
+) -> None:
     """The change is done, and the next holder may be at its redo row: who lost the lease removes nothing."""
-    kept.changes.put(NEWS, themed(3))
+    kept.changes.put(NEWS, themed_documents(3))
     cells, writes = change_of(kept, "d0")
     with losing_the_lease(kept, COLLECTIONS) as (tables, leases, lease):
         assert perform(tables, NEWS, cells, ["d0"], writes, leases, lease) == 2
         assert lease.lost.is_set()
     assert "main:redo" in (redo_row(kept, 2) or {})
     kept.records.delete(LeaseRow, [OTHER.name])
-    kept.changes.put(NEWS, themed(1, seed=2))
+    kept.changes.put(NEWS, themed_documents(1, seed=2))
     assert redo_row(kept, 2) is None
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []

@@ -24,16 +24,18 @@ from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.search.index.wrappers import ThemedIndex
 from fonds.search.scan import count_matches, iter_documents
 from fonds.stores.table.sqlite import SqliteTable
-from kept_collections import NEWS, Kept, themed
+from kept_collections import NEWS, CollectionStore, themed_documents
 
 LATER = CollectionName("news", "2026-12")
 COUNT = 60
 
 
 @pytest.fixture
-def index(kept: Kept, tmp_path: Path) -> Iterator[ThemedIndex]:
+def index(kept: CollectionStore, tmp_path: Path) -> Iterator[ThemedIndex]:
     """Sixty documents in an index, the first fifty of them grouped."""
-    made = [document(f"d{at}", one.text) for at, one in enumerate(themed(COUNT, themes=3))]
+    made = [
+        document(f"d{at}", one.text) for at, one in enumerate(themed_documents(COUNT, themes=3))
+    ]
     found = ThemedIndex(
         TantivyIndex(tmp_path / "index"), partial(list_theme_documents, kept.tables)
     )
@@ -61,7 +63,7 @@ def ids(index: ThemedIndex, asked: str) -> set[str]:
 
 
 def test_a_theme_finds_what_was_assigned_to_it_by_label_and_by_id(
-    kept: Kept, index: ThemedIndex
+    kept: CollectionStore, index: ThemedIndex
 ) -> None:
     served = load_clusters(kept.tables, NEWS)
     assert served is not None
@@ -80,13 +82,13 @@ def test_a_theme_finds_what_was_assigned_to_it_by_label_and_by_id(
 
 
 def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(
-    kept: Kept, index: ThemedIndex
+    kept: CollectionStore, index: ThemedIndex
 ) -> None:
     label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
     gone = sorted(some)[0]
     kept.changes.delete(NEWS, [gone])
     assert ids(index, f'theme:"{label}"') == some - {gone}
-    rest = themed(COUNT, themes=3)[50:]
+    rest = themed_documents(COUNT, themes=3)[50:]
     kept.changes.put(
         NEWS,
         [
@@ -100,7 +102,7 @@ def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(
 
 
 def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
-    kept: Kept, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
+    kept: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_results, "PAGE_DOCUMENTS", 3)
     label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
@@ -112,7 +114,7 @@ def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
     gone = sorted(some)[-1]
     kept.changes.delete(NEWS, [gone])
     assert {one.id for one in iter_documents(index, query, COUNT)} == some - {gone}
-    rest = themed(COUNT, themes=3)[50:]
+    rest = themed_documents(COUNT, themes=3)[50:]
     kept.changes.put(NEWS, [Document(f"d{50 + at}", one.text) for at, one in enumerate(rest)])
     rebuild(kept.changes, NEWS, threads=1)
     assert {one.id for one in (*begun, *pages)} == some
@@ -120,7 +122,7 @@ def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
 
 
 def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(
-    kept: Kept, index: ThemedIndex
+    kept: CollectionStore, index: ThemedIndex
 ) -> None:
     label = next(iter(assigned(kept.tables)))
     with pytest.raises(QueryError, match=f"no theme named .*Did you mean '{label}'") as told:
@@ -129,9 +131,9 @@ def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(
 
 
 def test_a_theme_several_collections_have_is_asked_for_with_its_collection(
-    kept: Kept, index: ThemedIndex
+    kept: CollectionStore, index: ThemedIndex
 ) -> None:
-    kept.changes.put(LATER, [Document(one.id, one.text) for one in themed(50, themes=3)])
+    kept.changes.put(LATER, [Document(one.id, one.text) for one in themed_documents(50, themes=3)])
     rebuild(kept.changes, LATER, threads=1)
     label = next(iter(set(assigned(kept.tables)) & set(assigned(kept.tables, LATER))))
     with pytest.raises(
@@ -142,10 +144,10 @@ def test_a_theme_several_collections_have_is_asked_for_with_its_collection(
 
 
 def test_a_theme_with_more_documents_than_a_search_takes_says_how_many(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(themes, "MEMBERS_MAX", 3)
-    kept.changes.put(NEWS, themed(50, themes=3))
+    kept.changes.put(NEWS, themed_documents(50, themes=3))
     rebuild(kept.changes, NEWS, threads=1)
     label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
     with pytest.raises(ValueError, match=f"this theme has {len(some)} documents; .* up to 3"):
@@ -162,7 +164,7 @@ def test_where_nothing_was_grouped_it_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("asked", ["*", "morning", "the -morning", "nothinglikethis"])
 def test_counts_of_themes_are_those_of_the_assignments(
-    kept: Kept, index: ThemedIndex, asked: str
+    kept: CollectionStore, index: ThemedIndex, asked: str
 ) -> None:
     found = ids(index, asked)
     counts = count_themes(index, kept.tables, str(NEWS), SearchQuery(asked))
@@ -173,7 +175,7 @@ def test_counts_of_themes_are_those_of_the_assignments(
 
 
 def test_counts_of_a_part_say_of_how_many(
-    kept: Kept, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
+    kept: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fonds.search.facets.DOCUMENTS_MAX", 7)
     counts = count_themes(index, kept.tables, str(NEWS), SearchQuery())

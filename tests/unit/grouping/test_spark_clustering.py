@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bulk_jobs import open_collections
-from engine_rebuilds import by_engine, filled, left
+from engine_rebuilds import build_engine_passes, fill_collection, read_rebuilt_rows
 from fonds.bulk.local import LocalEngine
 from fonds.grouping.algorithms.corpus import TermReader
 from fonds.grouping.algorithms.terms import Vocabulary, split_terms
@@ -33,7 +33,7 @@ from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import DOCUMENTS, READINGS
 from fonds.grouping.views.documents import list_placements
 from fonds.model.errors import DamagedInputError
-from kept_collections import NEWS, faults
+from kept_collections import NEWS, find_faults
 
 PLAIN = Configuration()
 
@@ -43,16 +43,19 @@ def test_an_engine_leaves_the_rows_one_process_leaves(
     tmp_path: Path, migrated: Path, workers: int, conf: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fonds.grouping.rebuild.bulk_rebuild.PART_PLACES", 70)
-    here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
+    here, there = (
+        fill_collection(tmp_path / "here", migrated),
+        fill_collection(tmp_path / "there", migrated),
+    )
     first = rebuild(here.changes, NEWS, conf, threads=1)
     engine = LocalEngine(tmp_path / "bulk", workers, 1)
-    passes = by_engine(engine, tmp_path / "there")
+    passes = build_engine_passes(engine, tmp_path / "there")
     second = rebuild(there.changes, NEWS, conf, threads=1, passes=passes)
     assert first == second
-    assert left(there) == left(here)
-    assert left(there)[READINGS] == []
+    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
+    assert read_rebuilt_rows(there)[READINGS] == []
     assert list((tmp_path / "bulk").iterdir()) == []
-    assert faults(there.tables, NEWS) == []
+    assert find_faults(there.tables, NEWS) == []
     for kept in (here, there):
         kept.close()
 
@@ -62,16 +65,16 @@ def test_an_engine_keeps_documents_out_of_themes_as_it_is_kept_here(
 ) -> None:
     places_found = []
     for name in ("here", "there"):
-        kept = filled(tmp_path / name, migrated)
+        kept = fill_collection(tmp_path / name, migrated)
         rebuild(kept.changes, NEWS, threads=1)
         place = next(
             placement for placement in list_placements(kept.tables, NEWS, "d0") if placement.label
         )
         exclude(kept.changes, NEWS, "DEFAULT", place.label or "", ["d0"])
         engine = LocalEngine(tmp_path / "bulk", 2, 1)
-        passes = by_engine(engine, tmp_path / name) if name == "there" else None
+        passes = build_engine_passes(engine, tmp_path / name) if name == "there" else None
         rebuild(kept.changes, NEWS, threads=1, passes=passes)
-        assert faults(kept.tables, NEWS) == []
+        assert find_faults(kept.tables, NEWS) == []
         (now,) = list_placements(kept.tables, NEWS, "d0")
         assert now.cluster_id != place.cluster_id
         places_found.append(now)
@@ -80,8 +83,8 @@ def test_an_engine_keeps_documents_out_of_themes_as_it_is_kept_here(
 
 
 def test_what_an_engine_read_is_removed_when_it_fails(tmp_path: Path, migrated: Path) -> None:
-    kept = filled(tmp_path / "home", migrated)
-    passes = by_engine(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "home")
+    kept = fill_collection(tmp_path / "home", migrated)
+    passes = build_engine_passes(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "home")
 
     def dies(stage: str, done: int, total: int) -> None:
         if stage == "read documents" and done:
@@ -98,7 +101,7 @@ def test_what_an_engine_read_is_removed_when_it_fails(tmp_path: Path, migrated: 
 def test_stretches_hold_every_document_once_and_in_order(
     tmp_path: Path, migrated: Path, size: int
 ) -> None:
-    kept = filled(tmp_path / "home", migrated)
+    kept = fill_collection(tmp_path / "home", migrated)
     parts = split_key_ranges(kept.tables, NEWS, size)
     found = [
         row for part in parts for page in iter_rows(kept.tables, NEWS, part) for row, _ in page
@@ -109,7 +112,7 @@ def test_stretches_hold_every_document_once_and_in_order(
 
 
 def test_document_frequencies_are_those_counted_by_hand(tmp_path: Path, migrated: Path) -> None:
-    kept = filled(tmp_path / "home", migrated)
+    kept = fill_collection(tmp_path / "home", migrated)
     opens = partial(open_collections, tmp_path / "home" / "table.sqlite")
     one = StoredClustering(NEWS, "DEFAULT", 0, 1, {})
     read = DocumentReader(opens, one, 10**9, PLAIN, "en", keeps_pages=False)
@@ -133,7 +136,7 @@ def test_document_frequencies_are_those_counted_by_hand(tmp_path: Path, migrated
 def test_a_page_comes_back_as_it_was_and_an_altered_one_is_refused(
     tmp_path: Path, migrated: Path
 ) -> None:
-    kept = filled(tmp_path / "home", migrated)
+    kept = fill_collection(tmp_path / "home", migrated)
     rows = kept.tables.get_page(DOCUMENTS, NEWS.row, COLUMNS)
     reader = TermReader()
     page = read_page(rows, 10**9, PLAIN, "en", reader)

@@ -17,7 +17,7 @@ from fonds.grouping.stored.inverted_index import decode_postings
 from fonds.grouping.stored.keys import build_cluster_row, build_clustering_prefix
 from fonds.grouping.stored.vectors import decode_idf_vector, decode_tfidf_vector
 from fonds.grouping.tables import build_member_row, format_score
-from kept_collections import NEWS, Kept, themed
+from kept_collections import NEWS, CollectionStore, themed_documents
 
 
 def _rows(file: Path, table: str) -> dict[bytes, dict[str, bytes]]:
@@ -32,8 +32,8 @@ def _rows(file: Path, table: str) -> dict[bytes, dict[str, bytes]]:
     return rows
 
 
-def test_the_three_tables_are_those_of_the_layout(kept: Kept, tmp_path: Path) -> None:
-    kept.changes.put(NEWS, [*themed(100), Document("tiny", "x")])
+def test_the_three_tables_are_those_of_the_layout(kept: CollectionStore, tmp_path: Path) -> None:
+    kept.changes.put(NEWS, [*themed_documents(100), Document("tiny", "x")])
     made = rebuild(kept.changes, NEWS)
     kept.changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
     file = tmp_path / "table.sqlite"

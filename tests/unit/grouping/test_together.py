@@ -13,12 +13,12 @@ from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.views.clusterings import find_collection
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 
-def test_twenty_threads_lose_nothing_while_a_rebuild_runs(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(100))
-    texts = [one.text for one in themed(300, seed=5)]
+def test_twenty_threads_lose_nothing_while_a_rebuild_runs(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(100))
+    texts = [one.text for one in themed_documents(300, seed=5)]
     documents = [Document(f"p{at}", text) for at, text in enumerate(texts)]
     with ThreadPoolExecutor(20) as clients:
         done = clients.map(lambda one: kept.changes.put(NEWS, [one]).added, documents)
@@ -27,7 +27,7 @@ def test_twenty_threads_lose_nothing_while_a_rebuild_runs(kept: Kept) -> None:
     collection = find_collection(kept.tables, NEWS)
     assert collection is not None
     assert collection.size == 400
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
 class Slow:

@@ -24,7 +24,7 @@ from fonds.grouping.tables import DOCUMENTS
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.model.errors import DamagedInputError
-from kept_collections import NEWS, Kept, faults, themed
+from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 
 def documents(count: int, seed: int = 0) -> list[Document]:
@@ -61,7 +61,9 @@ def test_what_is_no_vector_is_refused() -> None:
             decode_dense_vector(broken)
 
 
-def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept) -> None:
+def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(
+    kept: CollectionStore,
+) -> None:
     save_configuration(
         kept.tables, "news", "dense", build_configuration({"clusters": 4, "dense": 4})
     )
@@ -84,10 +86,10 @@ def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept
     assert np.mean(near) >= 0.75
     assert list_placements(kept.tables, NEWS, "later")[0].unclustered_reason == "vector"
     assert explain_placement(kept.tables, kept.changes.models, NEWS, "0-1", "dense") is not None
-    assert faults(kept.tables, NEWS) == []
+    assert find_faults(kept.tables, NEWS) == []
 
 
-def test_another_vector_is_another_document_and_the_same_is_none(kept: Kept) -> None:
+def test_another_vector_is_another_document_and_the_same_is_none(kept: CollectionStore) -> None:
     one = Document("a", "a text of some words", vector=(1.0, 2.0))
     assert kept.changes.put(NEWS, [one]).added == 1
     assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 4.0))]).unchanged == 1
@@ -98,7 +100,7 @@ def test_another_vector_is_another_document_and_the_same_is_none(kept: Kept) -> 
     assert parse_document(cells).document.vector == ()
 
 
-def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
+def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: CollectionStore) -> None:
     save_configuration(
         kept.tables, "news", "en", build_configuration({"where": ["language=en", "title=a=b"]})
     )
@@ -121,8 +123,8 @@ def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
         build_configuration({"dense": 0})
 
 
-def test_a_text_without_terms_keeps_no_vectors_of_the_text_before(kept: Kept) -> None:
-    kept.changes.put(NEWS, themed(60))
+def test_a_text_without_terms_keeps_no_vectors_of_the_text_before(kept: CollectionStore) -> None:
+    kept.changes.put(NEWS, themed_documents(60))
     rebuild(kept.changes, NEWS)
     columns = ["processing:vector_idf", "processing:vector_tfidf"]
     row = NEWS.build_document_row("d0")

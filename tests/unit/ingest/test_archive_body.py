@@ -33,7 +33,17 @@ from fonds.model.rows import LeaseRow
 from fonds.model.story import ContentMetadata, Story, UnarchivedBody
 from fonds.ports import Archive
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
-from step_bench import JOURNAL, LATER, OTHER_PAGE, PAGE, PDF, Bench, identified, page_file, pdf_file
+from step_bench import (
+    JOURNAL,
+    LATER,
+    OTHER_PAGE,
+    PAGE,
+    PDF,
+    Bench,
+    identify_capture,
+    page_file,
+    pdf_file,
+)
 
 KEY = page_file().sha1
 GONE = f"{identify(1).rsplit('/', 2)[0]}/4194399/1/ab"
@@ -48,7 +58,7 @@ def step(bench: Bench) -> ArchiveBodyStep:
 
 def unarchived(bench: Bench, body: bytes = PAGE, **more: object) -> UnarchivedBody:
     """A loose page on the books."""
-    capture = bench.loose(body)
+    capture = bench.write_file(body)
     bench.enter(capture)
     return UnarchivedBody(capture, page_file(body), **more)  # type: ignore[arg-type]
 
@@ -88,7 +98,7 @@ def test_the_place_goes_into_the_row_of_the_file_beside_what_is_there(
 ) -> None:
     item = unarchived(bench)
     persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
-    persist([identified(item.capture)])
+    persist([identify_capture(item.capture)])
     step([item])
     cells = bench.cells()[build_row_key(KEY)]
     place = place_of(bench, item.capture)
@@ -318,7 +328,7 @@ def test_bytes_that_changed_since_are_not_archived_as_the_file(
 
 
 def test_a_pdf_keeps_its_type(step: ArchiveBodyStep, bench: Bench) -> None:
-    capture = bench.loose(PDF, "application/pdf")
+    capture = bench.write_file(PDF, "application/pdf")
     bench.enter(capture)
     step([UnarchivedBody(capture, pdf_file())])
     assert bench.cdx()[capture.id].mimetype == "application/pdf"

@@ -15,7 +15,7 @@ from step_bench import PAGE, Bench, page_file
 
 @pytest.mark.parametrize("copy_bodies", [False, True])
 def test_a_loose_page_goes_to_the_archive(bench: Bench, copy_bodies: bool) -> None:
-    capture = bench.loose(PAGE)
+    capture = bench.write_file(PAGE)
     result = ArchiveUnparsedStep(copy_bodies)(UnparsedPage(capture, page_file()))
     assert result.disposition == DONE
     assert result.items == (UnarchivedBody(capture, page_file()),)

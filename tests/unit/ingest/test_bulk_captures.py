@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bulk_jobs import JOURNAL, captures_job, left_in, made_lines, open_table
+from bulk_jobs import JOURNAL, captures_job, generate_cdx_lines, open_table, read_rows
 from depth import examples
 from fonds.archive.capture_merge import build_first_seen, merge
 from fonds.archive.capture_rank import IndexedCapture, rank_capture
@@ -48,7 +48,7 @@ def backfilled(home: Path, lines: list[str], *, packed: bool = False) -> Example
 
 
 def rows_left(home: Path) -> tuple[list[object], list[object]]:
-    cells, rows = left_in(home)
+    cells, rows = read_rows(home)
     return cells, [*rows]
 
 
@@ -165,7 +165,7 @@ def test_all_captures_of_a_file_are_kept_the_best_in_its_row(tmp_path: Path) -> 
     counts = done.counts
     assert (counts["files"], counts["captures"], counts["revisits"]) == (1, 6, 1)
     assert counts[Reason.REPEATED] == 1
-    cells, rows = left_in(tmp_path)
+    cells, rows = read_rows(tmp_path)
     own = cells[0][1]
     assert split_key(cells[0][0])[1] is None
     assert read_location(own) == BEST_FIRST[0]
@@ -186,7 +186,7 @@ def test_all_captures_of_a_file_are_kept_the_best_in_its_row(tmp_path: Path) -> 
 def test_neither_order_nor_repetition_nor_cutting_matters(
     tmp_path_factory: pytest.TempPathFactory, seed: int, files: int, cuts: int
 ) -> None:
-    lines = made_lines(seed, 60, files)
+    lines = generate_cdx_lines(seed, 60, files)
     whole = tmp_path_factory.mktemp("whole")
     done = backfilled(whole, lines)
     counts = done.counts
@@ -202,13 +202,13 @@ def test_neither_order_nor_repetition_nor_cutting_matters(
 
 def test_what_was_read_here_keeps_its_row_and_the_index_stands_beside(tmp_path: Path) -> None:
     backfilled(tmp_path, [line()])
-    (key, _), *_ = left_in(tmp_path)[0]
+    (key, _), *_ = read_rows(tmp_path)[0]
     table = open_table(tmp_path)
     own = b'{"u":"http://mine/","d":"2020-01-01T00:00:00Z","c":1}'
     table.put(JOURNAL, [(key, {"file:meta": b"{}", "file:mime": b"text/html", "f:c": own})])
     table.close()
     backfilled(tmp_path, [line(offset="8", dt="20250706005950"), line()])
-    cells = dict(left_in(tmp_path)[0])
+    cells = dict(read_rows(tmp_path)[0])
     assert json.loads(cells[key]["f:c"]) == {**json.loads(own), "c": 2}
     assert cells[key]["file:mime"] == b"text/html"
     assert len(cells) == 2

@@ -40,9 +40,9 @@ from fonds.model.errors import (
 from fonds.model.file import IdentifiedCapture
 from fonds.model.step import Result
 from fonds.wiring.jobs import build_parquet_job, find_warcs
-from made_warcs import ENDED, WARCS, extraction, rows_in, write_warcs
+from made_warcs import OUTCOMES, WARCS, extraction, rows_in, write_warcs
 
-RECORDS = sum(ENDED.values())
+RECORDS = sum(OUTCOMES.values())
 
 
 def extracted(home: Path, crawl: Path, workers: int) -> tuple[Path, ExtractionManifest]:
@@ -70,7 +70,7 @@ def test_every_record_of_every_warc_ends_exactly_once(
     done: tuple[Path, ExtractionManifest],
 ) -> None:
     folder, books = done
-    assert encode_ending_counts(books.total) == ENDED
+    assert encode_ending_counts(books.total) == OUTCOMES
     assert books.unbalanced_warcs == []
     lines = [json.loads(line) for line in (folder / MANIFEST_FILE).read_text().splitlines()]
     assert len(lines) == WARCS
@@ -79,7 +79,7 @@ def test_every_record_of_every_warc_ends_exactly_once(
         ":".join(filter(None, (one["verdict"], one["reason"])))
         for one in rows_in(folder, "captures")
     )
-    assert captures == {k: v for k, v in ENDED.items() if k != "dropped:not-a-capture"}
+    assert captures == {k: v for k, v in OUTCOMES.items() if k != "dropped:not-a-capture"}
 
 
 def test_each_body_is_read_once_and_found_with_what_it_holds(

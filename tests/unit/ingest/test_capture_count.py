@@ -38,7 +38,7 @@ from fonds.stores.journal_table.keys import build_old_key, build_row_key
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from fonds.urls.surt import build_surt
-from step_bench import JOURNAL, LATER, PAGE, Bench, identified, page_file
+from step_bench import JOURNAL, LATER, PAGE, Bench, identify_capture, page_file
 from unit.ingest.test_archive_body import heads, unarchived
 
 KEY = page_file().sha1
@@ -57,13 +57,13 @@ def count_of(bench: Bench) -> int:
 def test_each_capture_of_a_file_counts_once_however_often_it_is_noted(bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE)
     for capture in (captures[0], captures[1], captures[1], captures[2], captures[0]):
-        persist(bench)([identified(capture)])
+        persist(bench)([identify_capture(capture)])
     assert count_of(bench) == 3
 
 
 def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     before = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
     revisit = replace(
         capture, id="revisit", place=replace(capture.place, offset=9_999), record_type="revisit"
@@ -105,7 +105,7 @@ def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Be
 
 def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE)
-    persist(bench)([identified(captures[0])])
+    persist(bench)([identify_capture(captures[0])])
     others = [build_cdx_row(capture, page_file(), capture.place, LATER) for capture in captures[1:]]
     bench.records.put(others[:1])
 
@@ -127,7 +127,7 @@ def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench:
 def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
     """As when two pipelines archive one capture at the same moment: row and cell tell one place."""
     capture, later = bench.in_warc(PAGE, PAGE)
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     bench.records.put([build_cdx_row(later, page_file(), later.place, LATER)])
     elsewhere = build_first_cells(
         capture, replace(capture.place, path="another.warc.gz", offset=77)
@@ -160,7 +160,7 @@ def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Be
     place = Place(PlaceKind.WARC, told.warc, told.offset, told.size_bytes)
     indexed = replace(capture, captured_at=datetime(2011, 2, 3, 4, 5, 6, tzinfo=UTC))
     bench.table.put(JOURNAL, [(build_row_key(KEY), build_first_cells(indexed, place))])
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     rows = dict(bench.table.scan(JOURNAL, build_row_key(KEY)))
     assert len(rows) == 2
     (later,) = [cells for key, cells in rows.items() if key != build_row_key(KEY)]
@@ -226,7 +226,7 @@ def test_a_crawlers_note_stays_when_its_file_is_read(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     first, second = bench.in_warc(PAGE, PAGE)
     for capture, count in ((first, 8), (first, 8), (second, 9), (first, 9)):
-        persist(bench)([identified(capture)])
+        persist(bench)([identify_capture(capture)])
         check_note(bench, build_row_key(KEY), count)
 
 
@@ -234,7 +234,7 @@ def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     item = unarchived(bench)
     copy = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
-    copy([identified(item.capture)])
+    copy([identify_capture(item.capture)])
     step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
@@ -262,6 +262,6 @@ def test_a_row_as_heritrix_writes_it_is_the_files(bench: Bench) -> None:
     key = build_old_key(KEY)
     bench.table.put(JOURNAL, [(key, {F_C: json.dumps(NOTE).encode()})])
     for capture in bench.in_warc(PAGE, PAGE):
-        persist(bench)([identified(capture)])
+        persist(bench)([identify_capture(capture)])
     check_note(bench, build_row_key(KEY), 9)
     check_note(bench, key, 9)

@@ -40,7 +40,7 @@ def page(
     """A page that is here; `extractor` None: it has no row, and its parsing ended as `verdict` says."""
     body = PAGE + b"<!-- %d -->" % number
     file = replace(page_file(body), mime=mime)
-    capture = replace(bench.loose(body), id=f"c{number}", url=f"http://news.example/{number}")
+    capture = replace(bench.write_file(body), id=f"c{number}", url=f"http://news.example/{number}")
     bench.enter(capture)
     bench.records.put(
         [FileMetaRow(file.sha1, file.sha256, file.md5, file.size, mime, capture.id, MOMENT)]

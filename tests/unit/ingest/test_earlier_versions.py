@@ -30,7 +30,7 @@ def version(
 ) -> ParsedPage:
     """A page captured on this day, with bytes of its own."""
     body = PAGE + b"<!-- %d -->" % day
-    capture = replace(bench.loose(body), id=f"c{day}", captured_at=MOMENT + day * DAY)
+    capture = replace(bench.write_file(body), id=f"c{day}", captured_at=MOMENT + day * DAY)
     bench.enter(capture)
     content = ContentMetadata(url=capture.url, text_content=text, article_title=title)
     return ParsedPage(capture, page_file(body), Story(content_metadata=content), ID, extractor)

@@ -169,7 +169,7 @@ def test_when_salvaging_is_killed_too_the_first_reason_stands(read: Read) -> Non
 
 
 def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> None:
-    capture = bench.loose(PDF, "application/pdf")
+    capture = bench.write_file(PDF, "application/pdf")
     Path(capture.place.path).write_bytes(PDF + b"more")
     extract = Reader(READ)
     step = ExtractPdfStep(
@@ -189,7 +189,7 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
 
 
 def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
-    capture = bench.loose(PDF, "application/pdf")
+    capture = bench.write_file(PDF, "application/pdf")
     Path(capture.place.path).unlink()
     result = ExtractPdfStep(
         bench.archive, Reader(READ), Reader(BARE), "reader 1", find_no_ending, pass_known_work
@@ -255,7 +255,7 @@ def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
 
 
 def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
-    capture = bench.loose(PDF, "application/pdf")
+    capture = bench.write_file(PDF, "application/pdf")
     Path(capture.place.path).unlink()
     known = quarantine(Reason.BROKEN_PDF, "as before")
     step = ExtractPdfStep(

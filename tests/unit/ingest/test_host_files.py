@@ -61,7 +61,7 @@ def file(
 
 def repeated(bench: Bench, body: bytes, at: datetime) -> Capture:
     digest = encode_sha1_base32(bytes.fromhex(describe(body, None).sha1))
-    return replace(bench.revisited(digest), url=f"{SITE}/robots.txt", captured_at=at)
+    return replace(bench.write_revisit(digest), url=f"{SITE}/robots.txt", captured_at=at)
 
 
 def persist(bench: Bench, captures: Sequence[Capture], changed: list[str] | None = None) -> None:

@@ -45,7 +45,7 @@ def test_a_page_in_a_warc_is_hashed_and_keeps_its_charset(step: IdentifyStep, be
 def test_a_loose_pdf_is_known_by_its_bytes_whatever_it_is_called(
     step: IdentifyStep, bench: Bench
 ) -> None:
-    (found,) = step(bench.loose(PDF, mime="text/html")).items
+    (found,) = step(bench.write_file(PDF, mime="text/html")).items
     assert isinstance(found, IdentifiedCapture)
     assert found.file is not None
     assert (found.file.kind, found.charset) == (Kind.PDF, None)
@@ -129,7 +129,7 @@ def test_each_kind_has_a_limit_of_its_own(step: IdentifyStep, bench: Bench) -> N
 def test_what_the_source_knows_already_is_said_without_opening_anything(
     step: IdentifyStep, bench: Bench
 ) -> None:
-    gone = replace(bench.loose(), place=Place(PlaceKind.FILE, str(bench.home / "gone")))
+    gone = replace(bench.write_file(), place=Place(PlaceKind.FILE, str(bench.home / "gone")))
     told = replace(gone, damage="no such line", damage_reason=Reason.BAD_INDEX_LINE)
     assert step(told).disposition == quarantine(Reason.BAD_INDEX_LINE, "no such line")
     told = replace(gone, damage="cut off")
@@ -141,7 +141,7 @@ def test_what_the_source_knows_already_is_said_without_opening_anything(
 def test_a_revisit_is_handed_on_without_a_file_and_without_being_read(
     step: IdentifyStep, bench: Bench
 ) -> None:
-    capture = replace(bench.revisited("sha1:" + "A" * 32), status=304)
+    capture = replace(bench.write_revisit("sha1:" + "A" * 32), status=304)
     Path(capture.place.path).unlink()
     result = step(capture)
     assert result.disposition.verdict is Verdict.DONE
@@ -149,7 +149,7 @@ def test_a_revisit_is_handed_on_without_a_file_and_without_being_read(
 
 
 def test_what_cannot_be_read_is_raised_with_its_reason(step: IdentifyStep, bench: Bench) -> None:
-    capture = bench.loose()
+    capture = bench.write_file()
     Path(capture.place.path).unlink()
     with pytest.raises(PermanentError) as caught:
         step(capture)
@@ -179,7 +179,7 @@ def test_bytes_that_are_not_those_asked_for_are_refused_where_a_place_gives_whol
     step: IdentifyStep, bench: Bench, kind: PlaceKind
 ) -> None:
     """A list of work names a file by its SHA-1; who answers with another capture gives other bytes."""
-    loose = bench.loose(PAGE)
+    loose = bench.write_file(PAGE)
     asked = replace(loose, digest=encode_sha1_base32(bytes.fromhex("ab" * 20)))
     with pytest.raises(DamagedInputError, match=f"instead of {'ab' * 20}"):
         replace(step, archive=Answering(bench, loose.place))(

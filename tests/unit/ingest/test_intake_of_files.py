@@ -254,7 +254,7 @@ def test_work_marked_as_ours_is_believed_of_known_files_alone(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     """The attack: all our fields, our header, and a place nobody else may name."""
-    secret = bench.loose(PDF, "application/pdf")
+    secret = bench.write_file(PDF, "application/pdf")
     forged = UnextractedPdf(secret, pdf_file())
     with pytest.raises(DamagedInputError, match="is unknown") as told:
         take_in()(forged)
@@ -307,7 +307,7 @@ def test_a_warc_is_looked_for_below_the_base_and_else_asked_of_the_web_archive(
 def test_a_base_on_a_private_address_is_refused_unless_it_is_allowed(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
-    capture = bench.loose()
+    capture = bench.write_file()
     task = replace(task_of(capture), path="a.warc.gz")
     with pytest.raises(PermanentError, match="private_addresses") as told:
         take_in(base="http://127.0.0.1:9/warcs")(task)

@@ -27,8 +27,8 @@ from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.exchange import Exchange, Hop
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
 from fonds.model.story import ContentMetadata, ParsedPage, Story, UnarchivedBody
-from order_of_writes import watched
-from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
+from order_of_writes import record_writes
+from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identify_capture, page_file, pdf_file
 
 CALLS: list[str] = []
 
@@ -37,7 +37,7 @@ CALLS: list[str] = []
 def stores(bench: Bench) -> dict[str, Any]:
     CALLS.clear()
     names = ("archive", "table", "records", "blobs", "index")
-    return watched(CALLS, **{name: getattr(bench, name) for name in names})
+    return record_writes(CALLS, **{name: getattr(bench, name) for name in names})
 
 
 def calls() -> list[str]:
@@ -54,7 +54,7 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
 ) -> None:
     """The row says that it is archived: what is behind it would never be written again. The
     lease is acquired first and released last."""
-    capture = bench.loose()
+    capture = bench.write_file()
     bench.enter(capture)
     CALLS.clear()
     step = create_archive_body(
@@ -104,7 +104,7 @@ def test_a_file_is_on_the_books_before_the_captures_that_lead_to_it(
     """Who owns a file is known before anything is said of it."""
     (capture,) = bench.in_warc(b"<p>x")
     step = PersistFileStep(stores["table"], stores["records"], JOURNAL, False, clock)
-    step([identified(capture, b"<p>x")])
+    step([identify_capture(capture, b"<p>x")])
     assert calls() == ["records.put", "table.put", "records.put"]
 
 

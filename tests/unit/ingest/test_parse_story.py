@@ -95,7 +95,7 @@ def test_a_page_without_an_address_of_its_own_goes_by_its_captures(bench: Bench)
 
 
 def test_a_loose_page_goes_to_the_archive_with_its_story(bench: Bench) -> None:
-    capture = bench.loose()
+    capture = bench.write_file()
     result, given = parsed_with(bench, capture)
     parsed, kept = result.items
     assert isinstance(parsed, ParsedPage)
@@ -135,7 +135,7 @@ def test_every_way_a_page_can_end_is_tried_here() -> None:
 def test_the_body_of_a_loose_page_is_archived_even_when_it_is_no_story(
     bench: Bench, answer: PageExtraction | ChildError, ended: Disposition
 ) -> None:
-    capture = bench.loose()
+    capture = bench.write_file()
     result, _ = parsed_with(bench, capture, answer)
     assert result.disposition == ended
     assert result.items == (UnarchivedBody(capture, page_file()),)
@@ -151,7 +151,7 @@ def test_nothing_is_handed_on_of_a_page_that_is_no_story_and_lies_in_a_warc(
 
 
 def test_bytes_that_changed_since_are_not_taken_for_the_page(bench: Bench) -> None:
-    capture = bench.loose()
+    capture = bench.write_file()
     Path(capture.place.path).write_bytes(PAGE + b"<p>And it fell again.</p>")
     with pytest.raises(DamagedInputError, match="no longer match") as caught:
         parsed_with(bench, capture)

@@ -30,7 +30,7 @@ from step_bench import (
     PAGE,
     PDF,
     Bench,
-    identified,
+    identify_capture,
     page_file,
     pdf_file,
 )
@@ -61,7 +61,7 @@ def test_a_page_goes_to_the_parser_with_the_charset_of_its_server(
     step: PersistFileStep, bench: Bench
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
-    (result,) = step([replace(identified(capture), charset="utf-8")])
+    (result,) = step([replace(identify_capture(capture), charset="utf-8")])
     assert result.disposition is DONE
     assert result.items == (UnparsedPage(capture, page_file(), "utf-8"),)
 
@@ -70,7 +70,7 @@ def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
     step: PersistFileStep, bench: Bench
 ) -> None:
     capture = _pdf_in_warc(bench)
-    (result,) = step([identified(capture, PDF)])
+    (result,) = step([identify_capture(capture, PDF)])
     assert (result.disposition, result.items) == (
         DONE,
         (UnextractedPdf(capture, pdf_file()), UngrobidedPdf(capture, pdf_file())),
@@ -80,8 +80,8 @@ def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
 def test_a_loose_pdf_goes_to_the_archive_too_and_a_loose_page_by_way_of_the_parser(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    pdf, page = bench.loose(PDF, "application/pdf"), bench.loose()
-    of_pdf, of_page = step([identified(pdf, PDF), identified(page)])
+    pdf, page = bench.write_file(PDF, "application/pdf"), bench.write_file()
+    of_pdf, of_page = step([identify_capture(pdf, PDF), identify_capture(page)])
     assert of_pdf.items == (
         UnextractedPdf(pdf, pdf_file()),
         UngrobidedPdf(pdf, pdf_file()),
@@ -94,7 +94,7 @@ def test_the_row_of_a_file_says_all_that_identify_learned(
     step: PersistFileStep, bench: Bench
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
-    step([identified(capture)])
+    step([identify_capture(capture)])
     file = page_file()
     assert bench.records.get(FileMetaRow, [KEY]) == [
         FileMetaRow(KEY, file.sha256, file.md5, len(PAGE), "text/html", capture.id, LATER)
@@ -105,7 +105,7 @@ def test_the_row_of_a_capture_in_a_warc_points_to_its_record(
     step: PersistFileStep, bench: Bench
 ) -> None:
     _, capture = bench.in_warc(OTHER_PAGE, PAGE)
-    step([identified(capture)])
+    step([identify_capture(capture)])
     row = bench.cdx()[capture.id]
     assert (row.warc_path, row.warc_offset) == (capture.place.path, capture.place.offset)
     assert row.warc_csize == capture.place.size_bytes
@@ -120,7 +120,7 @@ def test_the_cells_are_those_of_the_table_as_it_is_specified(
 ) -> None:
     """Seed 000: all of `file:cdx` in strings, `file:meta` with seven fields, sizes as 8-byte integers."""
     _, capture = bench.in_warc(OTHER_PAGE, PAGE)
-    step([identified(capture)])
+    step([identify_capture(capture)])
     ((key, cells),) = bench.cells().items()
     assert key == bytes.fromhex(KEY)
     assert len(key) == 20
@@ -149,7 +149,7 @@ def test_the_cells_are_those_of_the_table_as_it_is_specified(
 def test_a_loose_file_has_a_row_in_the_table_and_no_place_yet(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    step([identified(bench.loose())])
+    step([identify_capture(bench.write_file())])
     assert set(bench.cells()[build_row_key(KEY)]) == {"file:size", "file:mime", "file:meta"}
     assert bench.cdx() == {}
 
@@ -159,7 +159,7 @@ def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
     step: PersistFileStep, bench: Bench, together: bool
 ) -> None:
     first, second = bench.in_warc(PAGE, PAGE)
-    both = [identified(first), identified(second)]
+    both = [identify_capture(first), identify_capture(second)]
     results = step(both) if together else [*step(both[:1]), *step(both[1:])]
     assert [result.disposition.verdict for result in results] == [Verdict.DONE, Verdict.DROPPED]
     assert results[1].disposition == drop(Reason.DUPLICATE, f"same bytes as capture {first.id}")
@@ -178,16 +178,16 @@ def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
 def test_all_places_of_a_file_are_found_by_its_key(step: PersistFileStep, bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE, OTHER_PAGE)
     bodies = (PAGE, PAGE, PAGE, OTHER_PAGE)
-    step([identified(capture, body) for capture, body in zip(captures, bodies, strict=True)])
+    step([identify_capture(capture, body) for capture, body in zip(captures, bodies, strict=True)])
     assert len(bench.table.scan(JOURNAL, prefix=build_row_key(KEY))) == 3
 
 
 def test_a_capture_seen_again_finds_itself_the_owner_and_is_sent_on_again(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    captures = [*bench.in_warc(PAGE, PAGE), bench.loose(PDF, "application/pdf")]
+    captures = [*bench.in_warc(PAGE, PAGE), bench.write_file(PDF, "application/pdf")]
     bodies = (PAGE, PAGE, PDF)
-    items = [identified(one, body) for one, body in zip(captures, bodies, strict=True)]
+    items = [identify_capture(one, body) for one, body in zip(captures, bodies, strict=True)]
     first = step(items)
     before = (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow)))
     again = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: MOMENT)(items)
@@ -198,9 +198,9 @@ def test_a_capture_seen_again_finds_itself_the_owner_and_is_sent_on_again(
 def test_a_loose_repeat_is_handed_to_the_archive_with_the_owners_id(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    first, second = bench.loose(), bench.loose()
-    step([identified(first)])
-    (result,) = step([identified(second)])
+    first, second = bench.write_file(), bench.write_file()
+    step([identify_capture(first)])
+    (result,) = step([identify_capture(second)])
     assert result.disposition.reason is Reason.DUPLICATE
     assert result.items == (UnarchivedBody(second, page_file(), repeat_of=first.id),)
     assert list(bench.cells()) == [build_row_key(KEY)]
@@ -209,7 +209,7 @@ def test_a_loose_repeat_is_handed_to_the_archive_with_the_owners_id(
 def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    capture = bench.revisited(f"sha1:{encode_sha1_base32(bytes.fromhex(KEY))}")
+    capture = bench.write_revisit(f"sha1:{encode_sha1_base32(bytes.fromhex(KEY))}")
     (result,) = step([IdentifiedCapture(capture, None)])
     assert result.disposition == drop(Reason.REVISIT, capture.digest or "")
     assert result.items == ()
@@ -223,7 +223,7 @@ def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
 def test_a_revisit_without_a_digest_ends_here_all_the_same(
     step: PersistFileStep, bench: Bench, digest: str | None
 ) -> None:
-    (result,) = step([IdentifiedCapture(bench.revisited(digest), None)])
+    (result,) = step([IdentifiedCapture(bench.write_revisit(digest), None)])
     assert result.disposition.reason is Reason.REVISIT
     assert bench.cdx() == {}
 
@@ -233,7 +233,7 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
 ) -> None:
     step = _copying(bench)
     pdf, (page, repeat) = _pdf_in_warc(bench), bench.in_warc(PAGE, PAGE)
-    results = step([identified(pdf, PDF), identified(page), identified(repeat)])
+    results = step([identify_capture(pdf, PDF), identify_capture(page), identify_capture(repeat)])
     assert [result.items for result in results] == [
         (
             UnextractedPdf(pdf, pdf_file()),
@@ -249,8 +249,8 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
 
 def test_what_nothing_reads_is_kept_and_says_so(step: PersistFileStep, bench: Bench) -> None:
     body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
-    loose, (recorded,) = bench.loose(body, None), bench.in_warc(body + b"%", mime="text/plain")
-    results = step([identified(loose, body), identified(recorded, body + b"%")])
+    loose, (recorded,) = bench.write_file(body, None), bench.in_warc(body + b"%", mime="text/plain")
+    results = step([identify_capture(loose, body), identify_capture(recorded, body + b"%")])
     told = [(result.disposition.verdict, result.disposition.reason) for result in results]
     assert told == [("done", Reason.UNREAD_TYPE)] * 2
     assert [type(item) for result in results for item in result.items] == [UnarchivedBody]
@@ -258,9 +258,13 @@ def test_what_nothing_reads_is_kept_and_says_so(step: PersistFileStep, bench: Be
 
 def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> None:
     (page,) = bench.in_warc(PAGE)
-    revisit = bench.revisited(None)
+    revisit = bench.write_revisit(None)
     results = step(
-        [IdentifiedCapture(revisit, None), identified(_pdf_in_warc(bench), PDF), identified(page)]
+        [
+            IdentifiedCapture(revisit, None),
+            identify_capture(_pdf_in_warc(bench), PDF),
+            identify_capture(page),
+        ]
     )
     assert [one.disposition.reason for one in results] == [Reason.REVISIT, None, None]
     assert [type(item) for result in results for item in result.items] == [
@@ -280,13 +284,13 @@ def test_a_revisit_repeats_the_first_capture_of_its_file_or_else_another_in_a_wa
 ) -> None:
     """The first capture may be a file in a folder, which is in no WARC yet."""
     (earlier_path,), (first,) = bench.in_warc(PAGE), bench.in_warc(PAGE)
-    loose, (other,) = bench.loose(OTHER_PAGE), bench.in_warc(OTHER_PAGE)
+    loose, (other,) = bench.write_file(OTHER_PAGE), bench.in_warc(OTHER_PAGE)
     for capture in (first, earlier_path):
-        step([identified(capture)])
+        step([identify_capture(capture)])
     for capture in (loose, other):
-        step([identified(capture, OTHER_PAGE)])
+        step([identify_capture(capture, OTHER_PAGE)])
     for body, expected in ((PAGE, first), (OTHER_PAGE, other)):
-        revisit = IdentifiedCapture(bench.revisited(page_file(body).sha1), None)
+        revisit = IdentifiedCapture(bench.write_revisit(page_file(body).sha1), None)
         found = find_original(bench.records, revisit, lambda path: iter(()))
         assert found is not None
         assert (found.place.path, found.url) == (expected.place.path, expected.url)
@@ -303,6 +307,6 @@ def test_an_empty_response_is_no_original_of_a_revisit(bench: Bench) -> None:
 
         (head,) = [one for one in scan("") if isinstance(one, RecordHead)]
         reference = RevisitReference(head.url, head.captured_at)
-        revisit = IdentifiedCapture(bench.revisited(None), None, refers_to=reference)
+        revisit = IdentifiedCapture(bench.write_revisit(None), None, refers_to=reference)
         found = find_original(bench.records, revisit, scan)
         assert (found is not None) is is_found

@@ -26,7 +26,7 @@ from fonds.stores.journal_table.cells import F_C
 from fonds.stores.journal_table.keys import build_row_key
 from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.table.sqlite import SqliteTable
-from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, identified, open_bench, page_file
+from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, identify_capture, open_bench, page_file
 from unit.ingest.test_archive_body import heads, place_of, unarchived
 
 KEY = build_row_key(page_file().sha1)
@@ -211,7 +211,7 @@ def test_a_body_that_is_copied_out_of_another_warc_gets_the_id_of_our_record(
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     bench.enter(capture)
-    persist(bench, copy_bodies=True)([identified(capture)])
+    persist(bench, copy_bodies=True)([identify_capture(capture)])
     step([UnarchivedBody(capture, page_file())])
     assert seen(bench)["f"] != Path(capture.place.path).name
     assert record_noted(bench).warc_headers["WARC-Record-ID"] == f"<{seen(bench)['i']}>"
@@ -219,11 +219,11 @@ def test_a_body_that_is_copied_out_of_another_warc_gets_the_id_of_our_record(
 
 def test_what_a_crawler_noted_of_the_very_record_stays_when_it_is_read_here(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     assert "i" not in seen(bench)
     say(bench, i=THEIRS)
     before = seen(bench)
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     assert seen(bench) == before
 
 
@@ -232,8 +232,8 @@ def test_the_id_of_another_record_goes_with_what_was_said_of_it(
     bench: Bench, changed: dict[str, object]
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     own = seen(bench)
     say(bench, i=THEIRS, **changed)
-    persist(bench)([identified(capture)])
+    persist(bench)([identify_capture(capture)])
     assert seen(bench) == own

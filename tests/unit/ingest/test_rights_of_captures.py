@@ -94,7 +94,7 @@ def test_a_revisit_keeps_what_its_own_response_states(bench: Bench) -> None:
 
 def test_a_revisit_whose_record_is_gone_is_a_capture_that_states_nothing(bench: Bench) -> None:
     digest = encode_sha1_base32(bytes.fromhex(page_file().sha1))
-    known = bench.revisited(digest)
+    known = bench.write_revisit(digest)
     gone = replace(known, place=replace(known.place, offset=10**6))
     assert [one.rights.statements for one in keep(bench, gone)] == [()]
 

@@ -166,7 +166,7 @@ def test_what_is_in_the_index_is_archived_and_the_other_way_round(
 ) -> None:
     """Both follow from parsing; neither asks the other whether there is anything left to do."""
     body = page()
-    capture = replace(bench.loose(body), url=URL)
+    capture = replace(bench.write_file(body), url=URL)
     result = parsed(bench, capture, body)
     found = story(result)
     (waiting,) = [item for item in result.items if isinstance(item, UnarchivedBody)]
@@ -197,7 +197,7 @@ def test_an_announced_day_fills_in_and_the_story_still_tells_it_from_a_found_one
 ) -> None:
     body = page()
     told = RssEntry(link=URL, pub_date=announced)
-    capture = replace(bench.loose(body), url=URL, rss_entry=told)
+    capture = replace(bench.write_file(body), url=URL, rss_entry=told)
     found = story(parsed(bench, capture, body))
     importer(bench)([found])
     (row,) = bench.records.get(StoryMetaRow, [found.file.sha1])
@@ -212,7 +212,7 @@ def test_a_batch_goes_into_the_index_with_one_request(
     found = []
     for number in range(20):
         body = page(f"{TEXT} {number}")
-        capture = replace(bench.loose(body), id=f"c{number}", url=f"{URL}-{number}")
+        capture = replace(bench.write_file(body), id=f"c{number}", url=f"{URL}-{number}")
         found.append(story(parsed(bench, capture, body)))
     puts = []
     put = bench.index.put

@@ -39,7 +39,7 @@ def version(bench: Bench, number: int, story_id: str = ONE) -> ParsedPage:
     """A page with a token of its own, captured at its second."""
     body = PAGE + b"<!-- token %d -->" % number
     capture = replace(
-        bench.loose(body),
+        bench.write_file(body),
         id=f"c{number}",
         url="http://news.example/story",
         captured_at=MOMENT + timedelta(seconds=SECONDS[number], microseconds=number),

@@ -177,7 +177,7 @@ def test_what_is_required_and_not_there_stops_everything() -> None:
     code = (
         f"{PATHS}; import confinement_trial as trial;"
         "from fixtures import tasks; from fonds.isolation.pool import ChildPool;"
-        "trial.take_away('landlock'); ChildPool(1, trial.LIMITS, required=True)(tasks.add, 1)"
+        "trial.remove_feature('landlock'); ChildPool(1, trial.LIMITS, required=True)(tasks.add, 1)"
     )
     ran = subprocess.run((sys.executable, "-c", code), capture_output=True, check=False)
     assert ran.returncode == 1

@@ -22,7 +22,7 @@ from fonds.stores.journal_table.keys import build_row_key
 from fonds.viewer.description import build_description
 from fonds.web.app import create_app
 from fonds.wiring.stores import list_readers, open_queue, open_stores
-from foreign_work import Asked, asked, settled, working
+from foreign_work import TaskBatch, prepare_tasks, run_pipeline, wait_until_processed
 
 PREFIX = "fonds-local"
 OTHERS = [Subscription("others-tei", f"{PREFIX}.grobid-output")]
@@ -32,17 +32,17 @@ OTHERS = [Subscription("others-tei", f"{PREFIX}.grobid-output")]
 def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
     tmp_path: Path, pipeline: str
 ) -> None:
-    with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
+    with prepare_tasks(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
         server.next = [Answer(503)]
         named = one.settings | {"pipeline": pipeline, "grobid_url": server.url}
         settings, home = Settings().replace_values(**named), tmp_path / "home"
         open_stores(home, settings)
         queue = open_queue(home, settings)
         queue.declare(OTHERS)
-        with working(home, settings) as stores:
+        with run_pipeline(home, settings) as stores:
             messages = [Message(f"m{n}", body, key) for n, (key, body) in enumerate(one.messages)]
             queue.put(f"{PREFIX}.ungrobided", messages)
-            settled(stores, len(messages))
+            wait_until_processed(stores, len(messages))
             topic = f"{PREFIX}.ungrobided "
             rows = {row.url.removeprefix(topic): row for row in stores.records.find(EntryRow)}
             assert {url: (row.outcome, row.reason) for url, row in rows.items()} == one.ends
@@ -70,7 +70,7 @@ def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
         )
 
 
-def _check_lost(stores: Stores, one: Asked, results: Sequence[Message]) -> None:
+def _check_lost(stores: Stores, one: TaskBatch, results: Sequence[Message]) -> None:
     """Message, row and table tell the same of each task that leads to no PDF."""
     for result in results:
         found = json.loads(result.body)
@@ -97,17 +97,17 @@ def _check_lost(stores: Stores, one: Asked, results: Sequence[Message]) -> None:
 def test_message_table_and_sql_tell_the_same_where_grobid_fails_and_our_reading_is_apart(
     tmp_path: Path, answer: Answer, status: str, code: int
 ) -> None:
-    with asked(tmp_path / "crawl") as one, grobid_server(answer) as server:
+    with prepare_tasks(tmp_path / "crawl") as one, grobid_server(answer) as server:
         settings = Settings().replace_values(**one.settings, grobid_url=server.url)
         open_stores(tmp_path / "home", settings)
         queue = open_queue(tmp_path / "home", settings)
         queue.declare(OTHERS)
-        with working(tmp_path / "home", settings) as stores:
+        with run_pipeline(tmp_path / "home", settings) as stores:
             sha1hex, body = one.messages[0]
             stores.queue.put(f"{PREFIX}.unextracted", [Message("m1", body, sha1hex)])
-            settled(stores, 1)
+            wait_until_processed(stores, 1)
             stores.queue.put(f"{PREFIX}.ungrobided", [Message("m2", body, sha1hex)])
-            settled(stores, 2)
+            wait_until_processed(stores, 2)
             (read,) = queue.receive(OTHERS[0].incoming, 10, 1.0)
             message = json.loads(read.message.body)
             (row,) = stores.records.find(GrobidRow)
@@ -126,28 +126,28 @@ def test_message_table_and_sql_tell_the_same_where_grobid_fails_and_our_reading_
 
 def test_tei_larger_than_a_message_travels_as_a_blob(tmp_path: Path) -> None:
     long = tei(body="<p>" + "word " * 30_000 + "</p>")
-    with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=long)) as server:
+    with prepare_tasks(tmp_path / "crawl") as one, grobid_server(Answer(body=long)) as server:
         named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**named, message_max_bytes=20_000)
         open_stores(tmp_path / "home", settings)
-        with working(tmp_path / "home", settings) as stores:
+        with run_pipeline(tmp_path / "home", settings) as stores:
             key, body = one.messages[0]
             stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
-            settled(stores, 1)
+            wait_until_processed(stores, 1)
             (row,) = stores.records.find(GrobidRow)
             assert (row.status, row.sha1hex) == ("success", key)
             assert stores.blobs.get(f"grobid/{key[:2]}/{key[2:4]}/{key}.tei.xml") == long
 
 
 def test_marked_as_ours_and_of_no_known_file_it_is_refused(tmp_path: Path) -> None:
-    with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
+    with prepare_tasks(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
         named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**named)
         open_stores(tmp_path / "home", settings)
-        with working(tmp_path / "home", settings) as stores:
+        with run_pipeline(tmp_path / "home", settings) as stores:
             result = Message("r", b"{}", "ab" * 20)
             stores.queue.put(f"{PREFIX}.grobid-output", [result])
-            settled(stores, 1)
+            wait_until_processed(stores, 1)
             (entry,) = stores.records.find(EntryRow)
             assert (entry.outcome, entry.reason) == ("quarantined", "bad-message")
         assert server.asked == []
@@ -160,16 +160,16 @@ def test_what_a_paper_cites_is_shown(tmp_path: Path) -> None:
         "</biblStruct><biblStruct xml:id='b1'><monogr><title level='m'>Storms</title></monogr></biblStruct>"
     )
     with (
-        asked(tmp_path / "crawl") as one,
+        prepare_tasks(tmp_path / "crawl") as one,
         grobid_server(Answer(body=tei(citations=entry))) as server,
     ):
         named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**named)
         open_stores(tmp_path / "home", settings)
-        with working(tmp_path / "home", settings) as stores:
+        with run_pipeline(tmp_path / "home", settings) as stores:
             key, body = one.messages[0]
             stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
-            settled(stores, 1)
+            wait_until_processed(stores, 1)
             description = build_description(stores, key)
             assert [citation.reference for citation in description.citations] == [
                 "<b>B. Gust, Wind.",

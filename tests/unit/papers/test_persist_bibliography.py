@@ -40,7 +40,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def text(bench: Bench, paper: object = PAPER, status: PdfStatus = PdfStatus.SUCCESS) -> PdfText:
     extra = {"bibliography": paper}
     return PdfText(
-        *(SHA1, status, "Words.", True, None, None, extra, pdf_file(), bench.loose()), "pdf 1", None
+        *(SHA1, status, "Words.", True, None, None, extra, pdf_file(), bench.write_file()),
+        "pdf 1",
+        None,
     )
 
 

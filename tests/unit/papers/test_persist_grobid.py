@@ -39,7 +39,7 @@ def output(
     bench: Bench, status: str = "success", code: int = 200, text: str | None = WHOLE
 ) -> GrobidOutput:
     error = None if status == "success" else "it failed"
-    place = bench.loose(), "client 1"
+    place = bench.write_file(), "client 1"
     return GrobidOutput(SHA1, GrobidStatus(status), code, text, error, pdf_file(), *place)
 
 

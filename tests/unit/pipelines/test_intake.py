@@ -86,7 +86,7 @@ def _intake(place: Workplace, stopping: object = _never, **stores: object) -> In
 
 
 def _waiting(place: Workplace) -> list[str]:
-    return sorted(message.id for message in place.taken(ENTRY.incoming))
+    return sorted(message.id for message in place.take_all(ENTRY.incoming))
 
 
 def _input(place: Workplace, name: str) -> InputRow:
@@ -99,7 +99,7 @@ def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) ->
     _intake(place).run(Inputs({"a": 3, "b": 2}), entered)
     assert (entered.entries, entered.input_ids, entered.known_count) == (5, {"a", "b"}, 0)
     rows = sorted(row.entry_id for row in place.records.find(EntryRow))
-    messages = place.taken(ENTRY.incoming)
+    messages = place.take_all(ENTRY.incoming)
     assert sorted(message.id for message in messages) == rows
     assert len(rows) == 5
     assert place.records.count(EntryRow, ("collection",)) == {("default",): 5}

@@ -35,7 +35,7 @@ def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> No
     child = place.row("id-003", "keep")
     assert child is not None
     assert (child.verdict, child.parent_id, child.parent_step) == ("pending", "id-003", "double")
-    (handed_on,) = place.taken("sums.keep-in")
+    (handed_on,) = place.take_all("sums.keep-in")
     assert (handed_on.id, handed_on.key) == ("id-003", f"{3:040x}")
     assert decode(handed_on, Double) == Double(6, f"{3:040x}")
     assert place.get_depth().pending == 0
@@ -85,9 +85,9 @@ def test_a_failure_between_the_acts_loses_nothing_and_counts_nothing_twice(
     # What was handed on waits only to be written and settled, unless the process is another.
     again = where == "queue.put" or (gone and (where, after) != ("queue.settle", True))
     assert loop.run_once(0.0) == (5 if again else 0)
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.list_endings() == dict.fromkeys(ids, ("done", None))
     assert place.get_depth().pending == 0
-    assert sorted(message.id for message in place.taken("sums.keep-in")) == ids
+    assert sorted(message.id for message in place.take_all("sums.keep-in")) == ids
     assert place.ledger.recount() == []
     handle.close()
 
@@ -99,14 +99,14 @@ def test_messages_in_a_hand_that_let_go_come_back(place: Workplace, tmp_path: Pa
     assert place.loop().run_once(0.0) == 0
     other.close()
     assert place.loop().run_once(0.0) == 2
-    assert set(place.ended()) == set(ids)
+    assert set(place.list_endings()) == set(ids)
 
 
 def test_what_is_put_twice_is_worked_off_once(place: Workplace) -> None:
     place.enter(1)
     place.enter(1)
     assert place.loop().run_once(0.0) == 1
-    assert len(place.taken("sums.keep-in")) == 1
+    assert len(place.take_all("sums.keep-in")) == 1
 
 
 def test_what_failed_for_good_is_set_apart_whole_with_its_reason(place: Workplace) -> None:
@@ -116,8 +116,8 @@ def test_what_failed_for_good_is_set_apart_whole_with_its_reason(place: Workplac
         raise DamagedInputError(Reason.DAMAGED_RECORD, "half a record")
 
     place.loop(damaged).run_once(0.0)
-    assert place.ended() == {"id-001": ("quarantined", "damaged-record")}
-    (apart,) = place.taken("sums.double-quar")
+    assert place.list_endings() == {"id-001": ("quarantined", "damaged-record")}
+    (apart,) = place.take_all("sums.double-quar")
     assert dict(apart.headers) == {"reason": "damaged-record", "detail": "half a record"}
     assert decode(apart, Number) == Number(1)
 
@@ -129,7 +129,7 @@ def test_what_a_rule_refuses_is_dropped_and_not_set_apart(place: Workplace) -> N
         raise LimitError(Reason.TOO_LARGE, "9 bytes, at most 8")
 
     place.loop(too_large).run_once(0.0)
-    assert place.ended() == {"id-001": ("dropped", "too-large")}
+    assert place.list_endings() == {"id-001": ("dropped", "too-large")}
     assert place.get_depth().quarantined == 0
 
 
@@ -137,7 +137,7 @@ def test_what_a_rule_refuses_is_dropped_and_not_set_apart(place: Workplace) -> N
 def test_what_could_be_had_of_a_failure_is_handed_on(place: Workplace, ended: Any) -> None:
     place.enter(4)
     place.loop(lambda item: Result(ended, double(item).items)).run_once(0.0)
-    assert [message.id for message in place.taken("sums.keep-in")] == ["id-004"]
+    assert [message.id for message in place.take_all("sums.keep-in")] == ["id-004"]
     row = place.row("id-004")
     assert row is not None
     assert place.row("id-004", "keep") is not None
@@ -160,7 +160,10 @@ def test_a_bug_comes_back_a_few_times_and_then_stands_aside(
         place.clock.pass_s(1)
         turns += 1
     assert turns == RETURNS_MAX + 1
-    assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
+    assert place.list_endings() == {
+        "id-001": ("quarantined", "internal-error"),
+        "id-002": ("done", None),
+    }
     row = place.row("id-001")
     assert row is not None
     assert "a fault of ours" in row.detail
@@ -173,7 +176,7 @@ def test_a_message_that_is_never_settled_stands_aside_in_the_end(place: Workplac
     for _ in range(REDELIVERIES_MAX):
         place.queue.release(place.queue.receive("sums.double-in", 1, 0.0))
     place.loop(double).run_once(0.0)
-    assert place.ended() == {"id-001": ("quarantined", "internal-error")}
+    assert place.list_endings() == {"id-001": ("quarantined", "internal-error")}
 
 
 def test_the_one_that_spoils_a_batch_is_found_and_the_others_are_done(place: Workplace) -> None:
@@ -188,10 +191,10 @@ def test_the_one_that_spoils_a_batch_is_found_and_the_others_are_done(place: Wor
 
     place.loop(spoiled, batch=True).run_once(0.0)
     assert sizes == [6, 1, 1, 1, 1, 1, 1]
-    ended = place.ended()
+    ended = place.list_endings()
     assert ended.pop("id-004") == ("quarantined", "bad-encoding")
     assert set(ended.values()) == {("done", None)}
-    assert len(place.taken("sums.keep-in")) == 5
+    assert len(place.take_all("sums.keep-in")) == 5
 
 
 def test_a_batch_step_gets_its_items_in_one_call(place: Workplace) -> None:
@@ -219,7 +222,7 @@ def test_a_message_nobody_can_read_is_set_apart_and_the_others_go_on(place: Work
     place.queue.put(place.subscriptions[0].topic, [Message("id-bad", b"\x80not an envelope")])
     place.enter(2)
     place.loop(doubles, batch=True).run_once(0.0)
-    assert place.ended() == {
+    assert place.list_endings() == {
         "id-001": ("done", None),
         "id-002": ("done", None),
         "id-bad": ("quarantined", "internal-error"),
@@ -237,7 +240,10 @@ def test_an_item_that_cannot_travel_does_not_stop_the_others(place: Workplace) -
     while place.get_depth().pending:
         loop.run_once(0.0)
         place.clock.pass_s(1)
-    assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
+    assert place.list_endings() == {
+        "id-001": ("quarantined", "internal-error"),
+        "id-002": ("done", None),
+    }
 
 
 def test_an_item_of_a_type_no_topic_carries_does_not_stop_the_others(place: Workplace) -> None:
@@ -250,7 +256,10 @@ def test_an_item_of_a_type_no_topic_carries_does_not_stop_the_others(place: Work
     while place.get_depth().pending:
         loop.run_once(0.0)
         place.clock.pass_s(1)
-    assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
+    assert place.list_endings() == {
+        "id-001": ("quarantined", "internal-error"),
+        "id-002": ("done", None),
+    }
 
 
 def test_a_full_disk_stops_the_work_and_gives_everything_back(place: Workplace) -> None:
@@ -262,7 +271,7 @@ def test_a_full_disk_stops_the_work_and_gives_everything_back(place: Workplace) 
     with pytest.raises(ConfigurationError, match="full"):
         place.loop(full).run_once(0.0)
     assert (place.get_depth().ready, place.get_depth().in_hand) == (2, 0)
-    assert place.ended() == {}
+    assert place.list_endings() == {}
 
 
 def test_when_giving_back_fails_the_first_fault_is_told(
@@ -293,4 +302,4 @@ def test_details_are_cut(place: Workplace) -> None:
     row = place.row("id-001")
     assert row is not None
     assert len(row.detail) == DETAIL_MAX_CHARS
-    assert len(place.taken("sums.double-quar")[0].headers["detail"]) == DETAIL_MAX_CHARS
+    assert len(place.take_all("sums.double-quar")[0].headers["detail"]) == DETAIL_MAX_CHARS

@@ -39,5 +39,5 @@ def test_nothing_is_lost_or_counted_twice(place: Workplace, seed: int) -> None:
         place.clock.pass_s(2 * HOUR_S)
         loops[0].run_once(0.0)
     assert place.get_depth().pending == 0
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.list_endings() == dict.fromkeys(ids, ("done", None))
     assert place.ledger.recount() == []

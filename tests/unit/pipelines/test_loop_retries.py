@@ -36,8 +36,8 @@ def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
         assert loop.run_once(0.0) == 0
         place.clock.pass_s(0.2)
     assert loop.run_once(0.0) == 1
-    assert place.ended() == {"id-001": ("quarantined", "store-unavailable")}
-    (apart,) = place.taken("sums.double-quar")
+    assert place.list_endings() == {"id-001": ("quarantined", "store-unavailable")}
+    (apart,) = place.take_all("sums.double-quar")
     assert "failed 4 times" in apart.headers["detail"]
 
 
@@ -46,15 +46,15 @@ def test_a_message_that_succeeds_in_the_end_is_done_once(place: Workplace) -> No
     place.loop(_unavailable).run_once(0.0)
     place.clock.pass_s(6)
     assert place.loop().run_once(0.0) == 1
-    assert place.ended() == {"id-001": ("done", None)}
-    assert len(place.taken("sums.keep-in")) == 1
+    assert place.list_endings() == {"id-001": ("done", None)}
+    assert len(place.take_all("sums.keep-in")) == 1
 
 
 def test_a_step_may_ask_for_a_retry_itself(place: Workplace) -> None:
     place.enter(1)
     asked = retry(Reason.STORE_UNAVAILABLE, "not yet", 1.0)
     place.loop(lambda item: Result(asked)).run_once(0.0)
-    assert place.ended() == {"id-001": ("retried", "store-unavailable")}
+    assert place.list_endings() == {"id-001": ("retried", "store-unavailable")}
     assert place.get_depth().delayed == 1
 
 
@@ -106,7 +106,7 @@ def test_retries_are_counted_and_end_whoever_asks_for_them(place: Workplace, bat
         turns += loop.run_once(0.0)
         place.clock.pass_s(100.0)
     assert turns == RETRY.count_max + 1
-    assert place.ended() == {"id-001": ("quarantined", "store-unavailable")}
+    assert place.list_endings() == {"id-001": ("quarantined", "store-unavailable")}
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
@@ -126,7 +126,7 @@ def test_what_is_deferred_waits_as_long_as_asked_and_no_attempt_is_charged(
         place.clock.pass_s(1.0)
     assert place.outcomes() == {"id-001": "pending"}
     assert place.loop().run_once(0.0) == 1
-    assert place.ended() == {"id-001": ("done", None)}
+    assert place.list_endings() == {"id-001": ("done", None)}
 
 
 def test_what_came_back_and_ended_stays_ended_though_its_siblings_end_later(

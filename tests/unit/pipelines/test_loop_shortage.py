@@ -64,7 +64,7 @@ def test_a_want_of_the_machine_holds_the_step_up_and_counts_against_nobody(
             loop.run_once(0.0)
         assert (place.get_depth().in_hand, place.get_depth().delayed) == (3, 0)
     assert loop.run_once(0.0) == 3
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.list_endings() == dict.fromkeys(ids, ("done", None))
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
 
 
@@ -82,7 +82,7 @@ def test_want_of_memory_holds_a_sink_up(place: Workplace) -> None:
     with pytest.raises(FondsError, match="memory"):
         loop.run_once(0.0)
     assert loop.run_once(0.0) == 3
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.list_endings() == dict.fromkeys(ids, ("done", None))
 
 
 def test_another_fault_of_the_system_is_that_items_own(place: Workplace) -> None:
@@ -92,4 +92,4 @@ def test_another_fault_of_the_system_is_that_items_own(place: Workplace) -> None
         raise bare(errno.EACCES)
 
     assert place.loop(denied).run_once(0.0) == 1
-    assert place.ended() == {"id-001": ("retried", "internal-error")}
+    assert place.list_endings() == {"id-001": ("retried", "internal-error")}

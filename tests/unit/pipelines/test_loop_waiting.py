@@ -32,7 +32,7 @@ def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
         assert (place.get_depth().in_hand, place.get_depth().delayed) == (3, 0)
     assert loop.run_once(0.0) == 3
     assert tried == [0, 1, 1, 1, 2]
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.list_endings() == dict.fromkeys(ids, ("done", None))
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
 
 
@@ -49,7 +49,7 @@ def test_what_came_stays_in_hand_when_the_queue_goes_away_while_more_is_waited_f
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 3
     assert loop.run_once(0.0) == 3
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.list_endings() == dict.fromkeys(ids, ("done", None))
     assert place.get_depth().pending == 0
 
 
@@ -81,7 +81,7 @@ def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Wo
         with pytest.raises(StoreUnavailableError):
             loop.run_once(0.0)
     assert loop.run_once(0.0) == 3
-    assert place.ended() == {
+    assert place.list_endings() == {
         "id-000": ("done", None),
         "id-001": ("retried", "store-unavailable"),
         "id-002": ("done", None),
@@ -114,4 +114,4 @@ def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 1
     assert loop.run_once(0.0) == 0
-    assert place.ended() == {"id-001": ("done", None)}
+    assert place.list_endings() == {"id-001": ("done", None)}

@@ -46,7 +46,7 @@ def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> Non
     assert row is not None
     assert (row.verdict, row.is_open) == ("retried", True)
     assert row.detail == "released by a person; before: no. 1"
-    messages = failed.taken("sums.double-in")
+    messages = failed.take_all("sums.double-in")
     assert [(message.id, message.attempt, dict(message.headers)) for message in messages] == [
         (f"id-{n:03}", 0, {"run": "2"}) for n in (1, 3, 5)
     ]
@@ -55,7 +55,7 @@ def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> Non
 def test_what_is_not_wanted_stays_where_it_was(failed: Workplace) -> None:
     assert _release(failed, "bomb") == 0
     assert failed.get_depth().quarantined == 6
-    assert failed.ended()["id-000"] == ("quarantined", "broken-pdf")
+    assert failed.list_endings()["id-000"] == ("quarantined", "broken-pdf")
     assert len(failed.queue.receive("sums.double-quar", 10, 0.0)) == 6
 
 
@@ -63,7 +63,7 @@ def test_what_was_released_ends_anew(failed: Workplace) -> None:
     _release(failed, "timeout")
     assert failed.outcomes()["id-001"] == "pending"
     assert failed.loop().run_once(0.0) == 3
-    assert failed.ended()["id-001"] == ("done", None)
+    assert failed.list_endings()["id-001"] == ("done", None)
     assert failed.get_depth().quarantined == 3
 
 
@@ -71,7 +71,7 @@ def test_what_is_made_of_it_this_time_has_an_id_of_its_own(failed: Workplace) ->
     """Else what was made of it before would answer for it on the books."""
     _release(failed, "timeout")
     failed.loop().run_once(0.0)
-    made = [message.id for message in failed.taken("sums.keep-in")]
+    made = [message.id for message in failed.take_all("sums.keep-in")]
     assert sorted(made) == [f"id-{n:03}.doubles.run2" for n in (1, 3, 5)]
     assert failed.outcomes()["id-001"] == "pending"
 
@@ -80,7 +80,7 @@ def test_what_fails_again_is_set_apart_again_once(failed: Workplace) -> None:
     _release(failed, "timeout")
     failed.loop(_fail).run_once(0.0)
     assert failed.get_depth().quarantined == 6
-    assert failed.ended()["id-001"] == ("quarantined", "timeout")
+    assert failed.list_endings()["id-001"] == ("quarantined", "timeout")
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -99,7 +99,7 @@ def test_a_failure_between_the_acts_loses_no_message(
     releasing.close()
     failed.loop().run_once(0.0)
     held = {one.message.id for one in failed.queue.receive("sums.double-quar", 10, 0.0)}
-    done = {one for one, ended in failed.ended().items() if ended[0] == "done"}
+    done = {one for one, ended in failed.list_endings().items() if ended[0] == "done"}
     assert held | done == {f"id-{n:03}" for n in range(6)}
 
 

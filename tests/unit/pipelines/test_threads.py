@@ -89,7 +89,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
     assert threads.drain(0.0) == 0
     assert threads.stop()
     assert threads.get_failure() is None
-    assert set(place.ended()) == set(ids)
+    assert set(place.list_endings()) == set(ids)
     assert "deaf; retrying in" in caplog.text
 
 
@@ -110,7 +110,7 @@ def test_a_patient_crew_waits_for_room_and_goes_on(
     assert threads.drain(0.0) == 0
     assert threads.stop()
     assert threads.get_failure() is None
-    assert set(place.ended()) == set(ids)
+    assert set(place.list_endings()) == set(ids)
     assert "no room; retrying in" in caplog.text
 
 
@@ -178,7 +178,7 @@ def test_when_told_to_stop_what_is_in_hand_is_finished(place: Workplace) -> None
     threads.request_stop()
     go_on.set()
     assert threads.stop()
-    assert len(place.ended()) == 10
+    assert len(place.list_endings()) == 10
     assert (place.get_depth().ready, place.get_depth().in_hand) == (20, 0)
 
 
@@ -232,8 +232,8 @@ def test_several_workers_of_one_stage_share_its_messages(place: Workplace) -> No
         thread.start()
     for thread in loops:
         thread.join(30)
-    assert len(place.ended()) == 60
-    assert len(place.taken("sums.keep-in")) == 60
+    assert len(place.list_endings()) == 60
+    assert len(place.take_all("sums.keep-in")) == 60
 
 
 def _turn_until_empty(place: Workplace) -> None:

@@ -40,7 +40,7 @@ def test_a_dump_takes_everything_off_and_a_load_puts_it_back(
     assert sizes == [200, 200, 50]
     assert place.get_depth().pending == 0
     assert sum(dumping.load(place.queue, file, place.subscriptions, None)) == 450
-    assert sorted(message.id for message in place.taken("sums.double-in")) == ids
+    assert sorted(message.id for message in place.take_all("sums.double-in")) == ids
 
 
 def test_messages_are_on_the_disk_before_they_are_settled(
@@ -80,8 +80,8 @@ def test_what_is_thrown_away_ends_as_dropped(place: Workplace) -> None:
     reader = place.subscriptions[0]
     for address in (reader.quarantine, reader.incoming):
         list(dumping.purge(place.queue, place.ledger, address, reader, place.clock))
-    assert set(place.ended().values()) == {("dropped", "purged")}
-    assert set(place.ended()) == {"id-001", "id-002", "id-003"}
+    assert set(place.list_endings().values()) == {("dropped", "purged")}
+    assert set(place.list_endings()) == {"id-001", "id-002", "id-003"}
     assert (place.get_depth().pending, place.get_depth().quarantined) == (0, 0)
 
 

@@ -14,7 +14,7 @@ from fonds.model.message import Message, Subscription
 from fonds.queues.large_bodies import BODY_BLOB, BodyLimits, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs import FolderBlobs
-from order_of_writes import watched
+from order_of_writes import record_writes
 from small_pipeline import RaisesOnce
 
 READER = Subscription("read", "t.texts")
@@ -150,7 +150,7 @@ def test_what_is_delayed_or_given_back_keeps_its_body(desk: Desk) -> None:
 def test_a_body_goes_only_after_its_message_was_settled(desk: Desk) -> None:
     """The other way round a death in between leaves a message whose body nobody has."""
     calls: list[str] = []
-    stores = watched(calls, queue=desk.below, blobs=desk.blobs)
+    stores = record_writes(calls, queue=desk.below, blobs=desk.blobs)
     queue = LargeBodies(
         stores["queue"], stores["blobs"], BodyLimits(LIMIT_BYTES, TOPIC_LIMIT_BYTES)
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.audit.audit import run_audit
 from fonds.audit.fault import AuditFault
 from fonds.audit.repair.reindex import reindex
@@ -32,7 +32,7 @@ from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
 from fonds.restrictions.traces import find_traces
 from home_rows import NOW
-from takedowns import taking_down
+from takedowns import create_takedown_service
 
 NAME = CollectionName("told", "kept")
 UNTIL = NOW + timedelta(days=30)
@@ -48,9 +48,9 @@ class _Clock:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
     filled = fill_home(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         yield stores, filled
 
 
@@ -71,7 +71,7 @@ def _document(stores: Stores, id_: str) -> IndexDocument:
 
 @pytest.mark.parametrize("which", ["pdfs", "stories"])
 def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
-    home: tuple[Stores, Filled], which: str
+    home: tuple[Stores, FilledHome], which: str
 ) -> None:
     stores, filled = home
     sha1hex = getattr(filled, which)[1]
@@ -103,7 +103,7 @@ def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
 
 
 def test_hidden_again_while_it_is_lifted_it_stays_hidden_until_its_new_date(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     """The lift that was overtaken does not end the new embargo, which nothing would lift later."""
     stores, filled = home
@@ -126,7 +126,9 @@ def test_hidden_again_while_it_is_lifted_it_stays_hidden_until_its_new_date(
     assert id_ in stores.index.get([id_])
 
 
-def test_it_is_lifted_when_its_date_has_come_and_not_before(home: tuple[Stores, Filled]) -> None:
+def test_it_is_lifted_when_its_date_has_come_and_not_before(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
     clock = _Clock(NOW)
     act = EmbargoService(stores, None, clock)
@@ -140,7 +142,7 @@ def test_it_is_lifted_when_its_date_has_come_and_not_before(home: tuple[Stores, 
     assert set(stores.index.get(filled.pdfs[1:3])) == {filled.pdfs[1]}
 
 
-def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, Filled]) -> None:
+def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
     document = _document(stores, sha1hex)
@@ -161,7 +163,7 @@ def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, Fil
 
 
 def test_a_write_that_began_before_the_embargo_is_undone_by_whoever_wrote(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
@@ -183,7 +185,7 @@ def test_a_write_that_began_before_the_embargo_is_undone_by_whoever_wrote(
 
 @pytest.mark.parametrize("is_hidden_meanwhile", [False, True])
 def test_whoever_writes_a_story_does_not_bring_a_hidden_earlier_version_back(
-    home: tuple[Stores, Filled], is_hidden_meanwhile: bool
+    home: tuple[Stores, FilledHome], is_hidden_meanwhile: bool
 ) -> None:
     stores, filled = home
     reindex(stores.records, stores.blobs, stores.index, lambda _: None)
@@ -218,7 +220,7 @@ def test_whoever_writes_a_story_does_not_bring_a_hidden_earlier_version_back(
     assert stores.index.search(query).total == 1
 
 
-def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, Filled]) -> None:
+def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
     (id_,) = find_traces(stores, None, shown).documents
@@ -233,7 +235,7 @@ def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, Fille
 
 
 def test_the_audit_asks_for_no_document_and_finds_one_that_should_not_be(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
@@ -280,7 +282,7 @@ def _dying(stores: Stores, left: list[int]) -> Stores:
 
 
 def test_killed_between_any_two_acts_nothing_is_shown_early_and_nothing_is_lost(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
@@ -317,13 +319,13 @@ def test_killed_between_any_two_acts_nothing_is_shown_early_and_nothing_is_lost(
 
 
 def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     act = EmbargoService(stores, None, lambda: NOW)
     act.hide(_wanted("ab" * 20))
     act.hide(_wanted(filled.pdfs[1]))
-    row = taking_down(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW))
+    row = create_takedown_service(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW))
     assert row.finished is not None
     assert [active_embargoe.sha1hex for active_embargoe in iter_active_embargoes(stores)] == [
         "ab" * 20

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.audit.audit import run_audit
 from fonds.audit.fault import AuditFault
 from fonds.grouping.changes.writer import CollectionWriter
@@ -29,17 +29,23 @@ from fonds.model.restrictions import REDACTED
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TakedownRow
 from fonds.ports import Stores
 from fonds.restrictions.traces import find_traces
-from home_rows import NOW, Body, entry, promised, said
+from home_rows import NOW, Body, build_disposition, build_promise, entry
 from published_results import result
-from takedowns import Dying, KilledError, ended_process, taking_down, wanted
+from takedowns import (
+    DyingStore,
+    KilledError,
+    build_takedown,
+    create_takedown_service,
+    ended_process,
+)
 
 NAME = CollectionName("told", "kept")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
     filled = fill_home(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         yield stores, filled
 
 
@@ -50,19 +56,19 @@ def _changes(stores: Stores) -> CollectionWriter:
     return CollectionWriter(tables, leases, lambda: 1)
 
 
-def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, Filled]) -> None:
+def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
     large = result("large", "words " * 3_000_000, sha1hex)
     stores.queue.put("fonds-local.pdf-text", [large])
     key = f"published/pdf-text/{sha1hex[:2]}/{sha1hex[2:4]}/{sha1hex}.txt"
     assert key in find_traces(stores, None, sha1hex).blobs
-    taking_down(stores)(wanted(sha1hex))
+    create_takedown_service(stores)(build_takedown(sha1hex))
     assert stores.blobs.get(key) is None
 
 
 @pytest.mark.parametrize("which", ["pdfs", "stories"])
-def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -> None:
+def test_nothing_is_left_in_any_store(home: tuple[Stores, FilledHome], which: str) -> None:
     stores, filled = home
     sha1hex = getattr(filled, which)[1]
     changes = _changes(stores)
@@ -71,7 +77,7 @@ def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -
     before = find_traces(stores, changes.tables, sha1hex)
     assert all((before.captures, before.blobs, before.rows, before.messages))
     assert before.collections == ["told/kept"]
-    row = taking_down(stores, changes)(wanted(sha1hex))
+    row = create_takedown_service(stores, changes)(build_takedown(sha1hex))
     assert row.finished == NOW
     assert not find_traces(stores, changes.tables, sha1hex).has_any
     assert stores.blobs.get(build_text_blob_key(sha1hex)) is None
@@ -79,13 +85,13 @@ def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
 
 
-def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, Filled]) -> None:
+def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     sha1hex = filled.stories[0]
     entries = {row.entry_id for row in stores.records.find(DispositionRow, {"about": sha1hex})}
     urls = {row.url for row in stores.records.find(EntryRow, {"entry_id": list(entries)})}
     outcomes = stores.records.count(EntryRow, ("outcome", "reason"))
-    taking_down(stores)(wanted(sha1hex))
+    create_takedown_service(stores)(build_takedown(sha1hex))
     assert stores.ledger.recount() == []
     assert stores.records.count(EntryRow, ("outcome", "reason")) == outcomes
     assert stores.records.count(EntryRow, (), {"url": list(urls)})[()] == 0
@@ -93,7 +99,7 @@ def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, Filled]
 
 
 def test_an_input_of_removed_files_alone_says_neither_its_path_nor_its_error(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     """The error of an input often names its path."""
     stores, _ = home
@@ -110,9 +116,9 @@ def test_an_input_of_removed_files_alone_says_neither_its_path_nor_its_error(
         for one, name in zip(bodies, ("gone", "mixed", "mixed"), strict=True)
     ]
     stores.ledger.enter(inputs, entries, ["identify"])
-    stores.ledger.write([said(one, "identify", 0) for one in bodies])
+    stores.ledger.write([build_disposition(one, "identify", 0) for one in bodies])
     for one in bodies[:2]:
-        taking_down(stores)(wanted(one.sha1hex))
+        create_takedown_service(stores)(build_takedown(one.sha1hex))
     keys = [(row.input_id, row.pipeline) for row in inputs]
     found = {row.input_id: (row.path, row.error) for row in stores.records.get(InputRow, keys)}
     assert found == {
@@ -122,31 +128,31 @@ def test_an_input_of_removed_files_alone_says_neither_its_path_nor_its_error(
 
 
 def test_taking_down_the_shown_version_of_a_story_shows_the_other(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
     (id_,) = find_traces(stores, None, shown).documents
     assert find_traces(stores, None, other).documents == []
-    taking_down(stores)(wanted(other))
+    create_takedown_service(stores)(build_takedown(other))
     assert stores.index.get([id_])[id_].sha1hex == shown
 
 
-def test_a_story_of_one_more_version_goes_on_with_that(home: tuple[Stores, Filled]) -> None:
+def test_a_story_of_one_more_version_goes_on_with_that(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
     (id_,) = find_traces(stores, None, shown).documents
-    row = taking_down(stores)(wanted(shown))
+    row = create_takedown_service(stores)(build_takedown(shown))
     assert row.finished is not None
     assert stores.index.get([id_])[id_].sha1hex == other
 
 
 def test_its_bytes_are_refused_and_nothing_of_them_is_written(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    taking_down(stores)(wanted(sha1hex))
+    create_takedown_service(stores)(build_takedown(sha1hex))
     persist = PersistFileStep(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
@@ -179,18 +185,18 @@ class _Interrupted:
     def put(self, rows: Any, **more: Any) -> None:
         if not self._is_done:
             self._is_done = True
-            assert taking_down(self._stores)(self._wanted).finished is not None
+            assert create_takedown_service(self._stores)(self._wanted).finished is not None
         self._stores.records.put(rows, **more)
 
 
 @pytest.mark.parametrize("is_revisit", [False, True])
 def test_a_takedown_between_the_look_and_the_write_of_a_message_misses_nothing(
-    home: tuple[Stores, Filled], is_revisit: bool
+    home: tuple[Stores, FilledHome], is_revisit: bool
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
     known = stores.records.get(FileMetaRow, [sha1hex])[0]
-    records: Any = _Interrupted(stores, wanted(sha1hex))
+    records: Any = _Interrupted(stores, build_takedown(sha1hex))
     persist = PersistFileStep(stores.table, records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
@@ -210,12 +216,12 @@ def test_a_takedown_between_the_look_and_the_write_of_a_message_misses_nothing(
 
 
 def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
     (before,) = stores.records.get(FileMetaRow, [sha1hex])
-    assert taking_down(stores)(wanted(sha1hex)).finished is not None
+    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished is not None
     stores.records.put([before])
     persist = PersistFileStep(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
@@ -224,17 +230,17 @@ def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
     assert not find_traces(stores, None, sha1hex).has_any
 
 
-def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> None:
+def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     body = Body(900, "http://later.example/secret", NOW, "application/pdf", b"%PDF secret")
     stores.ledger.enter([], [entry(body)], ["identify"])
     before = [
-        said(body, "identify", 0),
-        promised(body, "persist_file", 1, "identify"),
+        build_disposition(body, "identify", 0),
+        build_promise(body, "persist_file", 1, "identify"),
     ]
     stores.ledger.write(before)
     refused = (Verdict.DROPPED, Reason.TAKEN_DOWN, body.url)
-    stores.ledger.write([said(body, "persist_file", 1, "identify", *refused)])
+    stores.ledger.write([build_disposition(body, "persist_file", 1, "identify", *refused)])
     (row,) = stores.records.find(EntryRow, {"entry_id": body.capture_id})
     assert (row.outcome, row.reason) == ("dropped", "taken-down")
     assert (row.url, row.place, row.about) == (REDACTED, None, None)
@@ -245,7 +251,7 @@ def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> N
 
 
 def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex, who = filled.stories[0], ended_process()
@@ -253,9 +259,9 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
     while True:
         left = [killed]
         names = ("records", "blobs", "index", "table")
-        dying = replace(stores, **{name: Dying(getattr(stores, name), left) for name in names})
+        dying = replace(stores, **{name: DyingStore(getattr(stores, name), left) for name in names})
         try:
-            row = taking_down(dying, who=who)(wanted(sha1hex))
+            row = create_takedown_service(dying, who=who)(build_takedown(sha1hex))
             break
         except KilledError:
             # What stands in the way of its bytes was there before anything went.
@@ -270,21 +276,21 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
     assert stores.ledger.recount() == []
 
 
-def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Filled]) -> None:
+def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
-    row = taking_down(stores)(wanted(filled.pending))
+    row = create_takedown_service(stores)(build_takedown(filled.pending))
     assert row.finished is None
     assert find_traces(stores, None, filled.pending).in_flight == 2
 
 
 def test_the_audit_finds_nothing_to_bring_back(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     before: list[AuditFault] = []
     run_audit(stores, {}, before.append)
     sha1hex = filled.stories[0]
-    taking_down(stores)(wanted(sha1hex))
+    create_takedown_service(stores)(build_takedown(sha1hex))
     after: list[AuditFault] = []
     run_audit(stores, {}, after.append)
     assert {one.message for one in after} - {one.message for one in before} == set()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.archive.replay.bodies import ReplayedCapture, load_capture_body
 from fonds.audit.audit import run_audit
 from fonds.audit.fault import AuditCheck, AuditFault
@@ -24,15 +24,21 @@ from fonds.ports import Stores
 from fonds.restrictions.traces import find_traces
 from fonds.restrictions.warc_records import WarcPurge
 from fonds.stores.journal_table.keys import build_row_key
-from home_rows import NOW, Body, archived, cdx_row, file_row, write
+from home_rows import NOW, Body, cdx_row, file_row, write, write_to_archive
 from purged_files import holders
-from takedowns import Dying, KilledError, ended_process, taking_down, wanted
+from takedowns import (
+    DyingStore,
+    KilledError,
+    build_takedown,
+    create_takedown_service,
+    ended_process,
+)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
     filled = fill_home(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         yield stores, filled
 
 
@@ -54,7 +60,7 @@ def _others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], ReplayedCaptu
 
 
 def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
-    home: tuple[Stores, Filled], tmp_path: Path
+    home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
@@ -64,7 +70,7 @@ def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
     assert looked.size_bytes == (tmp_path / "archive" / name).stat().st_size
     others = _others(stores, sha1hex)
     assert holders(tmp_path, body) == [name]
-    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == []
     assert _others(stores, sha1hex) == others
     assert len(others) > 20
@@ -73,7 +79,7 @@ def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
 
 
 def test_killed_between_any_two_acts_no_warc_is_forgotten(
-    home: tuple[Stores, Filled], tmp_path: Path
+    home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[0]
@@ -85,10 +91,13 @@ def test_killed_between_any_two_acts_no_warc_is_forgotten(
         acts = ("put", "delete", "change", "change_each", "purge")
         names = ("records", "blobs", "index", "table", "archive")
         dying = replace(
-            stores, **{name: Dying(getattr(stores, name), left, acts) for name in names}
+            stores, **{name: DyingStore(getattr(stores, name), left, acts) for name in names}
         )
         try:
-            done = taking_down(dying, who=who)(wanted(sha1hex)).finished is not None
+            done = (
+                create_takedown_service(dying, who=who)(build_takedown(sha1hex)).finished
+                is not None
+            )
         except KilledError:
             # What leads to the WARC stands somewhere as long as the bytes do.
             assert find_traces(stores, None, sha1hex).warcs or not holders(
@@ -102,37 +111,41 @@ def test_killed_between_any_two_acts_no_warc_is_forgotten(
 
 
 def test_a_warc_that_is_written_to_is_purged_when_it_is_said_again(
-    home: tuple[Stores, Filled], tmp_path: Path
+    home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, _ = home
-    (late,) = archived(stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)])
+    (late,) = write_to_archive(
+        stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)]
+    )
     write(stores, [file_row(late), cdx_row(late)])
     said: list[str] = []
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, leases, said.append))
+    act = replace(
+        create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, said.append)
+    )
     assert find_traces(stores, None, late.sha1hex).warcs[0].is_open
-    row = act(wanted(late.sha1hex))
+    row = act(build_takedown(late.sha1hex))
     assert (row.finished, "still being written" in said[0]) == (None, True)
     assert not find_traces(stores, None, late.sha1hex).has_any
     stores.archive.finish()
     assert holders(tmp_path / "archive", late.content) != []
-    row = act(wanted(late.sha1hex))
+    row = act(build_takedown(late.sha1hex))
     assert row.finished == NOW
     assert holders(tmp_path / "archive", late.content) == []
 
 
-def test_what_another_process_writes_anew_just_now_waits(home: tuple[Stores, Filled]) -> None:
+def test_what_another_process_writes_anew_just_now_waits(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
     name, _ = _own(stores, sha1hex)
     other = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     with other.acquire(f"warc {name}", 0.0):
-        assert taking_down(stores)(wanted(sha1hex)).finished is None
-    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+        assert create_takedown_service(stores)(build_takedown(sha1hex)).finished is None
+    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
 
 
 def test_records_no_row_leads_to_are_found_by_the_indexes(
-    home: tuple[Stores, Filled], tmp_path: Path
+    home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
@@ -142,10 +155,13 @@ def test_records_no_row_leads_to_are_found_by_the_indexes(
         stores.records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
     for key, _ in stores.table.scan(stores.journal, build_row_key(sha1hex)):
         stores.table.delete(stores.journal, [key])
-    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == [name]
     assert _told_still_there(stores) == [sha1hex]
-    assert taking_down(stores, scans_all_warcs=True)(wanted(sha1hex)).finished == NOW
+    assert (
+        create_takedown_service(stores, scans_all_warcs=True)(build_takedown(sha1hex)).finished
+        == NOW
+    )
     assert holders(tmp_path, body) == []
     assert _told_still_there(stores) == []
 
@@ -158,7 +174,7 @@ def _told_still_there(stores: Stores) -> list[str]:
 
 @pytest.mark.parametrize("at_its_start", [False, True])
 def test_a_damaged_warc_is_told_and_stays_as_it_was(
-    home: tuple[Stores, Filled], tmp_path: Path, at_its_start: bool
+    home: tuple[Stores, FilledHome], tmp_path: Path, at_its_start: bool
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
@@ -171,14 +187,16 @@ def test_a_damaged_warc_is_told_and_stays_as_it_was(
     path.write_bytes(before)
     said: list[str] = []
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, leases, said.append))
-    assert act(wanted(sha1hex)).finished is None
+    act = replace(
+        create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, said.append)
+    )
+    assert act(build_takedown(sha1hex)).finished is None
     assert "The removed bytes may be there" in said[0]
     assert path.read_bytes() == before
 
 
 def test_a_warc_that_was_taken_in_is_not_touched(
-    home: tuple[Stores, Filled], tmp_path: Path
+    home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
@@ -189,6 +207,6 @@ def test_a_warc_that_was_taken_in_is_not_touched(
     before = sha256(crawl.read_bytes()).hexdigest()
     (row,) = stores.records.find(CdxRow, {"sha1hex": sha1hex})
     stores.records.put([replace(row, warc_path=str(crawl))])
-    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
     assert sha256(crawl.read_bytes()).hexdigest() == before
     assert stores.records.count(CdxRow, (), {"sha1hex": sha1hex})[()] == 0

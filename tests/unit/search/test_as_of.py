@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.derivatives.documents import DocumentOrigin
 from fonds.derivatives.pdf import build_document as pdf_document
 from fonds.derivatives.story import build_document
@@ -186,7 +186,7 @@ def check(told: AsOfResult, then: dict[str, str], now: dict[str, str], down: int
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 
@@ -208,7 +208,7 @@ def test_each_day_of_a_random_history_is_told_as_it_was(stores: Stores, seed: in
 def test_every_sort_is_met_in_some_history(tmp_path: Path) -> None:
     seen: set[str] = set()
     for seed in range(3):
-        with opened(tmp_path / str(seed)) as stores:
+        with open_home(tmp_path / str(seed)) as stores:
             history = History(stores, random.Random(seed))
             history.live(acts=8)
             for day in history.index:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from fonds.search.direct_hits import (
@@ -22,10 +22,10 @@ from fonds.search.direct_hits import (
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, FilledHome]]:
     folder: Path = tmp_path_factory.mktemp("direct")
     filled = fill_home(folder)
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         document = stores.index.get([filled.pdfs[0]])[filled.pdfs[0]]
         stores.index.put(
             [replace(document, doi="10.5555/abc.1", url="http://x.example/a/Big%20report.pdf?x=1")]
@@ -59,7 +59,7 @@ def test_any_text_is_read(text: str) -> None:
     assert len(list_interpretations(text)) <= 3
 
 
-def test_a_sha1_and_its_beginning_lead_to_the_file(home: tuple[Stores, Filled]) -> None:
+def test_a_sha1_and_its_beginning_lead_to_the_file(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     for text in (filled.pdfs[0], filled.pdfs[0][:8], filled.pdfs[0].upper(), f" {filled.pdfs[0]} "):
         (one,) = find_direct_hits(stores, text)
@@ -67,7 +67,7 @@ def test_a_sha1_and_its_beginning_lead_to_the_file(home: tuple[Stores, Filled]) 
         assert one.title
 
 
-def test_a_url_and_a_story_id_lead_to_the_story(home: tuple[Stores, Filled]) -> None:
+def test_a_url_and_a_story_id_lead_to_the_story(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     versions = find_direct_hits(stores, filled.twice_url)
     assert [version.named for version in versions] == [Identifier.URL, Identifier.URL]
@@ -75,7 +75,7 @@ def test_a_url_and_a_story_id_lead_to_the_story(home: tuple[Stores, Filled]) -> 
     assert (one.named, one.kind) == (Identifier.STORY_ID, "story")
 
 
-def test_a_doi_and_a_file_name_lead_to_their_document(home: tuple[Stores, Filled]) -> None:
+def test_a_doi_and_a_file_name_lead_to_their_document(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     for text in ("10.5555/ABC.1", "https://doi.org/10.5555/abc.1", "big report.PDF"):
         assert [direct_hit.sha1hex for direct_hit in find_direct_hits(stores, text)] == [
@@ -84,13 +84,13 @@ def test_a_doi_and_a_file_name_lead_to_their_document(home: tuple[Stores, Filled
     assert find_direct_hits(stores, "report.pdf") == []
 
 
-def test_what_nothing_here_is_called_leads_nowhere(home: tuple[Stores, Filled]) -> None:
+def test_what_nothing_here_is_called_leads_nowhere(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     for text in ("0" * 40, "0" * 8, "f" * 64, "10.1/none", "http://never.example/", "no.pdf", "x"):
         assert find_direct_hits(stores, text) == []
 
 
-def test_of_many_ten_are_told(home: tuple[Stores, Filled]) -> None:
+def test_of_many_ten_are_told(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     document = stores.index.get([filled.pdfs[1]])[filled.pdfs[1]]
     many = [

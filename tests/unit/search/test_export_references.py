@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from contract.index_backends import document
-from filled_home import opened
+from filled_home import open_home
 from fonds.model.file import Kind
 from fonds.papers.bibliography.bibtex_csl import build_csl, format_bibtex
 from fonds.search.export_formats import EXPORT_FORMATS
@@ -138,6 +138,6 @@ def test_keys_of_two_documents_differ():
 def test_csl_json_is_a_list_also_of_none_and_one(tmp_path: Path):
     write = EXPORT_FORMATS["csl"].documents
     for some in ([], [PAPER], [PAPER, STORY]):
-        with opened(tmp_path) as stores:
+        with open_home(tmp_path) as stores:
             told = msgspec.json.decode(b"".join(write(stores, iter(some), MissingDocuments())))
         assert [item["id"] for item in told] == [one.id for one in some]

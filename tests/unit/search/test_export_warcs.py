@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from filled_home import opened
+from filled_home import open_home
 from fixtures.pdfs import text_pdf
 from fonds.archive.warc.reader import read_record
 from fonds.model.capture import REVISIT_MIME
@@ -31,7 +31,7 @@ from fonds.search.export_warcs import (
     export_wacz,
     export_warc,
 )
-from home_rows import NOW, Body, archived, cdx_row, file_row, write
+from home_rows import NOW, Body, cdx_row, file_row, write, write_to_archive
 
 PAPER = Body(1, "http://a.example/paper.pdf", NOW, "application/pdf", text_pdf(["One page"]))
 STORY = Body(2, "http://a.example/story\r\nX: 1", NOW, "text/html", b"<html><p>Story</p></html>")
@@ -68,8 +68,8 @@ DOCUMENTS = [
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A paper, a story, its repeat that is a revisit here, and one whose record the rows place wrongly."""
     folder: Path = tmp_path_factory.mktemp("warcs")
-    with opened(folder) as found:
-        paper, story, gone = archived(found, [PAPER, STORY, GONE])
+    with open_home(folder) as found:
+        paper, story, gone = write_to_archive(found, [PAPER, STORY, GONE])
         again = replace(AGAIN, place=story.place)
         row = cdx_row(gone)
         lost = replace(row, warc_offset=row.warc_offset + 5)

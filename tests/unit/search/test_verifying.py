@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.extract.page import EXTRACTOR
 from fonds.model.document import IndexDocument
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow, TextSketchRow
@@ -35,15 +35,15 @@ from fonds.search.verification import (
     build_accounts,
 )
 from home_rows import NOW
-from takedowns import taking_down, wanted
+from takedowns import build_takedown, create_takedown_service
 
 SEARCH = SearchRequest(q="flood")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
     filled = fill_home(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         yield stores, filled
 
 
@@ -80,7 +80,7 @@ def documents(stores: Stores) -> list[IndexDocument]:
     return list(iter_documents(stores.index, SEARCH.build_query(), 1_000))
 
 
-def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, Filled]) -> None:
+def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     found = ManifestVerifier(stores)(manifest(stores))
     told = compared(found)
@@ -89,13 +89,13 @@ def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, Filled]) 
 
 
 def test_each_thing_that_can_happen_to_a_document_is_told_apart(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, _ = home
     then = manifest(stores)
     stories = [one for one in documents(stores) if one.story_id]
     down, hidden, again, by_other, lost, unfound, newer = (story.sha1hex for story in stories[:7])
-    taking_down(stores)(wanted(down))
+    create_takedown_service(stores)(build_takedown(down))
     hiding = EmbargoService(stores, None, lambda: NOW)
     hiding.hide(EmbargoRow(hidden, "review", "", NOW + timedelta(days=9), "ann", NOW))
     (sketch,) = stores.records.get(TextSketchRow, [again])
@@ -124,7 +124,7 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     assert told.unchanged == then.rows - 8 + 1
 
 
-def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, Filled]) -> None:
+def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     then = manifest(stores)
     hidden, lost = documents(stores)[:2]
@@ -137,7 +137,7 @@ def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, Filled]) -
     assert {(one.change, one.title, one.why) for one in told.listed} == {("gone", "", "")}
 
 
-def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, Filled]) -> None:
+def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     then = manifest(stores, limit=5)
     found = ManifestVerifier(stores)(then)
@@ -148,7 +148,7 @@ def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, Fi
     assert (again.now, compared(again).no_longer_found, compared(again).added) == (4, 1, 0)
 
 
-def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, Filled]) -> None:
+def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     then = manifest(stores)
     found = ManifestVerifier(stores, walked_max=5)(then)
@@ -157,7 +157,9 @@ def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, Filled])
     assert (told.unchanged, told.not_compared) == (5, then.rows - 5)
 
 
-def test_a_manifest_that_names_no_documents_is_told_in_counts(home: tuple[Stores, Filled]) -> None:
+def test_a_manifest_that_names_no_documents_is_told_in_counts(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, _ = home
     then = replace(manifest(stores), documents=None)
     stores.index.delete([documents(stores)[0].id])
@@ -183,7 +185,7 @@ def test_a_line_that_names_no_document_is_refused(line: str) -> None:
         list(iter_members([f"a {'0' * 40} - 0", line], ["x"]))
 
 
-def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, Filled]) -> None:
+def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     (one, *_) = documents(stores)
     named = ManifestMembers(stores.records, lines=["x"] * MEMBERS_MAX)
@@ -191,7 +193,7 @@ def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, Fille
     assert named.lines is None
 
 
-def test_a_search_nobody_could_ask_is_refused(home: tuple[Stores, Filled]) -> None:
+def test_a_search_nobody_could_ask_is_refused(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     then = manifest(stores)
     assert then.search is not None

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from filled_crawl import MIRRORS
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 from fonds.viewer.description import build_description, read_body
-from home_rows import NOW, Body, entry, promised, said
+from home_rows import NOW, Body, build_disposition, build_promise, entry
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, FilledHome]]:
     folder = tmp_path_factory.mktemp("home")
     filled = fill_home(folder)
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         yield stores, filled
 
 
-def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Filled]) -> None:
+def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     description = build_description(stores, filled.stories[0])
     urls = {row.url for row in description.entries}
@@ -34,7 +34,7 @@ def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Fil
     assert {f"http://mirror.example/{n}" for n in range(MIRRORS)} < urls
 
 
-def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, Filled]) -> None:
+def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     past = build_description(stores, filled.pending).history
     assert [(row.step, row.verdict, row.parent_step) for row in past] == [
@@ -48,13 +48,13 @@ def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, Filled]) ->
 def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: Path) -> None:
     body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
     child = f"{body.capture_id}.notes.1"
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for pipeline in ("library", "pdf-only"):
             stores.ledger.enter([], [replace(entry(body), pipeline=pipeline)], ["identify"])
             rows = [
-                said(body, "identify", 0),
-                replace(said(body, "parse", 1, "identify"), message_id=child),
-                replace(promised(body, "note", 2, "parse"), message_id=child, parent_id=child),
+                build_disposition(body, "identify", 0),
+                replace(build_disposition(body, "parse", 1, "identify"), message_id=child),
+                replace(build_promise(body, "note", 2, "parse"), message_id=child, parent_id=child),
             ]
             stores.ledger.write([replace(row, pipeline=pipeline) for row in rows])
         description = build_description(stores, body.sha1hex)
@@ -71,7 +71,7 @@ def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: P
 
 
 def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     """The oldest capture on the books may be a revisit, when its WARC was taken in first."""
     stores, _ = home

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.model.rows import DispositionRow, InputRow
 from fonds.viewer.history import (
     build_branches,
@@ -18,7 +18,7 @@ from fonds.viewer.history import (
     find_entry_histories,
     find_entry_history,
 )
-from home_rows import NOW, Body, entry, said
+from home_rows import NOW, Body, build_disposition, entry
 
 BODY = Body(1, "http://a.example/1", NOW, "text/html", b"page")
 
@@ -26,7 +26,7 @@ BODY = Body(1, "http://a.example/1", NOW, "text/html", b"page")
 def row(name: str, step: str, parent: tuple[str, str] | None, second: int) -> DispositionRow:
     at = NOW + timedelta(seconds=second)
     parent_id, parent_step = parent or (None, None)
-    base = said(BODY, step, 0)
+    base = build_disposition(BODY, step, 0)
     names = {"message_id": name, "parent_id": parent_id, "parent_step": parent_step}
     return replace(base, **names, promised_at=at, settled_at=at)
 
@@ -74,16 +74,16 @@ def test_every_row_is_told_once_whatever_its_parents_say(
 
 
 def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
-    with opened(tmp_path) as stores:  # type: ignore[arg-type]
+    with open_home(tmp_path) as stores:  # type: ignore[arg-type]
         stores.ledger.enter([], [entry(BODY)], ["identify"])
         child = f"{BODY.capture_id}.notes.1"
         later = replace(
-            said(BODY, "note", 1, "identify"),
+            build_disposition(BODY, "note", 1, "identify"),
             message_id=child,
             about="a note",
             parent_step="identify",
         )
-        stores.ledger.write([said(BODY, "identify", 0), later])
+        stores.ledger.write([build_disposition(BODY, "identify", 0), later])
         entry_history = find_entry_history(stores.records, BODY.capture_id)
         assert entry_history is not None
         assert [(branch.depth, branch.row.step) for branch in entry_history.branches] == [
@@ -98,7 +98,7 @@ def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
 
 
 def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path: object) -> None:
-    with opened(tmp_path) as stores:  # type: ignore[arg-type]
+    with open_home(tmp_path) as stores:  # type: ignore[arg-type]
         url = "https://example.org/gone"
         rows = [
             replace(
@@ -120,7 +120,7 @@ def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path:
 def test_an_entry_found_by_its_address_and_by_its_input_counts_once(tmp_path: Path) -> None:
     """A page in a folder: its input is the path, and its address is the same path as a URL."""
     page = tmp_path / "page.html"
-    with opened(tmp_path / "home") as stores:
+    with open_home(tmp_path / "home") as stores:
         rows = [
             replace(entry(BODY), entry_id=f"version-{number}", url=page.as_uri())
             for number in range(3)

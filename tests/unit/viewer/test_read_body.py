@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from filled_crawl import report_pdfs
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow
@@ -18,10 +18,10 @@ from fonds.viewer.description import FileDescription, build_description, read_bo
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, FilledHome]]:
     folder = tmp_path_factory.mktemp("home")
     filled = fill_home(folder)
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         yield stores, filled
 
 
@@ -30,7 +30,7 @@ def with_captures(found: FileDescription, *captures: CdxRow) -> FileDescription:
 
 
 def test_the_bytes_come_from_the_first_place_that_still_has_them(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     description = build_description(stores, filled.long)
@@ -41,7 +41,7 @@ def test_the_bytes_come_from_the_first_place_that_still_has_them(
 
 
 def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
-    home: tuple[Stores, Filled],
+    home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     found, other = build_description(stores, filled.long), build_description(stores, filled.pdfs[0])
@@ -50,7 +50,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
     assert caught.value.reason is Reason.DAMAGED_RECORD
 
 
-def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
+def test_a_place_that_is_gone_is_named(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     description = build_description(stores, filled.long)
     gone = replace(description.captures[0], warc_path="fonds-deleted.warc.gz")
@@ -59,7 +59,9 @@ def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
     assert caught.value.reason is Reason.MISSING_SOURCE
 
 
-def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores, Filled]) -> None:
+def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
     with pytest.raises(PermanentError, match=f"No WARC has a capture of {filled.lost}"):
         read_body(stores, build_description(stores, filled.lost))
@@ -68,5 +70,5 @@ def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores,
 def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> None:
     filled = fill_home(tmp_path / "old")
     (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
-    with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="fonds-"):
+    with open_home(tmp_path / "old") as stores, pytest.raises(PermanentError, match="fonds-"):
         read_body(stores, build_description(stores, filled.long))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import Filled, fill_home, opened
+from filled_home import FilledHome, fill_home, open_home
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from themed_home import fill_with_themes
@@ -22,14 +22,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled(home: Path) -> Filled:
+def filled(home: Path) -> FilledHome:
     return fill_home(home)
 
 
 @pytest.fixture(scope="session")
-def stores(home: Path, filled: Filled) -> Iterator[Stores]:
+def stores(home: Path, filled: FilledHome) -> Iterator[Stores]:
     """The stores of the filled home; tests read them only."""
-    with opened(home) as found:
+    with open_home(home) as found:
         yield found
 
 
@@ -45,7 +45,7 @@ def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("themed")
     fill_with_themes(folder)
     with (
-        opened(folder) as found,
+        open_home(folder) as found,
         TestClient(create_app(found), base_url=ORIGIN) as asked,
     ):
         yield asked
@@ -55,7 +55,7 @@ def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The pages of a home that nothing ever came into."""
     with (
-        opened(tmp_path_factory.mktemp("empty")) as found,
+        open_home(tmp_path_factory.mktemp("empty")) as found,
         TestClient(create_app(found), base_url=ORIGIN) as asked,
     ):
         yield asked

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from followed_home import GOOD
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.document import IndexDocument
@@ -17,7 +17,7 @@ from fonds.model.file import Kind
 from fonds.model.rows import InputRow, Row
 from fonds.search.request import AS_OF_PARAMETERS, FILTERS
 from fonds.web.app import create_app
-from home_rows import NOW, PIPELINE, Body, cdx_row, enter, file_row, said, write
+from home_rows import NOW, PIPELINE, Body, build_disposition, cdx_row, enter, file_row, write
 from page_reading import read
 
 COLLECTION = "/api/themes/{namespace}/{key}"
@@ -264,7 +264,7 @@ def test_dates_say_whose_they_are(client: TestClient) -> None:
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """47 documents of as many domains, seven of them without a language."""
-    with opened(tmp_path_factory.mktemp("crowd")) as stores:
+    with open_home(tmp_path_factory.mktemp("crowd")) as stores:
         stores.index.put([_document(number) for number in range(47)])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
             yield asked
@@ -288,7 +288,7 @@ def _document(number: int) -> IndexDocument:
 @pytest.fixture(scope="module")
 def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """One file captured 1,003 times, 60 files at one URL, 60 records of it, 60 inputs that broke off."""
-    with opened(tmp_path_factory.mktemp("long")) as stores:
+    with open_home(tmp_path_factory.mktemp("long")) as stores:
         first = Body(0, "http://long.example/", NOW, "text/html", b"the same")
         captured = replace(first, place=Place(PlaceKind.WARC, "long.warc.gz", 0, 10))
         others = [
@@ -305,7 +305,10 @@ def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]
         elsewhere = {"url": "http://b.example/", "surt": "b", "surt_key": "b"}
         rows: list[Row] = [replace(cdx, warc_offset=n, **elsewhere) for n in range(1_003)]
         rows += [cdx_row(one) for one in others] + [file_row(first)]
-        rows += [replace(said(first, "persist_file", n), message_id=f"m{n}") for n in range(1_003)]
+        rows += [
+            replace(build_disposition(first, "persist_file", n), message_id=f"m{n}")
+            for n in range(1_003)
+        ]
         write(stores, rows)
         broken = InputRow(
             input_id="", path="/crawls/broken.warc", kind="warc", fingerprint="", position=0,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import Filled
+from filled_home import FilledHome
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.ports import Stores
 from fonds.web.access.security import CONTENT_SECURITY_POLICY, SECURITY_HEADERS
@@ -33,7 +33,7 @@ PAGES = [
 ]
 
 
-def test_every_answer_carries_the_headers(client: TestClient, filled: Filled) -> None:
+def test_every_answer_carries_the_headers(client: TestClient, filled: FilledHome) -> None:
     others = [
         "/nope",
         "/search?page=0",
@@ -56,7 +56,7 @@ def test_the_policy_allows_nothing_from_elsewhere() -> None:
     )
 
 
-def test_pages_need_nothing_the_policy_forbids(client: TestClient, filled: Filled) -> None:
+def test_pages_need_nothing_the_policy_forbids(client: TestClient, filled: FilledHome) -> None:
     for path in [*PAGES, f"/file/{filled.hostile}", f"/file/{filled.long}"]:
         page = read(client, path)
         assert not page.tree.xpath(
@@ -135,7 +135,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     assert not re.search(r"https?://", page.text)
 
 
-def test_the_api_and_the_twins_give_the_same(client: TestClient, filled: Filled) -> None:
+def test_the_api_and_the_twins_give_the_same(client: TestClient, filled: FilledHome) -> None:
     for api, twin in [
         ("/api/search?q=flood", "/search.json?q=flood"),
         ("/api/records?outcome=done", "/records.json?outcome=done"),
@@ -146,7 +146,7 @@ def test_the_api_and_the_twins_give_the_same(client: TestClient, filled: Filled)
         assert client.get(api).json() == client.get(twin).json()
 
 
-def test_health_counts_what_can_be_searched(client: TestClient, filled: Filled) -> None:
+def test_health_counts_what_can_be_searched(client: TestClient, filled: FilledHome) -> None:
     assert client.get("/healthz").json() == {"status": "ok", "documents": filled.searchable}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import Filled
+from filled_home import FilledHome
 
 FRONT = "http://daily.example/front"
 
 
-def test_lines_and_json_say_the_same(client: TestClient, filled: Filled) -> None:
+def test_lines_and_json_say_the_same(client: TestClient, filled: FilledHome) -> None:
     lines = client.get("/cdx", params={"url": filled.twice_url})
     assert lines.headers["content-type"].startswith("text/plain")
     rows = [line.split(" ") for line in lines.text.splitlines()]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.failures import recent
 from fonds.failures.accounting.days import DayRange, build_daily_tallies
 from fonds.model.disposition import Reason, Verdict
@@ -20,7 +20,7 @@ from fonds.ports import Stores
 from fonds.web.app import create_app
 from fonds.web.pages.days import DaysForm, DaysPage, build_days, draw_days_chart
 from fonds.web.pages.failures import FailuresForm, build_failures_page, describe_days
-from home_rows import NOW, Body, entry, promised, said
+from home_rows import NOW, Body, build_disposition, build_promise, entry
 from page_reading import read
 
 TODAY = NOW.date()
@@ -42,22 +42,34 @@ def _fill(stores: Stores) -> None:
 
 def _ended(body: Body) -> list[Any]:
     ends = {
-        0: [said(body, "identify", 0)],
-        1: [said(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.DUPLICATE)],
-        2: [said(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.HTTP_STATUS)],
-        3: [said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT)],
+        0: [build_disposition(body, "identify", 0)],
+        1: [
+            build_disposition(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.DUPLICATE)
+        ],
+        2: [
+            build_disposition(
+                body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.HTTP_STATUS
+            )
+        ],
+        3: [
+            build_disposition(
+                body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT
+            )
+        ],
         # Half way, with a reason already.
         4: [
-            said(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.DUPLICATE),
-            promised(body, "persist_file", 0, "identify"),
+            build_disposition(
+                body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.DUPLICATE
+            ),
+            build_promise(body, "persist_file", 0, "identify"),
         ],
     }
-    return ends.get(body.number, [said(body, "identify", 0)])
+    return ends.get(body.number, [build_disposition(body, "identify", 0)])
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    with opened(tmp_path_factory.mktemp("days")) as found:
+    with open_home(tmp_path_factory.mktemp("days")) as found:
         _fill(found)
         yield found
 
@@ -113,7 +125,7 @@ def test_every_count_opens_exactly_its_records(
 
 
 def test_records_of_some_days_are_paged_the_latest_first(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         bodies = [Body(n, f"http://a.example/{n}", NOW, "text/html", b"%d" % n) for n in range(130)]
         rows = [
             replace(
@@ -197,11 +209,13 @@ def test_the_page_has_the_windows_the_pipelines_and_one_chart(client: TestClient
 
 def test_a_group_tells_on_which_days_it_failed(tmp_path: Path) -> None:
     ages = (0, 0, 2, 29, 30)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for number, ago in enumerate(ages):
             body = Body(number, f"http://a.example/{number}", NOW, "text/html", b"%d" % number)
             stores.ledger.enter([], [entry(body)], ["identify"])
-            row = said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT)
+            row = build_disposition(
+                body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT
+            )
             at = NOW - timedelta(days=ago)
             stores.ledger.write([replace(row, promised_at=at, settled_at=at)])
         (group,) = build_failures_page(stores.records, FailuresForm(), NOW).groups
@@ -231,12 +245,12 @@ def _fail(stores: Stores, number: int, reason: Reason, hours_ago: float) -> None
     body = Body(number, f"http://b.example/{number}", NOW, "text/html", b"new %d" % number)
     at = NOW - timedelta(hours=hours_ago)
     stores.ledger.enter([], [entry(body)], ["identify"])
-    row = said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=reason)
+    row = build_disposition(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=reason)
     stores.ledger.write([replace(row, promised_at=at, settled_at=at)])
 
 
 def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for number in range(4):
             _fail(stores, number, Reason.TIMEOUT, 48 - number)
         _fail(stores, 4, Reason.TIMEOUT, 1)
@@ -254,7 +268,7 @@ def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> 
 
 
 def test_a_new_group_is_told_however_many_others_failed_since(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         _fail(stores, 0, Reason.TIMEOUT, 48)
         _fail(stores, 1, Reason.BROKEN_PDF, 5)
         _fail(stores, 2, Reason.BOMB, 33)
@@ -279,7 +293,7 @@ def test_of_more_groups_than_are_looked_at_this_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recent, "GROUPS_EXAMINED", (1, 1))
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for number, reason in enumerate(REASONS[:3]):
             _fail(stores, number, reason, 5)
         found = build_failures_page(stores.records, FailuresForm(), NOW).recent
@@ -291,7 +305,7 @@ def test_that_not_all_were_looked_at_is_said_where_none_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recent, "GROUPS_EXAMINED", (1,))
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for number in range(4):
             _fail(stores, number, Reason.TIMEOUT, 1 if number else 72)
         _fail(stores, 5, Reason.BOMB, 1)
@@ -306,7 +320,7 @@ def test_the_first_of_the_new_groups_are_the_same_however_few_are_looked_at(
 ) -> None:
     """Each began and grew otherwise; the sizes of the steps decide only how many are told beside them."""
     hours = ((1,), (1, 1, 1), (30, 1, 1, 1), (30, 30), (30, 30, 30, 30, 1))
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for at, (reason, ago) in enumerate(zip(REASONS, hours, strict=True)):
             for number, one in enumerate(ago):
                 _fail(stores, 10 * at + number, reason, one)

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from answer_checks import check_answers
 from failed_home import fail
-from filled_home import opened
+from filled_home import open_home
 from fonds.cli.main import cli
 from fonds.failures import decisions
 from fonds.model.access import Role, Viewer
@@ -30,7 +30,7 @@ HOSTILE = "<script>alert('x')</script>"
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         fail(found, *range(6))
         yield found
 

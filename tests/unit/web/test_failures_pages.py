@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from failed_home import body, fail, reader
-from filled_home import opened
+from filled_home import open_home
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from page_reading import read
@@ -21,7 +21,7 @@ OWN = {"sec-fetch-site": "same-origin"}
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 
@@ -178,13 +178,15 @@ def test_groups_are_paged_twenty_five_at_a_time_the_largest_first(stores: Stores
     from dataclasses import replace
 
     from fonds.model.disposition import Reason, Verdict
-    from home_rows import enter, said
+    from home_rows import build_disposition, enter
 
     bodies = [replace(body(n), url=f"http://host-{n % 60}.example/{n}") for n in range(90)]
     enter(stores, bodies)
     apart = (Verdict.QUARANTINED, Reason.TIMEOUT, "slow")
-    stores.ledger.write([said(one, "identify", 0) for one in bodies])
-    stores.ledger.write([said(one, "parse_story", 1, "identify", *apart) for one in bodies])
+    stores.ledger.write([build_disposition(one, "identify", 0) for one in bodies])
+    stores.ledger.write(
+        [build_disposition(one, "parse_story", 1, "identify", *apart) for one in bodies]
+    )
     with TestClient(create_app(stores), base_url=ORIGIN) as client:
         first = client.get("/failures.json").json()
         assert (first["total"], first["groups_total"], len(first["groups"])) == (90, 60, 25)

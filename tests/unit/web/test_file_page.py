@@ -11,20 +11,20 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_crawl import HOSTILE_TEXT, HOSTILE_TITLE, HOSTILE_URL, SCRIPT_URL
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.config import Settings
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from fonds.web.html.rendering import ReplayOrigin
 from fonds.wiring.readers import name_pdf_extractor
-from home_rows import NOW, Body, entry, file_row, said
+from home_rows import NOW, Body, build_disposition, entry, file_row
 from page_reading import PageRead, read
 
 UNKNOWN = "0" * 40
 
 
 def test_hostile_titles_urls_and_texts_are_shown_as_text(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled.hostile}")
     assert page.heading == HOSTILE_TITLE
@@ -34,14 +34,14 @@ def test_hostile_titles_urls_and_texts_are_shown_as_text(
 
 
 def test_a_capture_with_a_script_url_never_becomes_a_link(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled.hostile}")
     assert SCRIPT_URL in page.words("//section[@id='captures']")
     assert all(not href.startswith("javascript") for href in page.links())
 
 
-def test_provenance_leads_from_the_url_to_the_index(client: TestClient, filled: Filled) -> None:
+def test_provenance_leads_from_the_url_to_the_index(client: TestClient, filled: FilledHome) -> None:
     told = client.get(f"/file/{filled.long}.json").json()
     words = read(client, f"/file/{filled.long}").words("//ol[@class='provenance']")
     first = told["captures"][0]
@@ -53,7 +53,7 @@ def test_provenance_leads_from_the_url_to_the_index(client: TestClient, filled: 
 
 
 def test_an_older_version_of_a_story_leads_to_the_one_that_is_searched(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     newer, older = filled.stories[-2:]
     told = client.get(f"/file/{older}.json").json()
@@ -66,7 +66,7 @@ def test_an_older_version_of_a_story_leads_to_the_one_that_is_searched(
 
 
 def test_one_address_met_twice_with_other_bytes_is_one_hit(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     found = client.get("/api/search", params={"q": "title:front"}).json()
     assert [hit["sha1hex"] for hit in found["results"]] == [filled.stories[-2]]
@@ -77,7 +77,9 @@ def test_one_address_met_twice_with_other_bytes_is_one_hit(
     assert files[0]["captured"] > files[1]["captured"]
 
 
-def test_long_texts_are_cut_with_a_link_to_the_whole(client: TestClient, filled: Filled) -> None:
+def test_long_texts_are_cut_with_a_link_to_the_whole(
+    client: TestClient, filled: FilledHome
+) -> None:
     page = read(client, f"/file/{filled.long}")
     whole = client.get(f"/file/{filled.long}/text")
     assert len(whole.text) > 200_000
@@ -88,7 +90,7 @@ def test_long_texts_are_cut_with_a_link_to_the_whole(client: TestClient, filled:
     assert "sandbox" in whole.headers["content-security-policy"]
 
 
-def test_claimed_and_measured_are_kept_apart(client: TestClient, filled: Filled) -> None:
+def test_claimed_and_measured_are_kept_apart(client: TestClient, filled: FilledHome) -> None:
     told = client.get(f"/file/{filled.long}.json").json()
     claimed = {one["name"]: one["value"] for one in told["claimed"]}
     measured = {one["name"]: one["value"] for one in told["measured"]}
@@ -98,7 +100,9 @@ def test_claimed_and_measured_are_kept_apart(client: TestClient, filled: Filled)
     assert measured["form"] == "none"
 
 
-def test_the_history_is_in_order_and_names_every_step(client: TestClient, filled: Filled) -> None:
+def test_the_history_is_in_order_and_names_every_step(
+    client: TestClient, filled: FilledHome
+) -> None:
     page = read(client, f"/file/{filled.long}")
     steps = [one.text for one in page.tree.xpath("//ol[@class='timeline']/li/strong")]
     assert steps == [
@@ -108,7 +112,7 @@ def test_the_history_is_in_order_and_names_every_step(client: TestClient, filled
 
 
 def test_the_history_says_which_step_sent_what_still_waits(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     steps = read(client, f"/file/{filled.pending}").tree.xpath("//ol[@class='timeline']/li")
     words = [" ".join(" ".join(step.itertext()).split()) for step in steps]
@@ -120,7 +124,7 @@ def test_the_history_says_which_step_sent_what_still_waits(
     assert {one["pipeline"] for one in told} == {"library"}
 
 
-def test_a_failed_file_says_why_there_is_no_text(client: TestClient, filled: Filled) -> None:
+def test_a_failed_file_says_why_there_is_no_text(client: TestClient, filled: FilledHome) -> None:
     page = read(client, f"/file/{filled.broken}")
     assert "No text. See the history below for the reason." in page.words("//section[@id='text']")
     history = page.words("//ol[@class='timeline']")
@@ -130,7 +134,9 @@ def test_a_failed_file_says_why_there_is_no_text(client: TestClient, filled: Fil
     assert "not in a WARC" in page.words("//ol[@class='provenance']")
 
 
-def test_what_may_still_come_is_not_yet_and_not_unknown(client: TestClient, filled: Filled) -> None:
+def test_what_may_still_come_is_not_yet_and_not_unknown(
+    client: TestClient, filled: FilledHome
+) -> None:
     page = read(client, f"/file/{filled.pending}")
     words = page.words()
     assert "This file is still being processed" in words
@@ -141,16 +147,20 @@ def test_what_may_still_come_is_not_yet_and_not_unknown(client: TestClient, fill
 
 def test_while_one_of_two_pipelines_has_it_in_hand_more_may_come(tmp_path: Path) -> None:
     body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         for pipeline in ("archive-only", "library"):
             stores.ledger.enter([], [replace(entry(body), pipeline=pipeline)], ["identify"])
-        stores.ledger.write([replace(said(body, "identify", 0), pipeline="archive-only")])
+        stores.ledger.write(
+            [replace(build_disposition(body, "identify", 0), pipeline="archive-only")]
+        )
         stores.records.put([file_row(body)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             told = client.get(f"/file/{body.sha1hex}.json").json()
             assert told["outcome"] == "pending"
             assert [one["pipeline"] for one in told["entries"]] == ["archive-only", "library"]
-            stores.ledger.write([replace(said(body, "identify", 0), pipeline="library")])
+            stores.ledger.write(
+                [replace(build_disposition(body, "identify", 0), pipeline="library")]
+            )
             told = client.get(f"/file/{body.sha1hex}.json").json()
             words = read(client, f"/file/{body.sha1hex}").words("//section[@id='captures']")
     assert told["outcome"] == "done"
@@ -159,7 +169,7 @@ def test_while_one_of_two_pipelines_has_it_in_hand_more_may_come(tmp_path: Path)
 
 
 def test_pages_are_downloads_of_plain_bytes_and_never_html(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     answer = client.get(f"/file/{filled.hostile}/body")
     assert sha1(answer.content).hexdigest() == filled.hostile
@@ -169,20 +179,22 @@ def test_pages_are_downloads_of_plain_bytes_and_never_html(
     assert "sandbox" in answer.headers["content-security-policy"]
 
 
-def test_pdfs_are_downloads_of_their_own_type(client: TestClient, filled: Filled) -> None:
+def test_pdfs_are_downloads_of_their_own_type(client: TestClient, filled: FilledHome) -> None:
     answer = client.get(f"/file/{filled.long}/body")
     assert answer.content.startswith(b"%PDF")
     assert answer.headers["content-type"] == "application/pdf"
     assert answer.headers["content-disposition"].startswith("attachment;")
 
 
-def test_a_body_that_lies_nowhere_is_a_404_that_says_so(client: TestClient, filled: Filled) -> None:
+def test_a_body_that_lies_nowhere_is_a_404_that_says_so(
+    client: TestClient, filled: FilledHome
+) -> None:
     page = read(client, f"/file/{filled.lost}/body", 404)
     assert f"No WARC has a capture of {filled.lost}" in page.words()
     assert f"/file/{filled.lost}/body" not in read(client, f"/file/{filled.lost}").links()
 
 
-def test_thumbnails_may_be_kept_for_a_year(client: TestClient, filled: Filled) -> None:
+def test_thumbnails_may_be_kept_for_a_year(client: TestClient, filled: FilledHome) -> None:
     answer = client.get(f"/file/{filled.long}/thumbnail")
     assert answer.content[:2] == b"\xff\xd8"
     assert answer.headers["content-type"] == "image/jpeg"
@@ -206,7 +218,7 @@ def test_an_unknown_file_is_named_in_the_answer(client: TestClient) -> None:
 
 
 def test_other_spellings_of_a_hash_lead_to_the_one_address(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     base32 = b32encode(bytes.fromhex(filled.long)).decode()
     for spelt in (filled.long.upper(), base32, f"sha1:{base32.lower()}"):
@@ -215,7 +227,7 @@ def test_other_spellings_of_a_hash_lead_to_the_one_address(
         assert client.get(f"/file/{spelt}.json").json()["sha1hex"] == filled.long
 
 
-def test_show_finds_a_file_by_hash_url_and_story_id(client: TestClient, filled: Filled) -> None:
+def test_show_finds_a_file_by_hash_url_and_story_id(client: TestClient, filled: FilledHome) -> None:
     for key, sha1hex in (
         (filled.long, filled.long),
         ("http://library.example/reports/3.pdf", filled.long),
@@ -229,7 +241,7 @@ def test_show_finds_a_file_by_hash_url_and_story_id(client: TestClient, filled: 
 
 
 def test_show_lists_a_url_that_was_captured_with_different_bytes(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     page = PageRead(client.get("/show", params={"key": filled.twice_url}).text)
     assert set(page.links("//section[@aria-labelledby='files']")) == {
@@ -238,7 +250,7 @@ def test_show_lists_a_url_that_was_captured_with_different_bytes(
 
 
 def test_show_says_what_became_of_a_url_that_was_not_kept(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     page = PageRead(client.get("/show", params={"key": filled.refused_url}).text)
     assert "http-status" in page.words("//section[@aria-labelledby='records']")
@@ -269,7 +281,7 @@ def test_show_without_a_key_asks_for_one(client: TestClient) -> None:
     assert read(client, "/show?key=" + "x" * 4097, 400).heading == "This cannot be answered"
 
 
-def test_a_capture_leads_to_where_it_is_replayed(stores: Stores, filled: Filled) -> None:
+def test_a_capture_leads_to_where_it_is_replayed(stores: Stores, filled: FilledHome) -> None:
     pages = create_app(stores, replay=ReplayOrigin(port=8766))
     with TestClient(pages, base_url="http://localhost:8765") as asked:
         shown = read(asked, f"/file/{filled.pdfs[0]}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Stores
 from fonds.search.index.wrappers import EmbargoFilterIndex
@@ -29,7 +29,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 def home(tmp_path: Path) -> Iterator[tuple[Stores, TestClient]]:
     fill_home(tmp_path)
     with (
-        opened(tmp_path) as stores,
+        open_home(tmp_path) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
         yield stores, client

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
-from filled_home import Filled
+from filled_home import FilledHome
 from fonds.web.serving.downloads import build_response, parse_range
 from fonds.web.serving.responses import takes_gzip
 
@@ -31,7 +31,7 @@ def test_head_is_get_without_its_body(client: TestClient, path: str) -> None:
         assert ("content-length" in head.headers) == ("content-length" in whole.headers)
 
 
-def test_downloads_can_be_asked_for_by_head(client: TestClient, filled: Filled) -> None:
+def test_downloads_can_be_asked_for_by_head(client: TestClient, filled: FilledHome) -> None:
     for what in ("body", "text", "thumbnail"):
         path = f"/file/{filled.pdfs[0]}/{what}"
         head, whole = client.head(path, headers=PLAIN), client.get(path, headers=PLAIN)
@@ -62,7 +62,7 @@ def test_crawlers_are_told_to_leave(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("what", ["body", "text", "thumbnail"])
-def test_parts_make_up_the_whole(client: TestClient, filled: Filled, what: str) -> None:
+def test_parts_make_up_the_whole(client: TestClient, filled: FilledHome, what: str) -> None:
     path = f"/file/{filled.long}/{what}"
     whole = client.get(path, headers=PLAIN).content
     step, parts = max(1, len(whole) // 3), []
@@ -80,7 +80,7 @@ def test_parts_make_up_the_whole(client: TestClient, filled: Filled, what: str) 
     assert behind.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
 
 
-def test_what_a_browser_has_is_not_sent_again(client: TestClient, filled: Filled) -> None:
+def test_what_a_browser_has_is_not_sent_again(client: TestClient, filled: FilledHome) -> None:
     path = f"/file/{filled.pdfs[0]}/body"
     etag = client.get(path).headers["etag"]
     assert etag == f'"{filled.pdfs[0]}"'
@@ -138,7 +138,7 @@ def test_packed_is_the_same_as_plain(client: TestClient, path: str) -> None:
     assert packed.headers.get("etag") == (etag and f"W/{etag}")
 
 
-def test_bytes_of_archives_are_never_packed(client: TestClient, filled: Filled) -> None:
+def test_bytes_of_archives_are_never_packed(client: TestClient, filled: FilledHome) -> None:
     for what in ("body", "thumbnail"):
         told = client.get(f"/file/{filled.pdfs[0]}/{what}", headers=PACKED)
         assert "content-encoding" not in told.headers

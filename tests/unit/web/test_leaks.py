@@ -10,8 +10,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from asked_routes import READING, paths_of, routes_of
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.config import Settings
 from fonds.model.access import Role
 from fonds.model.keys import encode_sha1_base32
@@ -29,6 +28,7 @@ from leaking_home import (
     in_path_of,
     part_of,
 )
+from route_urls import READING, paths_of, routes_of
 
 CHANGING = {
     "/failures/{act}", "/failures/note", "/api/failures/note",
@@ -52,7 +52,7 @@ def home(
 ) -> Iterator[tuple[str, LeakingHome]]:
     folder = tmp_path_factory.mktemp("leaking")
     filled = fill_home(folder)
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         found = LeakingHome(stores, folder, Settings(), filled)
         found.paths = part_of(found.paths)
         found.add_and_hide(request.param)
@@ -77,7 +77,7 @@ def test_under_embargo_each_answer_is_that_of_a_library_without_it(
     act, found = home
     if act == "takedown":
         pytest.skip("what was taken down stays counted on the books: decision 57")
-    assert found.differing() == []
+    assert found.list_differences() == []
 
 
 def test_every_address_that_names_it_says_when_and_why_and_no_more(
@@ -124,7 +124,7 @@ def test_thumbnails_and_bytes_are_closed_however_they_are_asked_for(
     tmp_path: Path,
 ) -> None:
     filled = fill_home(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         sha1hex = filled.pdfs[1]
         with TestClient(app_for(stores), base_url=ORIGIN) as client:
             paths = [f"/file/{sha1hex}/{one}" for one in ("thumbnail", "body", "text", "pdf")]

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 from starlette.testclient import TestClient
 
-from filled_home import fill_home, opened
+from filled_home import fill_home, open_home
 from fonds.cli.main import cli
 from fonds.failures.accounting.tallies import count_entries
 from fonds.model.disposition import Weight
@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stores(home: Path) -> Iterator[Stores]:
-    with opened(home) as found:
+    with open_home(home) as found:
         yield found
 
 

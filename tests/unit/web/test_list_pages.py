@@ -26,16 +26,16 @@ from filled_crawl import (
     TIMEOUTS,
     TRUNCATED,
 )
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
 from fonds.web.app import create_app
-from home_rows import NOW, Body, ended, enter, entry, said
+from home_rows import NOW, Body, build_disposition, build_end_rows, enter, entry
 from page_reading import read
 
 
 def test_records_that_were_only_counted_say_so_and_where(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     page = read(client, "/records?reason=not-a-capture")
     assert page.heading == f"{NOT_CAPTURES} records skipped as not-a-capture"
@@ -45,7 +45,7 @@ def test_records_that_were_only_counted_say_so_and_where(
     assert f"1 {filled.crawl}/damaged-<2025>.warc.gz" in words
 
 
-def test_a_record_leads_to_its_file_when_it_has_one(client: TestClient, filled: Filled) -> None:
+def test_a_record_leads_to_its_file_when_it_has_one(client: TestClient, filled: FilledHome) -> None:
     links = read(client, "/records?reason=duplicate").links("//ol")
     assert links == {
         f"/file/{filled.stories[0]}": f"http://mirror.example/{MIRRORS - 1}",
@@ -75,7 +75,7 @@ def test_filters_can_be_taken_away_one_by_one(client: TestClient) -> None:
 
 def test_rows_are_paged_by_fifty_and_no_row_is_on_two_pages(tmp_path: Path) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         enter(stores, [Body(n, f"http://a.example/{n}", at, "text/html", b"") for n in range(120)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             pages = [client.get("/records.json").json()]
@@ -106,15 +106,17 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         seen=None,
         place=None,
     )
-    story = replace(said(broken, "identify", 0), message_id="m1", entry_id="m1", about="story-1")
-    with opened(tmp_path_factory.mktemp("two")) as stores:
+    story = replace(
+        build_disposition(broken, "identify", 0), message_id="m1", entry_id="m1", about="story-1"
+    )
+    with open_home(tmp_path_factory.mktemp("two")) as stores:
         for pipeline, count in (("library", 2), ("pdf-only", 1)):
             bodies = [replace(broken, number=n) for n in range(count)]
             rows = [replace(entry(body), pipeline=pipeline) for body in bodies]
             stores.ledger.enter([], rows, ["identify"])
             for body in bodies:
                 end = (Verdict.QUARANTINED, Reason.BROKEN_PDF, body.sha1hex)
-                way = ended(body, "extract_pdf", *end)
+                way = build_end_rows(body, "extract_pdf", *end)
                 stores.ledger.write([replace(row, pipeline=pipeline) for row in way])
             tally = {str(Reason.REVISIT): count}
             facts = ("/a.warc.gz", "warc", "1:1", 0, count, tally, count, True, None, NOW)
@@ -222,7 +224,7 @@ def test_a_misspelt_parameter_is_not_passed_over(client: TestClient) -> None:
     assert "There is no parameter “reson” here." in read(client, "/records?reson=bomb", 400).words()
 
 
-def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: Filled) -> None:
+def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: FilledHome) -> None:
     page = read(client, "/files?type=application/pdf")
     assert (
         page.heading
@@ -232,7 +234,7 @@ def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: F
     assert "http://library.example/reports/3.pdf · application/pdf" in page.words()
 
 
-def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: Filled) -> None:
+def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: FilledHome) -> None:
     page = read(client, "/failures")
     assert page.heading == (f"{FAILED} failed records in 7 groups, 1 input could not be read")
     first = page.words("//section[@class='failure'][1]")
@@ -264,7 +266,7 @@ def test_failures_only_a_source_knows_of_offer_no_retry(client: TestClient) -> N
 
 
 def test_inputs_that_end_early_are_named_with_their_error(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     words = read(client, "/failures").words("//section[@aria-labelledby='inputs']")
     assert f"{filled.crawl}/missing-<2025>.warc.gz" in words

@@ -15,12 +15,12 @@ from filled_crawl import (
     REFUSED,
     REVISITS,
 )
-from filled_home import Filled, opened
+from filled_home import FilledHome, open_home
 from fonds.failures.accounting.tallies import OutcomeTally
 from fonds.model.disposition import Verdict
 from fonds.web.app import create_app
 from fonds.web.pages.overview import build_heading
-from home_rows import NOW, Body, enter, said
+from home_rows import NOW, Body, build_disposition, enter
 from page_reading import read
 
 ASIDE = DUPLICATES + REVISITS + NOT_CAPTURES
@@ -34,12 +34,12 @@ def test_the_heading_is_the_size_of_the_library(client: TestClient) -> None:
 
 
 def test_received_is_kept_and_set_aside_and_refused_and_failed_and_in_flight(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     told = client.get("/.json").json()
     counts = {one["name"]: one["count"] for one in told["outcomes"]}
     assert counts == {
-        "kept": filled.kept,
+        "kept": filled.stored_count,
         "set-aside": ASIDE,
         "refused": REFUSED,
         "failed": FAILED,
@@ -107,9 +107,9 @@ def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
 
 def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
     body = Body(1, "http://a.example/", NOW, "text/html", b"")
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         enter(stores, [body])
-        stores.ledger.write([said(body, "identify", 0, verdict=Verdict.DROPPED)])
+        stores.ledger.write([build_disposition(body, "identify", 0, verdict=Verdict.DROPPED)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             page = read(client, "/")
             assert client.get("/.json").json()["unaccounted"] == 1

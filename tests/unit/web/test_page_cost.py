@@ -13,13 +13,13 @@ import pytest
 import sqlalchemy as sa
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.failures.accounting import workload
 from fonds.failures.accounting.workload import EndedCount, count_ended_last_hour
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW
-from many_entries import ADDRESSES, KINDS, filled
+from many_entries import ADDRESSES, KINDS, fill_entries
 
 FEW, MANY = 300, 3_000
 STATEMENTS_MAX = {"/": 36, "/failures": 54, "/pipeline": 40, "/records": 70, "/files": 24}
@@ -62,11 +62,11 @@ def watched() -> Iterator[Work]:
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Stores]]:
     """A small home, and one ten times as large."""
     with (
-        opened(tmp_path_factory.mktemp("few")) as few,
-        opened(tmp_path_factory.mktemp("many")) as many,
+        open_home(tmp_path_factory.mktemp("few")) as few,
+        open_home(tmp_path_factory.mktemp("many")) as many,
     ):
-        filled(few, FEW)
-        filled(many, MANY)
+        fill_entries(few, FEW)
+        fill_entries(many, MANY)
         yield few, many
 
 

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from failed_home import body, fail, reader
-from filled_home import opened
+from filled_home import open_home
 from fonds.failures.accounting import workload as looking
 from fonds.failures.accounting.workload import (
     NO_WORKERS,
@@ -31,7 +31,7 @@ from fonds.model.tallies import (
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from fonds.web.pages.pipelines import StepLine
-from home_rows import NOW, enter, promised, said
+from home_rows import NOW, build_disposition, build_promise, enter
 from page_reading import read
 
 ORIGIN = "http://localhost:8765"
@@ -39,7 +39,7 @@ ORIGIN = "http://localhost:8765"
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 
@@ -47,8 +47,10 @@ def send(stores: Stores, *numbers: int) -> None:
     """Have these wait for extract_pdf."""
     bodies = [body(number) for number in numbers]
     enter(stores, bodies)
-    stores.ledger.write([said(one, "identify", 0) for one in bodies])
-    stores.ledger.write([promised(one, "extract_pdf", one.number, "identify") for one in bodies])
+    stores.ledger.write([build_disposition(one, "identify", 0) for one in bodies])
+    stores.ledger.write(
+        [build_promise(one, "extract_pdf", one.number, "identify") for one in bodies]
+    )
     stores.queue.put(reader().incoming, [Message(one.capture_id, b"{}") for one in bodies])
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from cdx_rows import captured
-from filled_home import opened
+from cdx_rows import build_cdx_row
+from filled_home import open_home
 from fonds.archive.replay.memento import MementoOrigin, escape_link_url, parse_replay_path
 from fonds.ports import Stores
 from fonds.urls.surt import build_surt
@@ -29,7 +29,7 @@ ORIGIN = "http://localhost:8766"
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    with opened(tmp_path_factory.mktemp("replayed")) as found:
+    with open_home(tmp_path_factory.mktemp("replayed")) as found:
         fill(found, "http://localhost:8765")
         yield found
 
@@ -136,9 +136,11 @@ def test_a_long_timemap_comes_in_pieces_that_add_up(
     url = "http://often.example/"
     times = [f"2020{1 + n // 28:02d}{1 + n % 28:02d}120000" for n in range(100)]
     stores.records.put(
-        [captured(url, at, n, warc_path="/often.warc") for n, at in enumerate(times)]
+        [build_cdx_row(url, at, n, warc_path="/often.warc") for n, at in enumerate(times)]
     )
-    stores.records.put([captured(url, times[6], 900 + n, warc_path="/o.warc") for n in range(9)])
+    stores.records.put(
+        [build_cdx_row(url, times[6], 900 + n, warc_path="/o.warc") for n in range(9)]
+    )
     monkeypatch.setattr(replay_app, "TIMEMAP_MAX", 7)
     address, seen = f"{ORIGIN}/web/timemap/json/{url}", list[str]()
     while address:
@@ -238,7 +240,7 @@ def test_what_is_not_there_is_told_as_plain_text(
 
 
 def test_a_capture_that_cannot_be_read_says_so(client: TestClient, stores: Stores) -> None:
-    stores.records.put([captured("http://gone.example/", TIMES[0], 1, warc_path="/gone.warc")])
+    stores.records.put([build_cdx_row("http://gone.example/", TIMES[0], 1, warc_path="/gone.warc")])
     told = client.get(f"/web/{TIMES[0]}/http://gone.example/")
     assert told.status_code == 404
     assert "cannot be read: /gone.warc:1" in told.text
@@ -282,7 +284,7 @@ URL_CHARS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\t"), m
 @given(URL_CHARS, st.sampled_from(["", "id_"]))
 def test_the_address_of_a_capture_leads_back_to_its_key(rest: str, raw: str) -> None:
     url = f"http://example.org/{rest}"
-    row = captured(url, TIMES[0], 1)
+    row = build_cdx_row(url, TIMES[0], 1)
     address = MementoOrigin(ORIGIN).build_memento_url(row, is_raw=bool(raw))
     assert re.fullmatch(r"[!#-;=?-\[\]_a-z~]+", address)
     path, _, query = address.removeprefix(f"{ORIGIN}/web/").partition("?")
@@ -297,7 +299,9 @@ def test_the_address_of_a_capture_leads_back_to_its_key(rest: str, raw: str) -> 
 
 def test_a_member_of_a_zip_keeps_its_name(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/a.zip#papers/x.pdf"
-    path = MementoOrigin("").build_memento_url(captured(url, TIMES[0], 1)).removeprefix("/web/")
+    path = (
+        MementoOrigin("").build_memento_url(build_cdx_row(url, TIMES[0], 1)).removeprefix("/web/")
+    )
     replay_path = parse_replay_path(path, "")
     assert replay_path is not None
     assert build_surt(replay_path.url) == build_surt(url)

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from contract.index_backends import document
-from filled_home import opened
+from filled_home import open_home
 from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
@@ -32,7 +32,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Fourteen documents, of which three say the same."""
     copies = [document(f"copy{n}", f"flood {words('wire')} end{n}", f"Copy {n}") for n in range(3)]
     others = [document(f"own{n}", f"flood {words(f'own{n}')}", f"Own {n}") for n in range(11)]
-    with opened(tmp_path_factory.mktemp("alike")) as stores:
+    with open_home(tmp_path_factory.mktemp("alike")) as stores:
         stores.index.put([*copies, *others])
         stores.records.put([sketched(one) for one in (*copies, *others)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:

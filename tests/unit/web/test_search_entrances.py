@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lxml import html
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.cli.main import cli
 from fonds.search.request import FILTERS, PARAMETERS, parse_request, render_filters
 from fonds.web.app import create_app
@@ -130,7 +130,7 @@ def write_near_duplicates(folder: Path) -> Path:
 
 def test_near_duplicates_of_a_document_are_the_same_everywhere(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with opened(home) as stores:
+    with open_home(home) as stores:
         ingest(stores, home, [write_near_duplicates(tmp_path / "pages")])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             results = client.get("/api/search?q=flood&collapse=yes").json()["results"]

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_crawl import HOSTILE_TITLE
-from filled_home import Filled
+from filled_home import FilledHome
 from page_reading import PageRead, read
 
 
@@ -84,7 +84,7 @@ def test_the_undated_are_counted_and_can_be_opened(client: TestClient) -> None:
 
 
 def test_found_words_are_marked_and_hostile_text_stays_text(
-    client: TestClient, filled: Filled
+    client: TestClient, filled: FilledHome
 ) -> None:
     page = read(client, "/search?q==waters")
     hit = page.tree.xpath("//li[starts-with(@class, 'hit')]")[0]
@@ -181,7 +181,7 @@ def test_pages_follow_each_other_without_repeating(client: TestClient) -> None:
     )
 
 
-def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: Filled) -> None:
+def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: FilledHome) -> None:
     images = read(client, "/search?q=flood").tree.xpath("//li[starts-with(@class, 'hit')]//img")
     assert {image.get("src") for image in images} == {
         f"/file/{sha1hex}/thumbnail" for sha1hex in filled.pdfs
@@ -199,7 +199,7 @@ def test_the_bad_token_of_a_query_is_marked(client: TestClient) -> None:
     assert (told["parameter"], told["start"], told["end"]) == ("q", 6, 15)
 
 
-def test_what_the_words_name_is_shown_first(client: TestClient, filled: Filled) -> None:
+def test_what_the_words_name_is_shown_first(client: TestClient, filled: FilledHome) -> None:
     page = read(client, f"/search?q={filled.pdfs[0][:8]}")
     assert list(page.links("//section[@class='direct']")) == [f"/file/{filled.pdfs[0]}"]
     assert page.words("//h1") == "1 file known by this name, and nothing else found"

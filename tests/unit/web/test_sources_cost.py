@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
-from followed_home import GOOD, left
+from filled_home import open_home
+from followed_home import GOOD, add_health
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
@@ -33,7 +33,7 @@ def fill(stores: Stores, sources: int, links: int) -> None:
             failures=number % 3,
             last_well=NOW,
         )
-        stores.records.put([left(row)])
+        stores.records.put([add_health(row)])
         entries = [
             EntryRow(
                 *(
@@ -63,7 +63,11 @@ def fill(stores: Stores, sources: int, links: int) -> None:
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[TestClient]]:
     """The same sources with few links and with ten times as many, and the last with few sources."""
     folders: list[Path] = [tmp_path_factory.mktemp(one) for one in ("few", "many", "small")]
-    with opened(folders[0]) as few, opened(folders[1]) as many, opened(folders[2]) as small:
+    with (
+        open_home(folders[0]) as few,
+        open_home(folders[1]) as many,
+        open_home(folders[2]) as small,
+    ):
         fill(few, SOURCES, 6)
         fill(many, SOURCES, 60)
         fill(small, SOURCES // 40, 6)

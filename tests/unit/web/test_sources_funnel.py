@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from followed_home import BLOCKED, GOOD, KEPT, PAUSED, REFUSED, SILENT, WAITING, fill_sources
 from fonds.following.funnel import LinkEnding, build_funnel
 from fonds.model.rows import DispositionRow, EntryRow
@@ -20,7 +20,7 @@ from page_reading import read
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         fill_sources(found)
         yield found
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from followed_home import GOOD
 from fonds.grouping.changes.curation import exclude
 from fonds.grouping.views.documents import list_placements
@@ -60,7 +60,7 @@ class Line:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("tables")
     fill_with_themes(folder)
-    with opened(folder) as stores:
+    with open_home(folder) as stores:
         changes = open_themes(stores, 1_790_100_000)
         one = next(
             placement

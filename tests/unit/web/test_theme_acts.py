@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.access.action_log import ActionLog
 from fonds.ports import Stores
 from fonds.web.app import create_app
@@ -24,7 +24,7 @@ CALLED = "Ships & <b>tides</b>"
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
     fill_themed(tmp_path)
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 

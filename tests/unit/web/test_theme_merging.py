@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import made_once, opened
+from filled_home import build_once, open_home
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.names import CollectionName
@@ -21,7 +21,7 @@ from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from kept_collections import Clock, themed
+from kept_collections import Clock, themed_documents
 from page_reading import read
 
 SPLIT = CollectionName("made", "split")
@@ -29,9 +29,9 @@ PAGE = "/themes/made/split"
 SECTION = "//section[@aria-labelledby='merges']"
 
 
-@made_once
+@build_once
 def _fill_split(home: Path) -> None:
-    with opened(home) as found:
+    with open_home(home) as found:
         tables = Tables(found.table)
         tables.declare()
         changes = CollectionWriter(
@@ -40,7 +40,7 @@ def _fill_split(home: Path) -> None:
         save_configuration(
             tables, SPLIT.namespace, "DEFAULT", build_configuration({"clusters": 15})
         )
-        changes.put(SPLIT, themed(300))
+        changes.put(SPLIT, themed_documents(300))
         rebuild(changes, SPLIT)
 
 
@@ -48,7 +48,7 @@ def _fill_split(home: Path) -> None:
 def stores(tmp_path: Path) -> Iterator[Stores]:
     """A collection on five subjects, grouped into 15 themes."""
     _fill_split(tmp_path)
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 

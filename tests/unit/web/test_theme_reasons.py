@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName
@@ -27,7 +27,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("words")
     fill_themed(folder)
     with (
-        opened(folder) as found,
+        open_home(folder) as found,
         TestClient(create_app(found), base_url="http://localhost:8765") as asked,
     ):
         changes = open_themes(found, 1_790_100_000)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.web.app import create_app
 from page_reading import PageRead, read
 from themed_home import EMPTY, FIVE, HOSTILE, HOSTILE_ID, LIBRARY, STRAY, WAITING, fill_changed
@@ -19,7 +19,7 @@ COLLECTION = "/themes/made/five"
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Pages of a home with a collection whose one theme was split, and one with many documents apart."""
     with (
-        opened(tmp_path_factory.mktemp("changed")) as found,
+        open_home(tmp_path_factory.mktemp("changed")) as found,
         TestClient(create_app(found), base_url="http://localhost:8765") as asked,
     ):
         fill_changed(found)

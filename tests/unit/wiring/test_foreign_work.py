@@ -18,13 +18,13 @@ from fonds.queues.messages.contracts import build_schemas
 from fonds.wiring.stores import list_readers, open_queue, open_stores
 from foreign_work import (
     WAIT_MAX_S,
-    Asked,
-    asked,
+    TaskBatch,
     check_books,
     check_result,
-    hashed,
-    settled,
-    working,
+    compute_sha1,
+    prepare_tasks,
+    run_pipeline,
+    wait_until_processed,
 )
 
 PREFIX = "fonds-local"
@@ -41,7 +41,7 @@ class Bare:
     queue: Queue
     topic: str = f"{PREFIX}.unextracted"
 
-    def put(self, one: Asked) -> None:
+    def put(self, one: TaskBatch) -> None:
         messages = [Message(f"m{n}", body, key) for n, (key, body) in enumerate(one.messages)]
         self.queue.put(self.topic, messages)
 
@@ -63,18 +63,18 @@ def bare(home: Path, settings: Settings) -> Bare:
 
 
 def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> None:
-    with asked(tmp_path / "crawl") as one:
+    with prepare_tasks(tmp_path / "crawl") as one:
         settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
-        with working(home, settings) as stores:
+        with run_pipeline(home, settings) as stores:
             others.put(one)
             count = len(one.pdfs) + len(one.statuses)
             came = {text.key: text for text in others.take(OTHERS[0], count)}
             lost = [came.pop(key) for key in one.statuses]
             texts = list(came.values())
             pictures = others.take(OTHERS[1], len(one.pdfs))
-            settled(stores, len(one.messages))
+            wait_until_processed(stores, len(one.messages))
             assert {check_result(text.body, one) for text in texts} == one.sha1hexes.keys()
             assert {text.key for text in texts} == one.sha1hexes.keys()
             assert {text.headers[PIPELINE] for text in texts} == {"-library"}
@@ -94,15 +94,15 @@ def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> 
 
 
 def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
-    with asked(tmp_path / "crawl") as one:
+    with prepare_tasks(tmp_path / "crawl") as one:
         settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
-        with working(home, settings) as stores:
+        with run_pipeline(home, settings) as stores:
             key, body = one.messages[0]
             for number in range(2):
                 others.queue.put(others.topic, [Message(f"again-{number}", body, key)])
-                settled(stores, number + 1)
+                wait_until_processed(stores, number + 1)
             assert len(list(stores.records.find(FileMetaRow))) == 1
             assert len(list(stores.records.find(CdxRow))) == 1
             rows = stores.records.find(DispositionRow, {"step": "persist_pdf_text"})
@@ -113,12 +113,12 @@ def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
 
 def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
     """Identifying, extracting and archiving share one download; another URL of the file needs none."""
-    with asked(tmp_path / "crawl") as one:
+    with prepare_tasks(tmp_path / "crawl") as one:
         settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
-        with working(home, settings) as stores:
-            key = hashed(one.pdfs["elsewhere"])
+        with run_pipeline(home, settings) as stores:
+            key = compute_sha1(one.pdfs["elsewhere"])
             item = {"item": "item-1", "path": "papers/a b.pdf"}
             tasks = [
                 item,
@@ -129,7 +129,7 @@ def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
             for number, task in enumerate(tasks):
                 body = json.dumps(task).encode()
                 others.queue.put(others.topic, [Message(f"task-{number}", body, key)])
-                settled(stores, number + 1)
+                wait_until_processed(stores, number + 1)
             assert [path for path, _ in one.requests] == ["/item-1/papers/a%20b.pdf"]
             ids = [(f"task-{number}", "library", "extract_pdf") for number in range(len(tasks))]
             ended = stores.records.get(DispositionRow, ids)
@@ -139,15 +139,15 @@ def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
 
 
 def test_one_pipeline_may_be_meant_and_what_it_is_given_is_on_its_books(tmp_path: Path) -> None:
-    with asked(tmp_path / "crawl") as one:
+    with prepare_tasks(tmp_path / "crawl") as one:
         settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
-        with working(home, settings) as stores:
+        with run_pipeline(home, settings) as stores:
             _, body = one.messages[1]
             mine = Message("mine", body, headers={PIPELINE: "library"})
             theirs = Message("theirs", body, headers={PIPELINE: "pdf-only"})
             others.queue.put(others.topic, [mine, theirs])
-            settled(stores, 1)
+            wait_until_processed(stores, 1)
             (row,) = stores.records.find(FileMetaRow)
             assert row.capture_id == "mine"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.config import Settings
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
@@ -25,7 +25,7 @@ DOCUMENT = IndexDocument(
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         found.index.put([DOCUMENT])
         yield found
 

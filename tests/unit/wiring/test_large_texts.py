@@ -16,7 +16,7 @@ from fonds.model.rows import PdfMetaRow
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs import FolderBlobs
 from fonds.wiring.stores import list_readers, open_stores
-from foreign_work import asked, hashed, settled, working
+from foreign_work import compute_sha1, prepare_tasks, run_pipeline, wait_until_processed
 from published_results import read_text
 
 THEIRS = Subscription("others.texts", "fonds-local.pdf-text")
@@ -26,19 +26,19 @@ THEIRS = Subscription("others.texts", "fonds-local.pdf-text")
 def test_another_program_reads_the_text_of_a_long_pdf(tmp_path: Path, topic_max_bytes: int) -> None:
     home, pages = tmp_path / "home", [f"Page {n} has words.\n" * 20 for n in range(60)]
     pdf = text_pdf(pages)
-    with asked(tmp_path / "crawl") as one:
+    with prepare_tasks(tmp_path / "crawl") as one:
         (tmp_path / "crawl" / "allowed" / "long.pdf").write_bytes(pdf)
         limits = {"message_max_bytes": 5_000, "topic_message_max_bytes": topic_max_bytes}
         settings = Settings().replace_values(**one.settings, **limits)
         open_stores(home, settings)
         with closing(SqliteQueue(home / "queue.sqlite")) as others:
             others.declare([THEIRS])
-            with working(home, settings) as stores:
+            with run_pipeline(home, settings) as stores:
                 work = Message(os.urandom(5).hex(), b'{"path": "long.pdf"}')
                 stores.queue.put("fonds-local.unextracted", [work])
-                settled(stores, 1)
+                wait_until_processed(stores, 1)
                 (row,) = stores.records.find(PdfMetaRow)
-                assert (row.sha1hex, row.status) == (hashed(pdf), "success")
+                assert (row.sha1hex, row.status) == (compute_sha1(pdf), "success")
                 assert run_audit(stores, {"library": list_readers(settings)}).fault_texts == []
             (read,) = others.receive(THEIRS.incoming, 10, 0.0)
             assert (b"text_blob" in read.message.body) == (topic_max_bytes == 10_000)

@@ -14,7 +14,7 @@ from fonds.model.rows import ActRow
 from fonds.web.access.roles import ACTS_METHODS, find_least_role, list_routes
 from fonds.web.actions import Action, find_action
 from fonds.web.api.paths import is_rest
-from guarded_home import OWN, Guarded, bearer, guarded
+from guarded_home import OWN, GuardedHome, bearer, open_guarded_home
 
 NOT_ACTIONS = {
     "/sign-in": "starts the session of a browser, before it has a role",
@@ -28,17 +28,17 @@ Route = tuple[Action[Any, Any], str, str]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    with guarded(tmp_path_factory.mktemp("guarded")) as found:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedHome]:
+    with open_guarded_home(tmp_path_factory.mktemp("guarded")) as found:
         yield found
 
 
-def changing_routes(home: Guarded) -> list[Any]:
+def changing_routes(home: GuardedHome) -> list[Any]:
     routes = list_routes(home.pages)
     return [route for route in routes if ACTS_METHODS & set(getattr(route, "methods", None) or ())]
 
 
-def action_routes(home: Guarded) -> list[Route]:
+def action_routes(home: GuardedHome) -> list[Route]:
     """Each action with the method and an address of each of its routes."""
     found = [
         (action, method, re.sub(r"{(\w+)[^}]*}", lambda one: FILLED.get(one[1], "x"), route.path))
@@ -54,11 +54,11 @@ def is_for_programs(path: str) -> bool:
     return is_rest(path) or path.startswith("/api/")
 
 
-def logged(home: Guarded) -> list[ActRow]:
+def logged(home: GuardedHome) -> list[ActRow]:
     return home.gate.action_log.list_newest(500)
 
 
-def test_every_route_that_changes_something_is_an_action(home: Guarded) -> None:
+def test_every_route_that_changes_something_is_an_action(home: GuardedHome) -> None:
     routes = changing_routes(home)
     others = {one.path for one in routes if find_action(one) is None}
     assert others == set(NOT_ACTIONS)
@@ -74,7 +74,7 @@ def test_every_route_that_changes_something_is_an_action(home: Guarded) -> None:
 
 
 def test_each_action_has_a_name_of_its_own_and_routes_of_both_kinds_where_they_belong(
-    home: Guarded,
+    home: GuardedHome,
 ) -> None:
     actions = {id(one): one for one, _, _ in action_routes(home)}.values()
     names = [action.name for action in actions]
@@ -86,7 +86,7 @@ def test_each_action_has_a_name_of_its_own_and_routes_of_both_kinds_where_they_b
     assert sum(action.form is not None and action.json is not None for action in actions) >= 6
 
 
-def test_a_reader_is_refused_and_nothing_is_logged(home: Guarded) -> None:
+def test_a_reader_is_refused_and_nothing_is_logged(home: GuardedHome) -> None:
     for action, method, path in action_routes(home):
         answer = home.client().request(
             method, path, headers=OWN | bearer(home.secrets[Role.READER])
@@ -96,8 +96,8 @@ def test_a_reader_is_refused_and_nothing_is_logged(home: Guarded) -> None:
     assert logged(home) == []
 
 
-def test_a_request_that_another_site_made_is_refused_and_not_logged(home: Guarded) -> None:
-    admin = home.signed_in(Role.ADMIN)
+def test_a_request_that_another_site_made_is_refused_and_not_logged(home: GuardedHome) -> None:
+    admin = home.sign_in(Role.ADMIN)
     for action, method, path in action_routes(home):
         for headers in ({}, ELSEWHERE, {"sec-fetch-site": "cross-site"}):
             answer = admin.request(method, path, headers=headers)
@@ -109,7 +109,7 @@ def test_a_request_that_another_site_made_is_refused_and_not_logged(home: Guarde
 
 
 def test_each_request_that_is_let_in_is_logged_once_with_how_it_ended(tmp_path: Path) -> None:
-    with guarded(tmp_path) as home:
+    with open_guarded_home(tmp_path) as home:
         for count, (action, method, path) in enumerate(action_routes(home), start=1):
             key = bearer(home.secrets[Role.ADMIN])
             answer = home.client().request(method, path, headers=OWN | key)

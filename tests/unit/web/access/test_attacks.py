@@ -20,7 +20,7 @@ from fonds.model.errors import TransientError
 from fonds.model.rows import AccessKeyRow, ActRow, SessionRow
 from fonds.web.access.gate import COOKIE
 from fonds.web.pages.sign_in import restrict_to_local
-from guarded_home import OWN, Guarded, bearer, guarded
+from guarded_home import OWN, GuardedHome, bearer, open_guarded_home
 from page_reading import PageRead
 
 DOCUMENT = "/documents/news/one"
@@ -28,8 +28,8 @@ BODY = {"text": "flood"}
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Guarded]:
-    with guarded(tmp_path) as found:
+def home(tmp_path: Path) -> Iterator[GuardedHome]:
+    with open_guarded_home(tmp_path) as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def put(client: TestClient, headers: dict[str, str] | None = None) -> int:
     return client.put(DOCUMENT, json=BODY, headers=headers).status_code
 
 
-def test_a_key_does_what_its_role_may_and_is_noted(home: Guarded) -> None:
+def test_a_key_does_what_its_role_may_and_is_noted(home: GuardedHome) -> None:
     client = home.client()
     assert put(client) == 401
     assert put(client, bearer(home.secrets[Role.READER])) == 403
@@ -50,7 +50,7 @@ def test_a_key_does_what_its_role_may_and_is_noted(home: Guarded) -> None:
 
 
 @pytest.mark.parametrize("shown", ["", "x", "fonds_", "Basic", "fonds_abcdefgh_" + "a" * 43, "ä"])
-def test_what_is_no_key_reads_nothing_either(home: Guarded, shown: str) -> None:
+def test_what_is_no_key_reads_nothing_either(home: GuardedHome, shown: str) -> None:
     answer = home.client().get(
         "/api/overview", headers={"Authorization": f"Bearer {shown}".encode()}
     )
@@ -59,26 +59,28 @@ def test_what_is_no_key_reads_nothing_either(home: Guarded, shown: str) -> None:
     assert home.client().get("/", headers={"Authorization": "Basic YTpi"}).status_code == 200
 
 
-def test_a_revoked_and_an_ended_key_open_nothing_from_that_moment(home: Guarded) -> None:
+def test_a_revoked_and_an_ended_key_open_nothing_from_that_moment(home: GuardedHome) -> None:
     clock = DayClock(home.gate.keys.clock())
     ends = home.gate.keys.create("soon", Role.ADMIN, "local:me", clock.at + timedelta(days=1))
     assert put(home.client(), bearer(ends.secret)) == 201
     home.stores.records.change(AccessKeyRow, ["soon"], {"until": clock.at - timedelta(seconds=1)})
     assert put(home.client(), bearer(ends.secret)) == 401
-    browser = home.signed_in(Role.CURATOR)
+    browser = home.sign_in(Role.CURATOR)
     assert put(browser, OWN) == 201
     home.gate.keys.revoke("curator", "local:me", "lost")
     assert put(browser, OWN) == 401
     assert put(home.client(), bearer(home.secrets[Role.CURATOR])) == 401
 
 
-def test_revoking_the_last_key_opens_nothing(home: Guarded) -> None:
+def test_revoking_the_last_key_opens_nothing(home: GuardedHome) -> None:
     for role in Role:
         home.gate.keys.revoke(str(role), "local:me", "lost")
     assert put(home.client()) == 401
 
 
-def test_signing_in_gives_a_cookie_no_script_reads_and_no_other_site_sends(home: Guarded) -> None:
+def test_signing_in_gives_a_cookie_no_script_reads_and_no_other_site_sends(
+    home: GuardedHome,
+) -> None:
     client = home.client()
     answer = client.post(
         "/sign-in", data={"key": home.secrets[Role.CURATOR], "next": "/failures"}, headers=OWN
@@ -99,7 +101,7 @@ def test_signing_in_gives_a_cookie_no_script_reads_and_no_other_site_sends(home:
 
 
 def test_beyond_this_machine_the_cookie_is_for_tls_and_this_host_alone(tmp_path: Path) -> None:
-    with guarded(tmp_path, host="0.0.0.0") as home:
+    with open_guarded_home(tmp_path, host="0.0.0.0") as home:
         answer = home.client().post(
             "/sign-in", data={"key": home.secrets[Role.READER]}, headers=OWN
         )
@@ -111,8 +113,8 @@ def test_beyond_this_machine_the_cookie_is_for_tls_and_this_host_alone(tmp_path:
         assert put(home.client(), OWN | planted) == 401
 
 
-def test_signing_out_ends_the_session_also_for_who_kept_the_cookie(home: Guarded) -> None:
-    browser = home.signed_in(Role.CURATOR)
+def test_signing_out_ends_the_session_also_for_who_kept_the_cookie(home: GuardedHome) -> None:
+    browser = home.sign_in(Role.CURATOR)
     kept = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
     assert put(home.client(), OWN | kept) == 201
     answer = browser.post("/sign-out", headers=OWN)
@@ -121,7 +123,7 @@ def test_signing_out_ends_the_session_also_for_who_kept_the_cookie(home: Guarded
     assert put(home.client(), OWN | kept) == 401
 
 
-def test_a_session_from_outside_is_none_and_is_not_taken_over(home: Guarded) -> None:
+def test_a_session_from_outside_is_none_and_is_not_taken_over(home: GuardedHome) -> None:
     planted = create_token("session", 16).text
     client = home.client()
     client.cookies.set(COOKIE, planted)
@@ -132,8 +134,8 @@ def test_a_session_from_outside_is_none_and_is_not_taken_over(home: Guarded) -> 
     assert put(victims, OWN) == 401
 
 
-def test_signing_in_anew_ends_the_browsers_last_session(home: Guarded) -> None:
-    browser = home.signed_in(Role.ADMIN)
+def test_signing_in_anew_ends_the_browsers_last_session(home: GuardedHome) -> None:
+    browser = home.sign_in(Role.ADMIN)
     first = browser.cookies[COOKIE]
     browser.post("/sign-in", data={"key": home.secrets[Role.READER]}, headers=OWN)
     assert home.gate.sessions.authenticate(first) is None
@@ -145,9 +147,9 @@ def test_signing_in_anew_ends_the_browsers_last_session(home: Guarded) -> None:
     [{}, {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "http://e"}],
 )
 def test_another_site_does_nothing_with_a_browsers_session(
-    home: Guarded, headers: dict[str, str]
+    home: GuardedHome, headers: dict[str, str]
 ) -> None:
-    browser = home.signed_in(Role.ADMIN)
+    browser = home.sign_in(Role.ADMIN)
     assert put(browser, headers) == 403
     assert browser.post("/sign-out", headers=headers).status_code == 403
     assert browser.post("/failures/retry", data={}, headers=headers).status_code == 403
@@ -155,7 +157,7 @@ def test_another_site_does_nothing_with_a_browsers_session(
     assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
 
 
-def test_wrong_keys_are_counted_and_slowed_wherever_they_are_shown(home: Guarded) -> None:
+def test_wrong_keys_are_counted_and_slowed_wherever_they_are_shown(home: GuardedHome) -> None:
     client = home.client()
     for at in range(PER_ADDRESS_MAX):
         wrong = create_token("fonds").text
@@ -176,7 +178,7 @@ def test_wrong_keys_are_counted_and_slowed_wherever_they_are_shown(home: Guarded
     assert client.get("/").status_code == 200
 
 
-def test_a_body_of_somebody_who_may_send_none_is_not_read(home: Guarded) -> None:
+def test_a_body_of_somebody_who_may_send_none_is_not_read(home: GuardedHome) -> None:
     read = 0
 
     def body() -> Iterator[bytes]:
@@ -193,26 +195,26 @@ def test_a_body_of_somebody_who_may_send_none_is_not_read(home: Guarded) -> None
 
 
 def test_without_a_key_this_machine_may_all_and_others_read(tmp_path: Path) -> None:
-    with guarded(tmp_path, are_made=False) as home:
+    with open_guarded_home(tmp_path, are_made=False) as home:
         assert put(home.client()) == 201
         assert put(home.client(), {"X-Forwarded-For": "192.0.2.1"}) == 403
         assert "Sign in" not in home.client().get("/").text
-    with guarded(tmp_path, host="0.0.0.0", are_made=False) as home:
+    with open_guarded_home(tmp_path, host="0.0.0.0", are_made=False) as home:
         answer = home.client().put(DOCUMENT, json=BODY)
         assert answer.status_code == 403
         assert "fonds keys create NAME --role curator" in answer.json()["detail"]
         assert home.client().get("/").status_code == 200
-    with guarded(tmp_path, host="0.0.0.0", are_made=False, reading=True) as home:
+    with open_guarded_home(tmp_path, host="0.0.0.0", are_made=False, reading=True) as home:
         assert home.client().get("/").status_code == 403
         assert home.client().get("/healthz").status_code == 200
 
 
 def test_where_reading_needs_a_key_nothing_is_told_and_no_cache_keeps_it(tmp_path: Path) -> None:
-    with guarded(tmp_path, reading=True) as home:
+    with open_guarded_home(tmp_path, reading=True) as home:
         client = home.client()
         page = client.get("/failures")
         assert (page.status_code, "/sign-in" in page.text) == (401, True)
-        browser = home.signed_in(Role.READER)
+        browser = home.sign_in(Role.READER)
         answer = browser.get("/failures")
         assert (answer.status_code, answer.headers["cache-control"]) == (200, "private, no-cache")
         assert home.client(home.replay).get("/web/http://a.example/").status_code == 401
@@ -236,14 +238,14 @@ def test_signing_in_leads_nowhere_else(path: str, led: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"key=a&key=b", b"key=a&more=1", b"\xff", b"key=" + b"a" * 9_000, b"a=1&b=2&c=3&d=4"]
 )
-def test_what_no_form_of_ours_sends_is_refused(home: Guarded, body: bytes) -> None:
+def test_what_no_form_of_ours_sends_is_refused(home: GuardedHome, body: bytes) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = home.client().post("/sign-in", content=body, headers=OWN | kind)
     assert answer.status_code in (400, 413)
 
 
 def test_a_store_that_is_away_lets_nobody_in(
-    home: Guarded, monkeypatch: pytest.MonkeyPatch
+    home: GuardedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object, **__: object) -> None:
         raise TransientError("the records do not answer")
@@ -255,7 +257,7 @@ def test_a_store_that_is_away_lets_nobody_in(
 
 
 def test_nothing_is_changed_that_cannot_be_noted_and_what_was_is_told(
-    home: Guarded, monkeypatch: pytest.MonkeyPatch
+    home: GuardedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
         raise TransientError("the records do not answer")
@@ -271,11 +273,11 @@ def test_nothing_is_changed_that_cannot_be_noted_and_what_was_is_told(
 
 
 def test_no_line_of_the_log_holds_a_secret(
-    home: Guarded, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    home: GuardedHome, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
     secret = home.secrets[Role.CURATOR]
-    browser = home.signed_in(Role.CURATOR)
+    browser = home.sign_in(Role.CURATOR)
     cookie = browser.cookies[COOKIE]
     put(browser, OWN)
     home.client().get("/", headers=bearer(secret[:-1] + "!"))
@@ -285,10 +287,10 @@ def test_no_line_of_the_log_holds_a_secret(
     assert secret[-43:] not in repr(list(home.stores.records.find(ActRow)))
 
 
-def test_what_a_viewer_may_not_do_is_not_offered(home: Guarded) -> None:
+def test_what_a_viewer_may_not_do_is_not_offered(home: GuardedHome) -> None:
     fail(home.stores, *range(6))
     path = "/failures/retry?pipeline=library&group=x"
-    reader, curator = home.signed_in(Role.READER), home.signed_in(Role.CURATOR)
+    reader, curator = home.sign_in(Role.READER), home.sign_in(Role.CURATOR)
     for client, status in ((home.client(), 401), (reader, 403), (curator, 400)):
         assert client.get(path).status_code == status
         for listed in ("/failures", "/records?outcome=quarantined"):

@@ -12,7 +12,7 @@ from starlette.routing import Mount
 from fonds.model.access import Role
 from fonds.web.access.roles import find_least_role, list_routes
 from fonds.web.api.paths import is_rest
-from guarded_home import OWN, Guarded, bearer, guarded
+from guarded_home import OWN, GuardedHome, bearer, open_guarded_home
 
 READING_ACTS = {"/verify", "/api/verify"}
 """What is sent there is read and answered, and changes nothing."""
@@ -23,24 +23,24 @@ FILLED = {"act": "retry", "number": "1", "number:int": "1", "name": "some"}
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["reading-is-free", "reading-needs-key"])
-def home(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    with guarded(tmp_path_factory.mktemp("guarded"), reading=request.param) as found:
+def home(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedHome]:
+    with open_guarded_home(tmp_path_factory.mktemp("guarded"), reading=request.param) as found:
         yield found
 
 
-def routes(home: Guarded) -> list[tuple[Any, Any]]:
+def routes(home: GuardedHome) -> list[tuple[Any, Any]]:
     """Each route with its application."""
     pages = [(home.pages, route) for route in list_routes(home.pages)]
     return pages + [(home.replay, route) for route in home.replay.routes]
 
 
-def test_every_route_declares_what_it_needs(home: Guarded) -> None:
+def test_every_route_declares_what_it_needs(home: GuardedHome) -> None:
     found = [(route.path, find_least_role(route)) for _, route in routes(home)]
     assert [path for path, least in found if least is None] == []
     assert len(found) > 90
 
 
-def test_each_route_takes_each_role_as_it_says(home: Guarded) -> None:
+def test_each_route_takes_each_role_as_it_says(home: GuardedHome) -> None:
     asked = 0
     for app, route in routes(home):
         client, least = home.client(app), find_least_role(route)
@@ -78,7 +78,7 @@ def filled(path: str) -> str:
     return re.sub(r"{([^}]*)}", lambda match: FILLED.get(match[1], "x"), path)
 
 
-def test_a_route_that_declares_nothing_is_nobodys_but_an_admins(home: Guarded) -> None:
+def test_a_route_that_declares_nothing_is_nobodys_but_an_admins(home: GuardedHome) -> None:
     def forgotten() -> dict[str, str]:
         return {"told": "all"}
 
@@ -95,7 +95,7 @@ def test_a_route_that_declares_nothing_is_nobodys_but_an_admins(home: Guarded) -
 
 
 def test_the_description_says_how_a_key_is_shown_and_what_each_operation_needs(
-    home: Guarded,
+    home: GuardedHome,
 ) -> None:
     described = home.client().get("/openapi.json", headers=bearer(home.secrets[Role.READER])).json()
     assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"

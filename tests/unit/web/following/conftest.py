@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from followed_home import GOOD, LATER, ORIGIN, fill_sources
 from fonds.model.rows import SourceRow
 from fonds.ports import Stores
@@ -17,7 +17,7 @@ from fonds.web.app import create_app
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         fill_sources(found)
         found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
         yield found

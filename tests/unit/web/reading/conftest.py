@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from reading_home import Reading, drawing_here, fill_reading
+from reading_home import ReadingHome, create_local_page_views, fill_reading
 
 ORIGIN = "http://localhost:8765"
 
@@ -22,18 +22,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reading(home: Path) -> Reading:
+def reading(home: Path) -> ReadingHome:
     return fill_reading(home)
 
 
 @pytest.fixture(scope="module")
-def stores(home: Path, reading: Reading) -> Iterator[Stores]:
-    with opened(home) as found:
+def stores(home: Path, reading: ReadingHome) -> Iterator[Stores]:
+    with open_home(home) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def client(stores: Stores) -> Iterator[TestClient]:
-    app = create_app(stores, views=drawing_here())
+    app = create_app(stores, views=create_local_page_views())
     with TestClient(app, base_url=ORIGIN, follow_redirects=False) as found:
         yield found

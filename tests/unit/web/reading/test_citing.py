@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from page_reading import PageRead, read
-from reading_home import Reading, fill_reading
+from reading_home import ReadingHome, fill_reading
 
 OWN = {"Origin": "http://localhost:8765"}
 
 
 def test_a_citation_names_all_it_takes_to_find_the_bytes(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     told = client.get(f"/api/files/{reading.pdf}/cite?page=2").json()
     place = told["place"]
@@ -40,7 +40,7 @@ def test_a_citation_names_all_it_takes_to_find_the_bytes(
     assert client.get(f"/file/{'0' * 40}/cite").status_code == 404
 
 
-def test_words_are_cited_by_page_and_characters(client: TestClient, reading: Reading) -> None:
+def test_words_are_cited_by_page_and_characters(client: TestClient, reading: ReadingHome) -> None:
     text = client.get(f"/api/files/{reading.pdf}/pages/3").json()["text"]
     words = text.split()
     quote = "  \n".join(words[2:6])
@@ -60,7 +60,7 @@ def test_words_are_cited_by_page_and_characters(client: TestClient, reading: Rea
     assert client.get(href.replace("/file/", "/api/files/", 1)).json()["text_marks"]
 
 
-def test_words_a_text_does_not_say_are_told(client: TestClient, reading: Reading) -> None:
+def test_words_a_text_does_not_say_are_told(client: TestClient, reading: ReadingHome) -> None:
     address = f"/file/{reading.pdf}/cite?page=2&quote=<b>nowhere"
     answer = client.get(address)
     assert answer.status_code == 404
@@ -72,7 +72,7 @@ def test_words_a_text_does_not_say_are_told(client: TestClient, reading: Reading
     assert client.get(f"/file/{reading.pdf}/cite?quote={'x' * 2_001}").status_code == 400
 
 
-def test_words_of_a_story_lead_to_their_place(client: TestClient, reading: Reading) -> None:
+def test_words_of_a_story_lead_to_their_place(client: TestClient, reading: ReadingHome) -> None:
     sha1hex = reading.versions[2]
     text = client.get(f"/file/{sha1hex}/text").text
     quote = " ".join(text.split()[3:7])
@@ -84,7 +84,7 @@ def test_words_of_a_story_lead_to_their_place(client: TestClient, reading: Readi
     assert 'id="hit-1"' in client.get(href.partition("#")[0]).text
 
 
-def test_bytes_that_are_there_are_verified(client: TestClient, reading: Reading) -> None:
+def test_bytes_that_are_there_are_verified(client: TestClient, reading: ReadingHome) -> None:
     answer = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
     assert answer.status_code == 200
     page = PageRead(answer.text)
@@ -94,7 +94,7 @@ def test_bytes_that_are_there_are_verified(client: TestClient, reading: Reading)
 
 
 def test_nobody_else_has_anything_verified(
-    client: TestClient, stores: Stores, reading: Reading
+    client: TestClient, stores: Stores, reading: ReadingHome
 ) -> None:
     path = f"/file/{reading.pdf}/verify"
     for headers in ({}, {"Origin": "http://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -109,17 +109,17 @@ def test_nobody_else_has_anything_verified(
 
 
 @pytest.fixture
-def damaged(tmp_path: Path) -> Iterator[tuple[TestClient, Reading, Path]]:
+def damaged(tmp_path: Path) -> Iterator[tuple[TestClient, ReadingHome, Path]]:
     reading = fill_reading(tmp_path)
     with (
-        opened(tmp_path) as stores,
+        open_home(tmp_path) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
         place = client.get(f"/api/files/{reading.pdf}/cite").json()["place"]
         yield client, reading, tmp_path / "archive" / place["warc_path"]
 
 
-def test_bytes_that_changed_are_told(damaged: tuple[TestClient, Reading, Path]) -> None:
+def test_bytes_that_changed_are_told(damaged: tuple[TestClient, ReadingHome, Path]) -> None:
     client, reading, warc = damaged
     place = client.get(f"/api/files/{reading.pdf}/cite").json()["place"]
     body = bytearray(warc.read_bytes())
@@ -131,7 +131,7 @@ def test_bytes_that_changed_are_told(damaged: tuple[TestClient, Reading, Path]) 
     assert "not readable" in page.words("//ol") or "other bytes" in page.words("//ol")
 
 
-def test_a_warc_that_is_gone_is_told(damaged: tuple[TestClient, Reading, Path]) -> None:
+def test_a_warc_that_is_gone_is_told(damaged: tuple[TestClient, ReadingHome, Path]) -> None:
     client, reading, warc = damaged
     warc.unlink()
     page = PageRead(client.post(f"/file/{reading.pdf}/verify", headers=OWN).text)

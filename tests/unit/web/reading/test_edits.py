@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.archive import Blob
 from fonds.model.keys import build_text_blob_key
@@ -24,7 +24,7 @@ from fonds.viewer import edits
 from fonds.web.app import create_app
 from home_rows import NOW
 from page_reading import read
-from reading_home import Reading
+from reading_home import ReadingHome
 
 ORIGIN = "http://localhost:8765"
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -53,7 +53,7 @@ def version(
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 
@@ -69,7 +69,7 @@ def _told(asked: TestClient, **params: str) -> list[tuple[str, str]]:
 
 
 def test_an_edit_is_listed_with_its_words_and_leads_to_all_of_them(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     _, second, third = reading.versions
     page = read(client, "/changes")

@@ -12,7 +12,7 @@ from fonds.web.pages.file import (
     mark_lines,
 )
 from page_reading import read
-from reading_home import Reading
+from reading_home import ReadingHome
 
 HOSTILE = "A <b>flood</b> & floods"
 
@@ -58,7 +58,7 @@ def test_of_very_many_hits_the_first_are_marked_and_it_is_said() -> None:
     )
 
 
-def test_a_result_of_a_search_leads_to_its_marks(client: TestClient, reading: Reading) -> None:
+def test_a_result_of_a_search_leads_to_its_marks(client: TestClient, reading: ReadingHome) -> None:
     asked = "kind:pdf recede -zeppelin"
     page = read(client, f"/search?q={asked.replace(' ', '+')}")
     (href,) = [one for one in page.links("//ol[@class='hits']//h3") if reading.pdf in one]
@@ -75,7 +75,7 @@ def test_a_result_of_a_search_leads_to_its_marks(client: TestClient, reading: Re
 
 
 def test_what_is_not_there_is_said_and_without_words_nothing_is(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     story = f"/file/{reading.versions[0]}"
     none = read(client, f"{story}?find=zeppelin")
@@ -87,7 +87,7 @@ def test_what_is_not_there_is_said_and_without_words_nothing_is(
 
 
 def test_a_search_that_cannot_be_understood_is_refused_and_long_ones_too(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     told = client.get(f"/api/files/{reading.versions[0]}", params={"find": '"open'})
     assert (told.status_code, told.json()["parameter"]) == (400, "find")
@@ -96,7 +96,7 @@ def test_a_search_that_cannot_be_understood_is_refused_and_long_ones_too(
 
 
 def test_a_pdf_is_found_through_page_by_page_and_keeps_the_words(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     page = read(client, f"/file/{reading.pdf}?find=flood")
     assert len(page.tree.xpath("//div[@class='prose']//mark")) == 3
@@ -106,7 +106,7 @@ def test_a_pdf_is_found_through_page_by_page_and_keeps_the_words(
 
 
 def test_the_other_spelling_of_a_sha1_keeps_what_is_looked_for(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     asked = f"/file/{reading.versions[0].upper()}?find=bridge"
     answer = client.get(asked, follow_redirects=False)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.derivatives.sketch import build_bands, build_page_sketch
 from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
@@ -25,7 +25,7 @@ from fonds.restrictions.embargo import EmbargoService
 from fonds.viewer.neighbours import find_around_day
 from fonds.web.app import create_app
 from home_rows import NOW
-from kept_collections import themed
+from kept_collections import themed_documents
 from page_reading import read
 from themed_home import fill_themes
 
@@ -47,7 +47,7 @@ def story(
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
+    with open_home(tmp_path) as found:
         yield found
 
 
@@ -154,7 +154,7 @@ def test_of_its_theme_the_nearest_to_the_middle_stand_and_the_link_opens_the_the
 ) -> None:
     changes = fill_themes(library)
     name = CollectionName("near", "by")
-    texts = themed(40, seed=9, themes=2)
+    texts = themed_documents(40, seed=9, themes=2)
     put = [story(n, None, "theme.example") for n in range(4)]
     known = [replace(texts[n], id=one.id, title="") for n, one in enumerate(put)]
     for one in put:

@@ -15,10 +15,10 @@ from fonds.viewer import pdf_pages
 from fonds.web.app import create_app
 from fonds.web.pages.pdf_page import NOT_DRAWN
 from page_reading import read
-from reading_home import PAGES, TITLE, Reading
+from reading_home import PAGES, TITLE, ReadingHome
 
 
-def test_a_page_shows_its_picture_and_its_text(client: TestClient, reading: Reading) -> None:
+def test_a_page_shows_its_picture_and_its_text(client: TestClient, reading: ReadingHome) -> None:
     page = read(client, f"/file/{reading.pdf}/pages/1")
     assert page.heading == f"Page 1 of 3 {TITLE}"
     assert page.words("//div[@class='prose']") == " ".join(PAGES[0].split())
@@ -31,7 +31,7 @@ def test_a_page_shows_its_picture_and_its_text(client: TestClient, reading: Read
 
 
 def test_hits_are_marked_in_the_text_and_on_the_picture(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     page = read(client, f"/file/{reading.pdf}/pages/3?q=flood")
     assert [one.text_content() for one in page.tree.xpath("//mark")] == ["Floods", "flood"]
@@ -51,7 +51,7 @@ def test_hits_are_marked_in_the_text_and_on_the_picture(
 
 
 def test_pages_lead_to_the_next_and_keep_what_is_marked(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     where = f"/file/{reading.pdf}/pages"
     links = read(client, f"{where}/2?q=flood").links("//nav[@class='pager']")
@@ -64,7 +64,7 @@ def test_pages_lead_to_the_next_and_keep_what_is_marked(
 
 
 def test_finding_in_a_file_leads_to_the_first_page_with_a_hit(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     where = f"/file/{reading.pdf}/pages"
     for asked, to in (
@@ -79,26 +79,28 @@ def test_finding_in_a_file_leads_to_the_first_page_with_a_hit(
     assert "No matches for “unheard”" in said
 
 
-def test_other_spellings_of_the_hash_are_sent_to_one(client: TestClient, reading: Reading) -> None:
+def test_other_spellings_of_the_hash_are_sent_to_one(
+    client: TestClient, reading: ReadingHome
+) -> None:
     base32 = b32encode(bytes.fromhex(reading.pdf)).decode()
     answer = client.get(f"/file/{base32}/pages/2?q=a+b")
     assert answer.headers["location"] == f"/file/{reading.pdf}/pages/2?q=a+b"
 
 
-def test_a_page_that_cannot_be_drawn_says_why(client: TestClient, reading: Reading) -> None:
+def test_a_page_that_cannot_be_drawn_says_why(client: TestClient, reading: ReadingHome) -> None:
     page = read(client, f"/file/{reading.broken}/pages/1")
     assert "No picture of this page: neither pdfium nor qpdf" in page.words()
     assert client.get(f"/file/{reading.broken}/pages/1/image").status_code == 404
 
 
-def test_without_what_draws_there_is_the_text(stores: Stores, reading: Reading) -> None:
+def test_without_what_draws_there_is_the_text(stores: Stores, reading: ReadingHome) -> None:
     with TestClient(create_app(stores), base_url="http://localhost") as bare:
         page = read(bare, f"/file/{reading.pdf}/pages/1")
         assert NOT_DRAWN in page.words()
         assert "The flood of March" in page.words()
 
 
-def test_pages_that_are_not_there_are_refused(client: TestClient, reading: Reading) -> None:
+def test_pages_that_are_not_there_are_refused(client: TestClient, reading: ReadingHome) -> None:
     said = read(client, f"/file/{reading.pdf}/pages/4", 404).words()
     assert "There is no page 4. This PDF has 3 pages." in said
     assert client.get(f"/file/{reading.pdf}/pages/0").status_code == 400
@@ -108,7 +110,7 @@ def test_pages_that_are_not_there_are_refused(client: TestClient, reading: Readi
     assert (asked.status_code, asked.json()["parameter"]) == (400, "q")
 
 
-def test_too_many_readers_are_asked_to_come_again(stores: Stores, reading: Reading) -> None:
+def test_too_many_readers_are_asked_to_come_again(stores: Stores, reading: ReadingHome) -> None:
     class Busy(pdf_pages.PageViews):
         def get_view(self, *args: object) -> PageView:  # type: ignore[override]
             raise TransientError("pages are being drawn")
@@ -119,7 +121,7 @@ def test_too_many_readers_are_asked_to_come_again(stores: Stores, reading: Readi
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
-def test_the_page_of_a_pdf_leads_to_its_pages(client: TestClient, reading: Reading) -> None:
+def test_the_page_of_a_pdf_leads_to_its_pages(client: TestClient, reading: ReadingHome) -> None:
     links = read(client, f"/file/{reading.pdf}").links()
     assert links[f"/file/{reading.pdf}/pages/1"]
     assert links[f"/file/{reading.pdf}/pages/3"] == "Page 3"
@@ -129,13 +131,15 @@ def test_the_page_of_a_pdf_leads_to_its_pages(client: TestClient, reading: Readi
     )
 
 
-def test_a_passage_that_was_found_leads_to_its_page(client: TestClient, reading: Reading) -> None:
+def test_a_passage_that_was_found_leads_to_its_page(
+    client: TestClient, reading: ReadingHome
+) -> None:
     links = read(client, "/search?q=recedes").links("//ol[@class='hits']")
     assert links[f"/file/{reading.pdf}/pages/3?q=recedes"] == "page 3"
 
 
 def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     strip = client.get(f"/api/files/{reading.pdf}").json()["strip"]
     assert [one["words"] for one in strip["cells"]] == [7, 3, 5]
@@ -154,7 +158,7 @@ def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
 
 
 def test_the_files_page_has_a_box_that_leads_to_the_first_page_with_a_hit(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     (form,) = read(client, f"/file/{reading.pdf}").tree.xpath("//section[@id='pages']//form")
     (name,) = form.xpath(".//input/@name")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.model.archive import Payload
 from fonds.model.exchange import HttpHead
 from fonds.model.keys import encode_sha1_base32
@@ -21,7 +21,7 @@ from fonds.viewer.raw_record import (
 )
 from fonds.web.app import create_app
 from page_reading import PageRead, read
-from reading_home import Reading, fill_reading
+from reading_home import ReadingHome, fill_reading
 
 
 def test_bytes_are_told_16_a_row_and_a_dot_stands_for_what_is_not_printed() -> None:
@@ -48,7 +48,7 @@ def test_a_head_without_end_is_cut_and_says_so_and_passwords_are_hidden() -> Non
 
 
 def test_the_bytes_of_a_pdf_with_the_headers_they_came_with(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     told = client.get(f"/api/files/{reading.pdf}/raw").json()
     body = client.get(f"/file/{reading.pdf}/body").content
@@ -68,7 +68,7 @@ def test_the_bytes_of_a_pdf_with_the_headers_they_came_with(
     assert f"/file/{reading.pdf}/raw" in read(client, f"/file/{reading.pdf}").links()
 
 
-def test_one_goes_on_from_where_a_row_begins(client: TestClient, reading: Reading) -> None:
+def test_one_goes_on_from_where_a_row_begins(client: TestClient, reading: ReadingHome) -> None:
     told = client.get(f"/api/files/{reading.pdf}/raw?from=37").json()
     assert (told["first"], told["rows"][0]["offset"]) == (32, 32)
     body = client.get(f"/file/{reading.pdf}/body").content
@@ -81,7 +81,9 @@ def test_one_goes_on_from_where_a_row_begins(client: TestClient, reading: Readin
     assert client.get(f"/file/{'0' * 40}/raw").status_code == 404
 
 
-def test_another_spelling_is_sent_on_with_its_place(client: TestClient, reading: Reading) -> None:
+def test_another_spelling_is_sent_on_with_its_place(
+    client: TestClient, reading: ReadingHome
+) -> None:
     base32 = encode_sha1_base32(bytes.fromhex(reading.pdf))
     answer = client.get(f"/file/{base32}/raw?from=16", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (
@@ -91,19 +93,19 @@ def test_another_spelling_is_sent_on_with_its_place(client: TestClient, reading:
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Iterator[tuple[TestClient, Reading]]:
+def bare(tmp_path: Path) -> Iterator[tuple[TestClient, ReadingHome]]:
     reading = fill_reading(tmp_path)
     for warc in tmp_path.rglob("*.warc.gz"):
         warc.unlink()
     with (
-        opened(tmp_path) as stores,
+        open_home(tmp_path) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
         yield client, reading
 
 
 def test_bytes_that_cannot_be_read_are_told_with_the_reason(
-    bare: tuple[TestClient, Reading],
+    bare: tuple[TestClient, ReadingHome],
 ) -> None:
     client, reading = bare
     told = client.get(f"/api/files/{reading.pdf}/raw").json()

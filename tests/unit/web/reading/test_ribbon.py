@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.model.disposition import Reason, Verdict
 from fonds.ports import Stores
 from fonds.viewer.story_versions import StoryVersion, StoryVersions, VersionDifference
 from fonds.web.app import create_app
 from fonds.web.pages.capture_timeline import build_story_captures, describe_capture
-from home_rows import NOW, Body, ended, enter, entry, write
+from home_rows import NOW, Body, build_end_rows, enter, entry, write
 from page_reading import read
-from reading_home import STORY_URL, Reading, fill_reading
+from reading_home import STORY_URL, ReadingHome, fill_reading
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[tuple[Stores, Reading]]:
+def library(tmp_path: Path) -> Iterator[tuple[Stores, ReadingHome]]:
     reading = fill_reading(tmp_path)
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         yield stores, reading
 
 
@@ -32,11 +32,11 @@ def _ended(stores: Stores, number: int, reason: Reason, about: str | None = None
     body = Body(number, STORY_URL, NOW + timedelta(days=number), "text/html", b"%d" % number)
     enter(stores, [body])
     verdict = Verdict.QUARANTINED if reason is Reason.TIMEOUT else Verdict.DROPPED
-    write(stores, ended(body, "identify", verdict, reason, about))
+    write(stores, build_end_rows(body, "identify", verdict, reason, about))
 
 
 def test_failed_captures_and_the_same_bytes_stand_among_the_versions(
-    library: tuple[Stores, Reading],
+    library: tuple[Stores, ReadingHome],
 ) -> None:
     stores, reading = library
     _ended(stores, 801, Reason.HTTP_STATUS)
@@ -63,7 +63,7 @@ def test_failed_captures_and_the_same_bytes_stand_among_the_versions(
     assert not page.tree.xpath("//section[@id='versions']//*[local-name()='svg']")
 
 
-def test_versions_that_are_left_out_are_said(library: tuple[Stores, Reading]) -> None:
+def test_versions_that_are_left_out_are_said(library: tuple[Stores, ReadingHome]) -> None:
     stores, _ = library
     days = ("20200101", "20240101", "20240102")
     shown = [
@@ -79,7 +79,7 @@ def test_versions_that_are_left_out_are_said(library: tuple[Stores, Reading]) ->
 
 
 def test_captures_of_one_moment_and_a_story_of_one_capture(
-    library: tuple[Stores, Reading],
+    library: tuple[Stores, ReadingHome],
 ) -> None:
     stores, _ = library
     one = StoryVersion("a" * 40, "20240101000000", None, None)
@@ -97,12 +97,12 @@ def test_captures_of_one_moment_and_a_story_of_one_capture(
 
 
 def test_a_capture_whose_time_is_not_known_stands_where_it_came_in(
-    library: tuple[Stores, Reading],
+    library: tuple[Stores, ReadingHome],
 ) -> None:
     stores, _ = library
     body = Body(810, STORY_URL, NOW, "text/html", b"810")
     stores.ledger.enter([], [replace(entry(body), seen=None)], ["identify"])
-    write(stores, ended(body, "identify", Verdict.DROPPED, Reason.HTTP_STATUS))
+    write(stores, build_end_rows(body, "identify", Verdict.DROPPED, Reason.HTTP_STATUS))
     found = build_story_captures(stores.records, StoryVersions([], 0), [STORY_URL])
     (capture,) = [one for one in found.captures if one.sort == "failed"]
     assert capture.is_entered

@@ -14,12 +14,14 @@ from fonds.model.rows import DispositionRow, StoryMetaRow
 from fonds.ports import Stores
 from fonds.wiring.stores import list_readers
 from page_reading import PageRead, read
-from reading_home import HEBREW, Reading
+from reading_home import HEBREW, ReadingHome
 
 ORIGIN = "http://localhost:8765"
 
 
-def test_byline_day_and_site_stand_under_the_headline(client: TestClient, reading: Reading) -> None:
+def test_byline_day_and_site_stand_under_the_headline(
+    client: TestClient, reading: ReadingHome
+) -> None:
     page = read(client, f"/file/{reading.versions[2]}")
     said = page.words("//p[@class='byline']")
     assert said.startswith("Ada Reporter, Ben Writer · published 2026-01-05, captured 19 Feb 2026")
@@ -28,7 +30,9 @@ def test_byline_day_and_site_stand_under_the_headline(client: TestClient, readin
     assert right.startswith("no publication date, captured")
 
 
-def test_paragraphs_are_kept_and_run_their_own_way(client: TestClient, reading: Reading) -> None:
+def test_paragraphs_are_kept_and_run_their_own_way(
+    client: TestClient, reading: ReadingHome
+) -> None:
     page = read(client, f"/file/{reading.versions[2]}")
     paragraphs = page.tree.xpath("//div[@class='prose story']/p[@dir='auto']")
     assert [paragraph.text_content() for paragraph in paragraphs] == [
@@ -42,7 +46,7 @@ def test_paragraphs_are_kept_and_run_their_own_way(client: TestClient, reading: 
 
 
 def test_versions_stand_in_order_and_lead_to_each_other(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     first, second, third = reading.versions
     page = read(client, f"/file/{second}")
@@ -65,7 +69,7 @@ def _stretches(page: PageRead, part: str) -> list[tuple[str, str]]:
     return [(one.tag, " ".join(one.text_content().split())) for one in found]
 
 
-def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: Reading) -> None:
+def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: ReadingHome) -> None:
     _, second, third = reading.versions
     page = read(client, f"/file/{third}/changes")
     assert page.words("//p[@class='note']") == (
@@ -82,7 +86,7 @@ def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: Rea
 
 
 def test_three_sentences_tell_bytes_text_and_change_apart(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     first, second, third = reading.versions
     said = {
@@ -95,7 +99,7 @@ def test_three_sentences_tell_bytes_text_and_change_apart(
 
 
 def test_any_two_versions_can_be_compared_and_no_others(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     first, _, third = reading.versions
     back = client.get(f"/api/files/{first}/changes?since={third}").json()
@@ -109,7 +113,9 @@ def test_any_two_versions_can_be_compared_and_no_others(
     assert "Show changes only" in whole.words()
 
 
-def test_both_texts_stand_beside_each_other_in_rows(client: TestClient, reading: Reading) -> None:
+def test_both_texts_stand_beside_each_other_in_rows(
+    client: TestClient, reading: ReadingHome
+) -> None:
     _, second, third = reading.versions
     page = read(client, f"/file/{third}/changes?since={second}&whole=1")
     table = "//section[@aria-labelledby='part-text']//*[@role='table']"
@@ -125,7 +131,7 @@ def test_both_texts_stand_beside_each_other_in_rows(client: TestClient, reading:
 
 
 @pytest.fixture
-def other_reader(stores: Stores, reading: Reading) -> Iterator[None]:
+def other_reader(stores: Stores, reading: ReadingHome) -> Iterator[None]:
     """The third version was read by another program than the second."""
     (row,) = stores.records.get(StoryMetaRow, [reading.versions[2]])
     stores.records.put([replace(row, extractor="article/2 <b>")])
@@ -135,7 +141,7 @@ def other_reader(stores: Stores, reading: Reading) -> Iterator[None]:
 
 @pytest.mark.usefixtures("other_reader")
 def test_versions_read_by_different_programs_are_read_again_by_one(
-    client: TestClient, reading: Reading, stores: Stores
+    client: TestClient, reading: ReadingHome, stores: Stores
 ) -> None:
     _, second, third = reading.versions
     path = f"/file/{third}/changes"
@@ -160,7 +166,7 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
 
 
 def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
-    client: TestClient, reading: Reading, stores: Stores
+    client: TestClient, reading: ReadingHome, stores: Stores
 ) -> None:
     first, second, _ = reading.versions
     (row,) = stores.records.get(StoryMetaRow, [second])
@@ -171,7 +177,9 @@ def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
     assert said.startswith("The text is unchanged. Another program extracted it.")
 
 
-def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading: Reading) -> None:
+def test_what_are_no_two_versions_is_not_read_again(
+    client: TestClient, reading: ReadingHome
+) -> None:
     _, second, third = reading.versions
     origin = {"Origin": ORIGIN}
     for since, status in ((third, 400), (reading.hebrew, 400), (reading.pdf, 400), ("x", 400)):
@@ -185,7 +193,7 @@ def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading:
 
 
 def test_the_same_program_gives_no_reason_to_read_again(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     _, second, third = reading.versions
     page = read(client, f"/file/{third}/changes?since={second}")

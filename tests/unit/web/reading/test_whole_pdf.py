@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.testclient import TestClient
 
-from reading_home import Reading
+from reading_home import ReadingHome
 
 
 def test_a_pdf_is_opened_under_its_title_and_without_rights(
-    client: TestClient, reading: Reading
+    client: TestClient, reading: ReadingHome
 ) -> None:
     answer = client.get(f"/file/{reading.pdf}/pdf")
     assert answer.content.startswith(b"%PDF")
@@ -22,7 +22,7 @@ def test_a_pdf_is_opened_under_its_title_and_without_rights(
     assert whole == said.replace("inline", "attachment")
 
 
-def test_parts_of_it_can_be_had(client: TestClient, reading: Reading) -> None:
+def test_parts_of_it_can_be_had(client: TestClient, reading: ReadingHome) -> None:
     path = f"/file/{reading.pdf}/pdf"
     whole = client.get(path).content
     part = client.get(path, headers={"Range": "bytes=5-9"})
@@ -36,7 +36,7 @@ def test_parts_of_it_can_be_had(client: TestClient, reading: Reading) -> None:
     assert head.headers["content-length"] == str(len(whole))
 
 
-def test_nothing_else_is_opened(client: TestClient, reading: Reading) -> None:
+def test_nothing_else_is_opened(client: TestClient, reading: ReadingHome) -> None:
     told = client.get(f"/file/{reading.versions[0]}/pdf")
     assert told.status_code == 404
     assert "is not a PDF" in told.text

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.grouping.rebuild.requests import iter_pending_requests, run_request
 from fonds.web.app import create_app
 from fonds.wiring.collections import create_service
@@ -18,7 +18,7 @@ from themed_texts import themed_texts
 @pytest.fixture(scope="module")
 def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service whose runs are left waiting, as by a process that is about to end."""
-    with opened(tmp_path_factory.mktemp("rest")) as stores:
+    with open_home(tmp_path_factory.mktemp("rest")) as stores:
         service = create_service(stores)
         service.runs.close()
         app = create_app(stores, service=service)

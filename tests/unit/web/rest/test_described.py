@@ -13,7 +13,7 @@ from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from depth import examples
-from filled_home import opened
+from filled_home import open_home
 from fonds.web.api.paths import is_rest
 from fonds.web.app import create_app
 from fonds.wiring.collections import create_service
@@ -41,7 +41,7 @@ MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The description, read from a service whose runs are left waiting."""
-    with opened(tmp_path_factory.mktemp("described")) as stores:
+    with open_home(tmp_path_factory.mktemp("described")) as stores:
         service = create_service(stores)
         service.runs.close()
         app = create_app(stores, service=service)

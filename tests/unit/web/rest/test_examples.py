@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.web.app import create_app
 from fonds.web.serving import server as serving
 from fonds.wiring.collections import create_service
@@ -27,7 +27,7 @@ COMMANDS = [
 @pytest.fixture
 def curl_home(tmp_path: Path) -> Iterator[Path]:
     """A folder whose settings of curl lead port 8765 to a service, and print each status."""
-    with opened(tmp_path / "home") as stores:
+    with open_home(tmp_path / "home") as stores:
         service = create_service(stores, threads=1)
         listening = serving.listen("127.0.0.1", 0)
         running = serving.create_server(create_app(stores, service=service))

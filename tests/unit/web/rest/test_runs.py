@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from filled_home import opened
+from filled_home import open_home
 from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild import requests
 from fonds.wiring.collections import create_service
@@ -77,7 +77,7 @@ def test_a_run_that_cannot_be_done_says_why_and_may_be_asked_for_again(
 
 
 def test_what_was_asked_for_is_built_by_the_service_that_comes_next(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
+    with open_home(tmp_path) as stores:
         first = create_service(stores)
         first.runs.close()
         texts, _ = themed_texts(30, seed=5, themes=3)

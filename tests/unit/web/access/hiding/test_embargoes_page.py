@@ -9,14 +9,14 @@ from filled_home import fill_home
 from fonds.model.access import Role
 from fonds.model.rows import EmbargoRow
 from fonds.restrictions.embargo import EmbargoService
-from guarded_home import guarded
+from guarded_home import open_guarded_home
 from home_rows import NOW
 from page_reading import PageRead
 
 
 def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_path: Path) -> None:
     filled = fill_home(tmp_path)
-    with guarded(tmp_path) as home:
+    with open_guarded_home(tmp_path) as home:
         files = [filled.pdfs[1], filled.stories[1]]
         act = EmbargoService(home.stores, None, lambda: NOW)
         for days, one in enumerate(files, start=1):
@@ -24,7 +24,7 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
             act.hide(EmbargoRow(one, "review", f"<b>note {days}</b>", until, "ann", NOW))
         unknown = "0" * 40
         act.hide(EmbargoRow(unknown, "rights", "", NOW + timedelta(days=9), "ann", NOW))
-        curator = home.signed_in(Role.CURATOR)
+        curator = home.sign_in(Role.CURATOR)
         page = PageRead(curator.get("/embargoes").text)
         assert page.heading == "3 files are under embargo"
         links = page.tree.xpath("//main//li//a")
@@ -40,9 +40,9 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
         assert told == curator.get("/embargoes.json").json()
         assert [one["title"] for one in told["files"]] == [*titles[:2], None]
         assert titles[1] in PageRead(curator.get(f"/file/{files[0]}").text).heading
-        assert home.signed_in(Role.READER).get("/embargoes").status_code == 403
+        assert home.sign_in(Role.READER).get("/embargoes").status_code == 403
         assert home.client().get("/api/embargoes").status_code == 401
-        assert "/embargoes" not in home.signed_in(Role.READER).get("/").text
+        assert "/embargoes" not in home.sign_in(Role.READER).get("/").text
         for one in (*files, unknown):
             act.lift(one)
         assert PageRead(curator.get("/embargoes").text).heading == "Nothing is under embargo"

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import Filled, fill_home
+from filled_home import FilledHome, fill_home
 from fonds.model.access import Role
 from fonds.model.restrictions import TakedownRest
 from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.stores.home_lock import HomeLock
-from guarded_home import OWN, Guarded, guarded
+from guarded_home import OWN, GuardedHome, open_guarded_home
 from home_rows import NOW
 from page_reading import PageRead
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[tuple[Guarded, Filled]]:
+def home(tmp_path: Path) -> Iterator[tuple[GuardedHome, FilledHome]]:
     filled = fill_home(tmp_path)
-    with guarded(tmp_path) as found:
+    with open_guarded_home(tmp_path) as found:
         yield found, filled
 
 
@@ -30,11 +30,11 @@ def sent(sha1hex: str, **changes: str) -> dict[str, str]:
 
 
 def test_a_file_is_hidden_by_a_form_and_shown_again_by_another(
-    home: tuple[Guarded, Filled],
+    home: tuple[GuardedHome, FilledHome],
 ) -> None:
     place, filled = home
     one = filled.pdfs[1]
-    curator, reader = place.signed_in(Role.CURATOR), place.signed_in(Role.READER)
+    curator, reader = place.sign_in(Role.CURATOR), place.sign_in(Role.READER)
     file_page = PageRead(curator.get(f"/file/{one}").text)
     assert f"/embargoes?key={one}#hide" in file_page.links("//main")
     assert "/embargoes" not in reader.get(f"/file/{one}").text
@@ -71,42 +71,42 @@ def test_a_file_is_hidden_by_a_form_and_shown_again_by_another(
     ],
 )
 def test_what_cannot_be_hidden_is_refused_with_a_sentence(
-    home: tuple[Guarded, Filled], changes: dict[str, str]
+    home: tuple[GuardedHome, FilledHome], changes: dict[str, str]
 ) -> None:
     place, filled = home
-    curator = place.signed_in(Role.CURATOR)
+    curator = place.sign_in(Role.CURATOR)
     answer = curator.post("/embargoes", data=sent(filled.pdfs[1]) | changes, headers=OWN)
     assert answer.status_code == 400
     assert "<b>" not in answer.text
     assert list(place.stores.records.find(EmbargoRow)) == []
 
 
-def test_only_a_curator_of_these_pages_hides_anything(home: tuple[Guarded, Filled]) -> None:
+def test_only_a_curator_of_these_pages_hides_anything(home: tuple[GuardedHome, FilledHome]) -> None:
     place, filled = home
     data = sent(filled.pdfs[1])
     for path in ("/embargoes", "/embargoes/lift"):
-        for client in (place.client(), place.signed_in(Role.READER)):
+        for client in (place.client(), place.sign_in(Role.READER)):
             assert client.post(path, data=data, headers=OWN).status_code in (401, 403)
         for headers in ({}, {"sec-fetch-site": "cross-site"}, {"Origin": "http://other.example"}):
-            curator = place.signed_in(Role.CURATOR)
+            curator = place.sign_in(Role.CURATOR)
             assert curator.post(path, data=data, headers=headers).status_code == 403
     assert list(place.stores.records.find(EmbargoRow)) == []
 
 
-def test_nothing_is_hidden_that_was_taken_down(home: tuple[Guarded, Filled]) -> None:
+def test_nothing_is_hidden_that_was_taken_down(home: tuple[GuardedHome, FilledHome]) -> None:
     place, filled = home
     one = filled.pdfs[1]
     place.stores.records.put([TakedownRow(one, "copyright", "", "ann", NOW, TakedownRest(), NOW)])
-    answer = place.signed_in(Role.CURATOR).post("/embargoes", data=sent(one), headers=OWN)
+    answer = place.sign_in(Role.CURATOR).post("/embargoes", data=sent(one), headers=OWN)
     assert answer.status_code in (400, 410)
     assert list(place.stores.records.find(EmbargoRow)) == []
 
 
 def test_while_another_process_works_on_the_home_nothing_is_done(tmp_path: Path) -> None:
     filled = fill_home(tmp_path)
-    with guarded(tmp_path) as place:
+    with open_guarded_home(tmp_path) as place:
         place.pages.state.home = tmp_path
-        curator = place.signed_in(Role.CURATOR)
+        curator = place.sign_in(Role.CURATOR)
         data = sent(filled.pdfs[1])
         with HomeLock(tmp_path):
             answer = curator.post("/embargoes", data=data, headers=OWN)
@@ -114,5 +114,5 @@ def test_while_another_process_works_on_the_home_nothing_is_done(tmp_path: Path)
         assert "in use by process" in PageRead(answer.text).words()
         assert list(place.stores.records.find(EmbargoRow)) == []
         assert curator.post("/embargoes", data=data, headers=OWN).status_code == 303
-        reader = place.signed_in(Role.READER)
+        reader = place.sign_in(Role.READER)
         assert filled.pdfs[1] not in reader.get("/api/search?q=measurement").text

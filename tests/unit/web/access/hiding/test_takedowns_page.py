@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from filled_home import Filled, fill_home
+from filled_home import FilledHome, fill_home
 from fonds.config import load_settings
 from fonds.model.access import Role
 from fonds.model.restrictions import TakedownRest
@@ -16,15 +16,15 @@ from fonds.model.rows import ActRow, CdxRow, EmbargoRow, TakedownRow
 from fonds.restrictions.takedown import TakedownService
 from fonds.restrictions.traces import find_traces
 from fonds.stores.home_lock import HomeLock
-from guarded_home import OWN, Guarded, guarded
+from guarded_home import OWN, GuardedHome, open_guarded_home
 from home_rows import NOW
 from page_reading import PageRead
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[tuple[Guarded, Filled]]:
+def home(tmp_path: Path) -> Iterator[tuple[GuardedHome, FilledHome]]:
     filled = fill_home(tmp_path)
-    with guarded(tmp_path) as found:
+    with open_guarded_home(tmp_path) as found:
         yield found, filled
 
 
@@ -33,10 +33,10 @@ def sent(sha1hex: str, **changes: str) -> dict[str, str]:
     return {"sha1hex": sha1hex, **told} | changes
 
 
-def test_what_would_go_is_told_and_then_goes(home: tuple[Guarded, Filled]) -> None:
+def test_what_would_go_is_told_and_then_goes(home: tuple[GuardedHome, FilledHome]) -> None:
     place, filled = home
     one = filled.pdfs[1]
-    admin, reader = place.signed_in(Role.ADMIN), place.signed_in(Role.READER)
+    admin, reader = place.sign_in(Role.ADMIN), place.sign_in(Role.READER)
     assert f"/takedowns?key={one}" in PageRead(admin.get(f"/file/{one}").text).links("//main")
     looked = admin.get(f"/api/takedowns?key={one}").json()
     (candidate,) = looked["candidates"]
@@ -63,9 +63,9 @@ def test_what_would_go_is_told_and_then_goes(home: tuple[Guarded, Filled]) -> No
     assert f"POST /takedowns {one} privacy" in acts
 
 
-def test_a_url_and_a_file_name_lead_to_the_file(home: tuple[Guarded, Filled]) -> None:
+def test_a_url_and_a_file_name_lead_to_the_file(home: tuple[GuardedHome, FilledHome]) -> None:
     place, filled = home
-    curator = place.signed_in(Role.CURATOR)
+    curator = place.sign_in(Role.CURATOR)
     (capture,) = place.stores.records.find(CdxRow, {"sha1hex": filled.pdfs[1]}, count_max=1)
     for key in (capture.url, capture.url.rpartition("/")[2], filled.pdfs[1][:8]):
         found = curator.get("/api/takedowns", params={"key": key}).json()
@@ -88,40 +88,42 @@ def test_a_url_and_a_file_name_lead_to_the_file(home: tuple[Guarded, Filled]) ->
     ],
 )
 def test_what_cannot_be_taken_down_is_refused_with_a_sentence(
-    home: tuple[Guarded, Filled], changes: dict[str, str]
+    home: tuple[GuardedHome, FilledHome], changes: dict[str, str]
 ) -> None:
     place, filled = home
-    admin = place.signed_in(Role.ADMIN)
+    admin = place.sign_in(Role.ADMIN)
     answer = admin.post("/takedowns", data=sent(filled.pdfs[1]) | changes, headers=OWN)
     assert answer.status_code == 400
     assert "<b>" not in answer.text
     assert list(place.stores.records.find(TakedownRow)) == []
 
 
-def test_only_an_admin_of_these_pages_takes_anything_down(home: tuple[Guarded, Filled]) -> None:
+def test_only_an_admin_of_these_pages_takes_anything_down(
+    home: tuple[GuardedHome, FilledHome],
+) -> None:
     place, filled = home
     data = sent(filled.pdfs[1])
-    for client in (place.client(), place.signed_in(Role.READER), place.signed_in(Role.CURATOR)):
+    for client in (place.client(), place.sign_in(Role.READER), place.sign_in(Role.CURATOR)):
         assert client.post("/takedowns", data=data, headers=OWN).status_code in (401, 403)
     for headers in ({}, {"sec-fetch-site": "cross-site"}, {"Origin": "http://other.example"}):
-        admin = place.signed_in(Role.ADMIN)
+        admin = place.sign_in(Role.ADMIN)
         assert admin.post("/takedowns", data=data, headers=headers).status_code == 403
-    assert place.signed_in(Role.READER).get("/takedowns").status_code == 403
-    curator = PageRead(place.signed_in(Role.CURATOR).get(f"/takedowns?key={filled.pdfs[1]}").text)
+    assert place.sign_in(Role.READER).get("/takedowns").status_code == 403
+    curator = PageRead(place.sign_in(Role.CURATOR).get(f"/takedowns?key={filled.pdfs[1]}").text)
     assert curator.tree.xpath("//form[@method='post'][@action='/takedowns']") == []
     assert "Only an admin can take it down." in curator.words()
     assert list(place.stores.records.find(TakedownRow)) == []
 
 
 def test_where_two_are_needed_nobody_takes_down_alone_what_they_hid(
-    home: tuple[Guarded, Filled],
+    home: tuple[GuardedHome, FilledHome],
 ) -> None:
     place, filled = home
     one = filled.pdfs[1]
     place.pages.state.settings = load_settings(
         Path(place.pages.state.home or "."), {"web.takedown_needs_two": "true"}
     )
-    admin, curator = place.signed_in(Role.ADMIN), place.signed_in(Role.CURATOR)
+    admin, curator = place.sign_in(Role.ADMIN), place.sign_in(Role.CURATOR)
     until = {"until": "2999-05-01", "reason": "privacy", "note": ""}
 
     def tried() -> Any:
@@ -141,11 +143,11 @@ def test_where_two_are_needed_nobody_takes_down_alone_what_they_hid(
 
 
 def test_one_that_was_broken_off_stands_first_and_is_gone_on_with(
-    home: tuple[Guarded, Filled], monkeypatch: pytest.MonkeyPatch
+    home: tuple[GuardedHome, FilledHome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, filled = home
     one, other = filled.pdfs[:2]
-    admin = place.signed_in(Role.ADMIN)
+    admin = place.sign_in(Role.ADMIN)
     with monkeypatch.context() as broken:
         broken.setattr(TakedownService, "_purge_warcs", lambda self, row: row)
         admin.post("/takedowns", data=sent(one), headers=OWN)
@@ -165,14 +167,14 @@ def test_one_that_was_broken_off_stands_first_and_is_gone_on_with(
 
 def test_while_another_process_works_on_the_home_nothing_is_done(tmp_path: Path) -> None:
     filled = fill_home(tmp_path)
-    with guarded(tmp_path) as place:
+    with open_guarded_home(tmp_path) as place:
         place.pages.state.home = tmp_path
-        admin, data = place.signed_in(Role.ADMIN), sent(filled.pdfs[1])
+        admin, data = place.sign_in(Role.ADMIN), sent(filled.pdfs[1])
         with HomeLock(tmp_path):
             answer = admin.post("/takedowns", data=data, headers=OWN)
         assert answer.status_code == 409
         assert list(place.stores.records.find(TakedownRow)) == []
         assert admin.post("/takedowns", data=data, headers=OWN).status_code == 303
-        reader = place.signed_in(Role.READER)
+        reader = place.sign_in(Role.READER)
         assert reader.get(f"/file/{filled.pdfs[1]}").status_code == 410
         assert filled.pdfs[1] not in reader.get("/api/search?q=measurement").text

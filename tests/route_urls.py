@@ -1,4 +1,4 @@
-"""Every route of an application, asked with every value of its parameters that a test has."""
+"""List every URL of an application for given values of its parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READING = "GET"
 
 
 def routes_of(app: FastAPI) -> Iterator[Any]:
-    """The routes themselves, out of the routers they came with."""
+    """Iterate over all routes of an application, including those of nested routers."""
 
     def walk(routes: Sequence[Any]) -> Iterator[Any]:
         for route in routes:
@@ -30,19 +30,23 @@ def routes_of(app: FastAPI) -> Iterator[Any]:
 
 
 def paths_of(route: Any, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The addresses of a route with these values in its path. Raises KeyError for a parameter there is none
-    of: whoever adds one says what it is asked with."""
+    """Iterate over the paths of a route for the given parameter values.
+
+    Raises KeyError for a parameter without values: add values for each new parameter.
+    """
     names = re.findall(r"{(\w+)[^}]*}", route.path)
-    for some in product(*(values[name] for name in names)):
+    for combination in product(*(values[name] for name in names)):
         path = route.path
-        for name, value in zip(names, some, strict=True):
+        for name, value in zip(names, combination, strict=True):
             path = re.sub(rf"{{{name}[^}}]*}}", lambda _, value=value: value, path)
         yield path
 
 
 def queries_of(route: APIRoute, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """What a route is asked beside its path: nothing, and each value of each of its parameters by itself;
-    `name` of a search goes with each. Raises KeyError for a parameter there is none of."""
+    """Iterate over the query strings of a route: none, then one per value of each parameter.
+
+    Raises KeyError for a parameter without values.
+    """
     yield ""
     names = [name for name, _ in _iter_parameters(route.dependant)]
     for name in names:
@@ -52,7 +56,7 @@ def queries_of(route: APIRoute, values: Mapping[str, Sequence[str]]) -> Iterator
 def addresses(
     app: FastAPI, in_path: Mapping[str, Sequence[str]], in_query: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Everything that can be read, asked in every way there are values for."""
+    """Iterate over all URLs that the GET routes serve for the given values."""
     for route in routes_of(app):
         if READING not in (getattr(route, "methods", None) or ()):
             continue

@@ -1,8 +1,9 @@
-"""Starts `fonds` in a process of its own where names are resolved as a web of tests says.
+"""Start `fonds` in a process that resolves the host names of a test web.
 
-    python tests/launched.py NAMES.json -- WORDS…
+    python tests/launcher.py NAMES.json -- ARGUMENTS…
 
-Names of the web lead where the file says; no other is resolved, and no address outside the web may be asked.
+The file gives the addresses of the names. Other names do not resolve, and addresses outside the web
+are refused.
 """
 
 from __future__ import annotations
@@ -19,20 +20,23 @@ from fonds.fetching import addresses as resolving
 
 
 def resolver(
-    told: dict[str, dict[str, list[str]]], rebinds: Sequence[str] = ("rebinding",)
+    web: dict[str, dict[str, list[str]]], rebinds: Sequence[str] = ("rebinding",)
 ) -> object:
-    """Resolves by name; of those that are bound anew the first address holds once, then the second."""
-    asked: Counter[str] = Counter()
+    """Return a resolver for the names in `web`.
+
+    A name in `rebinds` resolves to its first address once, then to its second.
+    """
+    lookup_counts: Counter[str] = Counter()
 
     def resolve(host: str, port: int) -> Sequence[str]:
         if host[0].isdigit():
             return [host]
-        asked[host] += 1
+        lookup_counts[host] += 1
         if host.partition(".")[0] in rebinds:
-            addresses = told["addresses"][host]
-            return [addresses[min(asked[host], len(addresses)) - 1]]
-        if host in told["addresses"] or host in told["known"] or host.endswith(".example"):
-            return told["addresses"].get(host, [HERE])
+            addresses = web["addresses"][host]
+            return [addresses[min(lookup_counts[host], len(addresses)) - 1]]
+        if host in web["addresses"] or host in web["known"] or host.endswith(".example"):
+            return web["addresses"].get(host, [HERE])
         raise OSError(-2, "Name or service not known")
 
     return resolve
