@@ -72,7 +72,7 @@ class DecisionPlan:
     """Preview of a decision about failures.
 
     `count`: number of failures that the decision applies to.
-    `sample`: the newest of these failures; None if there are none.
+    `sample`: one of these failures, the newest if no keys are given; None if there are none.
     `stages`: names of the pipeline stages that would run again.
     """
 
