@@ -79,7 +79,11 @@ def member_url(container_url: str, name: str) -> str:
 
 
 def member_name(url: str) -> str | None:
-    """Return the member name in a URL that `member_url` built; None for any other URL."""
+    """Return the name of the container member in a URL that `member_url` built; None for other
+    URLs.
+
+    A container is a file with members, such as a ZIP.
+    """
     address = split_address(url)
     if not address.fragment:
         return None

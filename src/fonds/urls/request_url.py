@@ -1,4 +1,6 @@
-"""URLs ready for HTTP requests: host in ASCII, path and query escaped, no user, no fragment.
+"""Parse URLs into the form for HTTP requests.
+
+The host is in ASCII, path and query are percent-escaped, and user name and fragment are removed.
 
 Source: RFC 3986, sections 2.1 and 3; RFC 9110, section 7.1.
 """
@@ -62,9 +64,10 @@ class RequestUrl:
 
 
 def parse_request_url(text: str) -> RequestUrl:
-    """Parse a URL for a request.
+    """Parse a URL for an HTTP request.
 
-    Raises PermanentError (BAD_URL) unless it is an http(s) URL of a valid host.
+    Raises PermanentError (BAD_URL) unless it is an http(s) URL of a valid host and port, of at most
+    8,192 characters.
     """
     bare = text.translate(_BREAKS).strip(_BLANKS)
     parts = split_address(bare)
@@ -81,7 +84,7 @@ def parse_request_url(text: str) -> RequestUrl:
 
 
 def parse_web_url(text: str | None) -> RequestUrl | None:
-    """Parse a web URL like `parse_request_url`; None for anything else."""
+    """Parse a URL for an HTTP request; return None if it is not a valid http(s) URL."""
     try:
         return parse_request_url(text) if text else None
     except PermanentError:
