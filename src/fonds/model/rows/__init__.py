@@ -1,4 +1,4 @@
-"""Rows of the SQL store, one frozen type per table.
+"""Row types of the SQL store, one frozen dataclass per table.
 
 The attribute order is the column order. `TABLE` names the table, and `KEY` its primary key. Texts
 have no NUL and no lone surrogates. Times are aware UTC.
@@ -107,4 +107,4 @@ __all__ = [
 ]
 
 ROWS: tuple[type[Row], ...] = tuple(globals()[name] for name in __all__ if name != "Row")
-"""All row types: the SQL store has a table for each."""
+"""All row types. The SQL store has one table for each of them."""

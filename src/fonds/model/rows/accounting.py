@@ -1,5 +1,7 @@
-"""Rows of the accounting tables: inputs, entries, how each message ended, counts by reason, and
-decisions of people about failures.
+"""Rows of the accounting tables, which record what became of everything that entered a pipeline.
+
+They store inputs, entries, how each message ended, counts by reason, and decisions and notes of
+people about failures.
 """
 
 from __future__ import annotations
@@ -120,11 +122,13 @@ class DispositionRow:
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """`tallies`: number of rows of a table with these values, updated in the same transaction.
+    """Row of `tallies`: number of rows of a table with given values, updated in the same
+    transaction.
 
-    `counted` is the table, `failure_groups` for quarantined entries by group, step and reason, or
-    one of the names in `model/tallies.py`. `first`, `second` and `third` are the values that
-    `stores/records/tallies.py` counts by, "" for none.
+    - `counted`: name of the counted table; `failure_groups` for quarantined entries by group, step
+      and reason; or one of the names in `model/tallies.py`.
+    - `first`, `second`, `third`: values of the columns that `stores/records/tallies.py` counts by;
+      "" for an unused one.
     """
 
     TABLE: ClassVar[str] = "tallies"
@@ -160,12 +164,15 @@ class FailureNoteRow:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """`decisions`: a person's decision about failures, with its own key, so that it is carried out
-    once.
+    """Row of `decisions`: decision of a person about failures. Its unique id ensures that it is
+    carried out once.
 
-    `act` is `retry` or `accept`. It applies to a group or to one entry of one pipeline. `taken_by`
-    is the request that carried it out. `ended_at` is None until then; `count` is the number of
-    messages.
+    - `act`: `retry` or `accept`.
+    - `failure_group`, `entry_id`: the group of failures or the single entry of `pipeline` to which
+      the decision applies; the other one is None.
+    - `taken_by`: id of the attempt that carried out the decision; "" until then.
+    - `ended_at`: when the decision was carried out; None until then.
+    - `count`: number of messages concerned; None until then.
     """
 
     TABLE: ClassVar[str] = "decisions"

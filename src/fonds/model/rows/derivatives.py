@@ -1,4 +1,4 @@
-"""Rows derived from files: PDFs, papers, citations, stories and text sketches."""
+"""Rows of data computed from files: PDFs, papers, citations, stories and text sketches."""
 
 from __future__ import annotations
 
@@ -43,9 +43,12 @@ class PdfMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class CrashedPdfRow:
-    """`stopped`: a PDF that crashed an isolated reader, by extractor.
+    """Row of `stopped`: a PDF that crashed the isolated process that reads it, by extractor.
 
-    It is not tried again with that extractor before `expires`. `status` is the status of the PDF.
+    - `extractor`: program, versions and limits that read the PDF.
+    - `status`: status of the PDF after the crash.
+    - `stopped`: time of the crash.
+    - `expires`: the PDF is not read again with this extractor before this time.
     """
 
     TABLE: ClassVar[str] = "stopped"
@@ -161,7 +164,11 @@ class MatchRow:
 
 @dataclass(frozen=True, slots=True)
 class CitationRow:
-    """`citations`: a reference in the list of a file, and the work it was matched with."""
+    """Row of `citations`: an entry in the reference list of a file, and the work it was matched
+    with.
+
+    A work is a publication in the catalogue.
+    """
 
     TABLE: ClassVar[str] = "citations"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex", "number")
@@ -235,7 +242,10 @@ class TextSketchRow:
 
 @dataclass(frozen=True, slots=True)
 class TextBandRow:
-    """`text_band`: band of a text; similar texts very likely share one."""
+    """Row of `text_band`: a band of a text, used to find near-duplicates.
+
+    A band is several MinHash values of the text as one key. Similar texts very likely share a band.
+    """
 
     TABLE: ClassVar[str] = "text_band"
     KEY: ClassVar[tuple[str, ...]] = ("band", "sha1hex")

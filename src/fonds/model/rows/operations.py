@@ -1,4 +1,4 @@
-"""Rows of scheduled tasks, leases, workers, access control, fixity and the deep audit."""
+"""Rows for recurring tasks, leases, workers, access control, fixity and the deep audit."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ class TimetableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """`lease`: lease on work that one process at a time may do.
+    """Row of `lease`: lease on work that only one process at a time may do.
 
-    `lease_version` changes with every write of the row.
+    - `name`: names the work.
+    - `lease_holder`: the process that holds the lease; None for none.
+    - `lease_version`: changes with every write of the row.
     """
 
     TABLE: ClassVar[str] = "lease"
@@ -75,14 +77,16 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class AccessKeyRow:
-    """`access_keys`: an access key of the pages and the service; its secret is not stored.
+    """Row of `access_keys`: an access key for the pages and the API. Its secret is not stored.
 
-    - `name`: never reused.
+    - `name`: name of the key; never reused.
     - `prefix`: public start of the secret; `sha256hex` is the hash of the whole secret.
-    - `role`: one of `model/access.py`.
-    - `until`: the key expires then; None means never.
-    - `last_used`: at most ten minutes out of date.
-    - `revoked`, `revoked_by`, `revoked_reason`: a revoked key stays, with time, user and reason.
+    - `role`: permissions of the user, a role in `model/access.py`.
+    - `made_by`: user who created the key.
+    - `until`: when the key expires; None means never.
+    - `last_used`: when the key was last used; at most ten minutes out of date.
+    - `revoked`, `revoked_by`, `revoked_reason`: when, by whom and why the key was revoked; None if
+      it was not. The row of a revoked key stays.
     """
 
     TABLE: ClassVar[str] = "access_keys"
@@ -102,10 +106,11 @@ class AccessKeyRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """`sessions`: a browser that signed in with a key, until it signs out or `until`.
+    """Row of `sessions`: a browser that signed in with an access key.
 
-    The row is deleted with its key. The cookie consists of `session_id` and a secret. `sha256hex`
-    is the hash of the whole cookie.
+    - `key_name`: name of the access key. The row is deleted with the key.
+    - `until`: when the session ends, unless the user signs out earlier.
+    - `sha256hex`: hash of the whole cookie, which consists of `session_id` and a secret.
     """
 
     TABLE: ClassVar[str] = "sessions"
@@ -119,12 +124,14 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class ActRow:
-    """`acts`: a user's action; `outcome` is None until it has ended.
+    """Row of `acts`: an action of a user, such as a request that changes data.
 
-    - `who`: name of a key, or `local:` and the user of this computer; "" for page visitors while no
-      key exists.
+    - `at`: when the action began.
+    - `who`: name of an access key, or `local:` and the user of this computer; "" for page visitors
+      while no key exists.
     - `what`: method and address without query, or a command.
-    - `outcome`: HTTP status; for a command 200 if it succeeded and 400 if it was refused.
+    - `outcome`: HTTP status; for a command 200 if it succeeded and 400 if it was refused. None
+      until the action has ended.
     """
 
     TABLE: ClassVar[str] = "acts"
@@ -161,9 +168,11 @@ class FixityRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """`faults`: a fault the deep audit found in a file and has not seen repaired.
+    """Row of `faults`: a problem that the deep audit found in a file and has not seen repaired.
 
-    `check` is its code (`audit/fault.py`), `told` the sentence.
+    - `subject`: the file that has the problem.
+    - `check`: code of the audit check that failed (`audit/fault.py`).
+    - `told`: the problem as a sentence for people.
     """
 
     TABLE: ClassVar[str] = "faults"

@@ -1,4 +1,7 @@
-"""Rows with statements about the use of captures and files (`model/rights.py`)."""
+"""Rows of statements about the use of captures and files: licences, robots.txt rules and TDMRep.
+
+TDMRep is the TDM Reservation Protocol, in which a host states its terms for text and data mining.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ from fonds.model.rights import StatedRights
 
 @dataclass(frozen=True, slots=True)
 class CaptureRightsRow:
-    """`capture_rights`: what the host and the response of one capture stated.
+    """Row of `capture_rights`: what the host and the response of one capture stated about its use.
 
-    The row exists only if they stated something. `robots_url` is the address of the robots.txt in
-    force, None if unknown. `robots_answer`, `robots_capture_id` and `robots_rule` are those of
-    `RobotsInForce`.
+    The row exists only if they stated something.
+    - `robots_url`: address of the robots.txt in force at the capture; None if unknown.
+    - `robots_answer`: status of the host's response to the request for the robots.txt.
+    - `robots_capture_id`: id of the capture of the robots.txt; None if it was not kept.
+    - `robots_rule`: line of the robots.txt that decided about the captured URL.
+    - `stated`: the statements.
     """
 
     TABLE: ClassVar[str] = "capture_rights"
@@ -32,9 +38,10 @@ class CaptureRightsRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRightsRow:
-    """`file_rights`: what one file states about its use; only if it states something.
+    """Row of `file_rights`: what a file itself states about its use, such as a licence.
 
-    `extractor` is the version that read them.
+    The row exists only if the file states something. `extractor` is the version of the program that
+    read the statements.
     """
 
     TABLE: ClassVar[str] = "file_rights"
@@ -47,9 +54,11 @@ class FileRightsRow:
 
 @dataclass(frozen=True, slots=True)
 class HostFileRow:
-    """`host_files`: a capture of a host's file for crawlers.
+    """Row of `host_files`: a capture of a host's robots.txt or tdmrep.json.
 
-    `name` is `robots.txt` or `tdmrep.json`. `origin` is scheme, host and port, as in requests.
+    - `origin`: scheme, host and port, as in requests.
+    - `name`: `robots.txt` or `tdmrep.json`.
+    - `sha1hex`: SHA-1 of the captured file.
     """
 
     TABLE: ClassVar[str] = "host_files"
@@ -63,7 +72,7 @@ class HostFileRow:
 
 @dataclass(frozen=True, slots=True)
 class HostTextRow:
-    """`host_texts`: text of such a file, at most 500 KiB."""
+    """Row of `host_texts`: text of a captured robots.txt or tdmrep.json, at most 500 KiB."""
 
     TABLE: ClassVar[str] = "host_texts"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
@@ -73,11 +82,13 @@ class HostTextRow:
 
 @dataclass(frozen=True, slots=True)
 class HostCaptureRow:
-    """`host_captures`: a response to which statements in its host's files apply.
+    """Row of `host_captures`: a capture to which the host's robots.txt and tdmrep.json apply.
 
-    `target` is path and query of its address, as in requests. `crawler` is the User-Agent that
-    fetched it, "" if unknown. `is_fetched` says that Fonds fetched it, so its robots.txt is the one
-    that allowed the request.
+    - `origin`: scheme, host and port of the captured URL, as in requests.
+    - `target`: path and query of the captured URL, as in requests.
+    - `crawler`: User-Agent of the request, "" if unknown.
+    - `is_fetched`: whether Fonds made the request. Then the robots.txt in force is the one that
+      allowed the request.
     """
 
     TABLE: ClassVar[str] = "host_captures"
@@ -93,11 +104,12 @@ class HostCaptureRow:
 
 @dataclass(frozen=True, slots=True)
 class TdmrepAnswerRow:
-    """`tdmrep_answers`: the last answer of a host to a request for its tdmrep.json.
+    """Row of `tdmrep_answers`: the last response of a host to a request for its tdmrep.json.
 
-    `origin` is scheme, host and port, as in requests. `answer` is the status (`200`, `404`), or the
-    reason why there was none (`robots-denied`). `capture_id` is that of the file, None if none was
-    kept.
+    - `origin`: scheme, host and port, as in requests.
+    - `answer`: HTTP status (`200`, `404`), or the reason why there was no response
+      (`robots-denied`).
+    - `capture_id`: id of the capture of the tdmrep.json; None if the file was not kept.
     """
 
     TABLE: ClassVar[str] = "tdmrep_answers"

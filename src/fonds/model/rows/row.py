@@ -1,4 +1,4 @@
-"""Interfaces of rows in the records store, and conditions on values."""
+"""Interfaces of the rows of the SQL store, and conditions on column values."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import ClassVar, Protocol
 
 
 class Row(Protocol):
-    """Row of the records store; the attribute order is the column order.
+    """Interface of a row of the SQL store; the attribute order is the column order.
 
-    A row may also have `COUNTED_BY`, the columns by which its table is tallied, and
-    `WITHOUT_FIXITY`: its writer records the fixity of all its columns except these
-    (`derivatives/fixity.py`).
+    `TABLE` names the table, `KEY` the columns of its primary key. A row type may also have
+    `COUNTED_BY`, the columns by which the rows of its table are counted. It may also have
+    `WITHOUT_FIXITY`: its writer records the fixity (size and SHA-256) of all its columns except
+        these (`derivatives/fixity.py`).
     """
 
     TABLE: ClassVar[str]
@@ -20,7 +21,7 @@ class Row(Protocol):
 
 
 class DerivativeRow(Protocol):
-    """Row computed from one file, identified by its SHA-1: status, time and extractor."""
+    """Interface of a row with data computed from one file, which its SHA-1 identifies."""
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
@@ -44,14 +45,14 @@ class DerivativeRow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Condition: texts that begin with `text`, case-sensitive; "" matches all."""
+    """Condition on a text column: texts that begin with `text`, case-sensitive; "" matches all."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """Condition: times from `first` to `last`, both included."""
+    """Condition on a time column: times from `first` to `last`, both included."""
 
     first: datetime
     last: datetime

@@ -1,4 +1,4 @@
-"""Rows of followed sources: polls, refused links, fetched pages and rate limits."""
+"""Rows of followed sources, refused links, fetched pages, rate limits and address use."""
 
 from __future__ import annotations
 
@@ -14,33 +14,41 @@ from fonds.model.source import Backfill, DayCounts, ListingHints, StoredPace
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """`sources`: a feed, sitemap, page of links or API that is followed, and its status.
+    """Row of `sources`: a feed, sitemap, page of links or API that is polled for links, and its
+    status.
 
-    - `source_id`: derived from the URL it was added with.
-    - `kind`: `feed` (feeds, sitemaps and lists, distinguished by their content), `page` or
-      `rss-fetcher`.
+    - `source_id`: derived from the URL with which the source was added.
+    - `kind`: type of the source: `feed` (feeds, sitemaps and lists, distinguished by their
+      content), `page` or `rss-fetcher`.
     - `state`: `active`, `paused` or `gone`; only a person changes `gone`.
-    - `polls`: polls begun; `polling` while one is in progress or was interrupted.
-    - `lease_holder`: the process that polls it now, None for none; `lease_version` changes with every
-      write of the lease.
-    - `etag`, `last_modified`, `digest` (SHA-1 of the body): those of the last listing read.
+    - `title`, `folder`: title of the source, and folder in which people see it.
+    - `collection`, `pipeline`: collection and pipeline that the links enter.
+    - `polls`: number of polls begun; `polling`: whether one is in progress or was interrupted.
+    - `lease_holder`: the process that polls the source now, None for none; `lease_version` changes
+      with every write of the lease.
+    - `etag`, `last_modified`, `digest` (SHA-1 of the body): values of the last listing read.
     - `mark`: id after which an API is queried.
     - `rate_day`: new links per day, None before the first listing.
-    - `failures`: failed polls since `last_well`; `error` and `status` are those of the last.
-    - `failing_since`: time of the first of `failures`, None also if it was not recorded then.
-    - `refused`: ids of refused links in the last listing.
-    - `hints`: what the listing says about polling.
+    - `last_well`: time of the last successful poll; `last_new`: when a new link was last found.
+    - `failures`: number of failed polls since `last_well`; `error` and `status` are those of the
+      last one.
+    - `failing_since`: time of the first failed poll since `last_well`, None also if it was not
+      recorded then.
+    - `refused`: ids of the refused links in the last listing.
+    - `hints`: what the listing says about how often to poll.
     - `listed`: number of links in the last listing that had any.
-    - `silent_polls`: listings without links read since then, the first at `silent_since`.
-    - `refused_tally`: refused links of all polls, by reason.
-    - `days`: for each of the last days with polls (YYYY-MM-DD, UTC) the polls, failed polls, new
-      links and refused links.
+    - `silent_polls`: number of listings without links since then, the first one at `silent_since`.
+    - `refused_tally`: number of refused links of all polls, by reason.
+    - `days`: for each of the last days with polls (YYYY-MM-DD, UTC) the number of polls, failed
+      polls, new links and refused links.
     - `standing`: health after the last poll (`following/health.py`), regardless of `state`.
-    - `muted_at`, `muted_until`, `mute_note`: when a person muted its alerts, until when, and why.
-    - `form`: format of its listings (`following/listings/listing.py`), None before one with links
-      was read; `form_before` is the previous one, until `form_changed`.
-    - `backfill`: last backfill requested, with its progress (`following/backfill.py`), None without
-      one; `backfill_changes` counts the requests of people about it.
+    - `muted_at`, `muted_until`, `mute_note`: when a person muted the alerts of the source, until
+      when, and why.
+    - `form`: format of the listings (`following/listings/listing.py`), None before one with links
+      was read; `form_before` is the previous format, until `form_changed`.
+    - `backfill`: last requested backfill of older pages, with its progress
+      (`following/backfill.py`), None without one; `backfill_changes` counts the requests of people
+      about backfills.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -94,8 +102,8 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class RefusedLinkRow:
-    """`refused_links`: a link that a source listed and that was refused before it entered, with the
-    reason.
+    """Row of `refused_links`: a link in the listing of a source that was not accepted into a
+    pipeline, and the reason.
 
     At most 1,000 links per poll have a row.
     """
@@ -120,11 +128,16 @@ class RefusedLinkRow:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPageRow:
-    """`fetched`: a link that was answered with a page.
+    """Row of `fetched`: a link whose request was answered with a page.
 
-    `capture_id` is that of the link and its capture. `url` is the requested address, `final_url`
-    the one that answered. `mime` is the declared type. `in_spool` says that its exchange is still
-    in the spool. `etag` and `last_modified` can make a later request conditional.
+    - `capture_id`: id of the link, and of its capture.
+    - `url`: requested URL; `final_url`: URL after redirects, which returned the page.
+    - `fetched`: time of the last request; `status`: HTTP status; `mime`: declared media type.
+    - `address`: IP address of the server; `tls`: TLS of the connection, None for http; `tls_check`:
+      how the certificate was checked.
+    - `redirects`: number of redirects.
+    - `in_spool`: whether the exchange is still in the spool, so not yet archived.
+    - `etag`, `last_modified`: validators that can make a later request conditional.
     """
 
     TABLE: ClassVar[str] = "fetched"
@@ -146,12 +159,13 @@ class FetchedPageRow:
 
 @dataclass(frozen=True, slots=True)
 class PaceRow:
-    """`paces`: rate limits of a registered domain and its hosts, and the process that holds its
-    lease.
+    """Row of `paces`: rate limits of a registered domain and its hosts, and the process that holds
+    the lease on them.
 
-    - `lease_holder`: the process, None for none; `lease_version` changes with every write of the lease.
-    - `paces`: by host, "" for the domain: the next allowed request (Unix seconds), the slowdown and
-      other state of the rate limit.
+    - `lease_holder`: the process, None for none; `lease_version` changes with every write of the
+      lease.
+    - `paces`: rate limit by host, "" for the whole domain: the time of the next allowed request
+      (Unix seconds), the slowdown, and more.
     - `wanted_by`, `wanted_at`: a process that waits to poll a source of the domain, and since when.
     """
 
@@ -168,7 +182,11 @@ class PaceRow:
 
 @dataclass(frozen=True, slots=True)
 class AddressUseRow:
-    """`address_uses`: a process that sends requests to an IP address, as reported at `updated`."""
+    """Row of `address_uses`: a process that sends requests to an IP address.
+
+    - `used_by`: the process.
+    - `updated`: when the process last reported that it uses the address.
+    """
 
     TABLE: ClassVar[str] = "address_uses"
     KEY: ClassVar[tuple[str, ...]] = ("address", "used_by")
