@@ -22,7 +22,7 @@ RECORD_OVERHEAD_BYTES = 50
 
 @dataclass(frozen=True, slots=True)
 class SortRun:
-    """Sorted file of records (run), divided into ranges.
+    """File of sorted records, one per line, divided into ranges.
 
     - `name`: file name.
     - `offsets`: position in bytes at which each range starts, and the end of the last range.
@@ -34,7 +34,9 @@ class SortRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRange:
-    """Records of one range in one sorted file (run): the bytes from `start` to `end` of `path`."""
+    """Records of one range in a file of sorted records: the bytes from `start` to `end` of
+    `path`.
+    """
 
     path: Path
     start: int

@@ -1,4 +1,6 @@
-"""Bulk jobs on Apache Spark: one task per part, a shuffle by range, one task per range.
+"""Run bulk jobs on Apache Spark: one task per part, a shuffle by range, one task per range.
+
+A part is an input of the job. A range is a stretch of the sorted records.
 
 Source: Spark 4 documentation, "RDD Programming Guide" (shuffle operations) and "Configuration".
 """

@@ -44,7 +44,7 @@ class ExampleCounts:
         self._add_examples(word, examples)
 
     def iter_records(self) -> Iterator[bytes]:
-        """Encode the counts and examples as records (bytes), one record per word."""
+        """Yield the counts and examples, encoded as records of a bulk job, one record per word."""
         for word, count in sorted(self.counts.items()):
             yield MARK + msgspec.json.encode([word, count, self.examples.get(word, [])])
 

@@ -104,9 +104,10 @@ class Blobs(Protocol):
     """
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """Store blobs durably; after an error some may be stored.
+        """Store blobs durably, each replacing an older one with its key.
 
-        Raises ConfigurationError for a key with `..`, an empty part or a NUL.
+        After an error some of the blobs may be stored. Raises ConfigurationError for a key with
+        `..`, an empty part or a NUL.
         """
 
     def get(self, key: str) -> bytes | None:
@@ -116,7 +117,9 @@ class Blobs(Protocol):
         """Return those of `keys` for which a blob exists."""
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the size in bytes of each existing blob of `keys`, without reading it."""
+        """Return the size in bytes of each existing blob of `keys`, by key, without reading the
+        blobs.
+        """
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete the blobs with these keys; missing ones are no error."""

@@ -213,8 +213,9 @@ def _normalize_userinfo(userinfo: str) -> str:
 
 
 def _unquote_segment(segment: str) -> str:
-    """Decode the percent-escapes of a path segment. A segment with a character that should have
-    been escaped is returned unchanged.
+    """Decode the percent-escapes of a path segment of a URL.
+
+    A segment with a character that should have been escaped is returned unchanged.
     """
     return unquote(segment) if _VALID_SEGMENT.fullmatch(segment) else segment
 
@@ -248,8 +249,9 @@ def _is_ipv4(url: str) -> bool:
 
 
 def _clean(url: str) -> str:
-    """Normalize a URL as the library url-normalize does. Return it unchanged if that library raises
-    an error.
+    """Return a URL as the library url-normalize normalizes it.
+
+    Return the URL unchanged if that library raises an error.
     """
     cleaned = _UTM_SOURCE.sub("", url).rstrip("&? ")
     try:

@@ -23,7 +23,7 @@ from publicsuffixlist import PublicSuffixList
 
 from fonds.urls.parts import split_address, split_authority
 
-# Hosts that many sites share.
+# Domains whose subdomains belong to different sites.
 
 
 _SHARED_DOMAIN_NAMES = """
@@ -159,7 +159,7 @@ def normalize_url(url: str) -> str:
         return _normalize_other(parts)
     path = _remove_dot_segments(_recode(_SESSION_IN_PATH.sub("", parts.path), _PATH_CHARS))
     query = _sort_query(parts.query or "")
-    # A URL without a host leads nowhere; the dot prevents its path from being parsed as a host.
+    # If the URL has no host, a dot replaces it, so that the path is not parsed as a host.
     route = _recode(parts.route[1:], _QUERY_CHARS)
     tail = (f"?{query}" if query else "") + (f"#{route}" if route else "")
     return f"http://{parts.host or '.'}{parts.port}{path}{tail}"
@@ -210,8 +210,9 @@ def is_homepage_url(url: str) -> bool:
 
 
 def is_shortened_url(url: str) -> bool:
-    """Return whether a URL is a short link: a host that only shortens links, and one path
-    segment.
+    """Return whether a URL is a short link.
+
+    A short link has a host that only shortens links, such as bit.ly, and exactly one path segment.
     """
     parts = _split(url)
     code = parts.path.strip("/")
@@ -308,7 +309,7 @@ def _remove_dot_segments(path: str) -> str:
 
 
 def _sort_query(query: str) -> str:
-    # Pages write `&amp;` when they mean `&`; the name follows it.
+    # Pages write `&amp;` when they mean `&`; then the parameter's name follows `amp;`.
     pairs = (_AMP.sub("", _recode(pair, _QUERY_CHARS)) for pair in query.split("&"))
     return "&".join(
         sorted(pair for pair in pairs if _is_selecting_parameter(pair.partition("=")[0]))
@@ -320,7 +321,7 @@ def _is_selecting_parameter(name: str) -> bool:
 
 
 def is_ip(host: str) -> bool:
-    """Return whether a host, IPv6 without brackets, is an IP address."""
+    """Return whether a host name is an IPv4 or IPv6 address. IPv6 is given without brackets."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -377,8 +378,9 @@ def _load_suffix_list() -> PublicSuffixList:
 
 
 def _count_suffix_labels(host: str) -> int:
-    """Return the number of labels in the public suffix of a host, including private suffixes; 1 if
-    no rule matches.
+    """Return the number of labels in the public suffix of a host, such as 2 for `co.uk`.
+
+    Private suffixes count too. Return 1 if no rule of the public suffix list matches.
     """
     suffix = _load_suffix_list().publicsuffix(host)
     return suffix.count(".") + 1 if suffix else 1

@@ -45,7 +45,7 @@ class UrlParts:
 
 
 def split_address(url: str) -> UrlParts:
-    """Split any text into URL parts. Never raises."""
+    """Split any text into the five parts of a URL; return the parts. Never raises."""
     match = _ADDRESS.fullmatch(url)
     if match is None:
         return UrlParts("", None, url, None, None)

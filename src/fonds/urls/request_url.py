@@ -31,10 +31,11 @@ _IPV6 = re.compile(r"[0-9a-f:.]{2,45}")
 
 @dataclass(frozen=True, slots=True)
 class RequestUrl:
-    """URL of an HTTP request.
+    """URL of an HTTP request, split into its parts.
 
     `scheme`: http or https.
     `host`: lower case, in ASCII, IPv6 without brackets.
+    `port`: port of the server; the default port of the scheme if the URL has none.
     `target`: path and query, percent-escaped; begins with a slash.
     """
 
@@ -54,7 +55,7 @@ class RequestUrl:
 
     @property
     def url(self) -> str:
-        """The full URL as text."""
+        """The full URL of the HTTP request as text."""
         return f"{self.origin}{self.target}"
 
     @property

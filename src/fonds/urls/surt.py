@@ -171,7 +171,7 @@ def _normalize_query(query: str) -> str:
 
 
 def _unescape(data: bytes) -> bytes:
-    """Decode percent-escapes until none is left, at most ten times."""
+    """Decode percent-escapes repeatedly until none is left, at most ten times; return the bytes."""
     for _ in range(_UNESCAPE_PASSES_MAX):
         plain = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), data)
         if plain == data:

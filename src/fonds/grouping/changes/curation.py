@@ -56,7 +56,8 @@ from fonds.grouping.views.curation import (
 )
 from fonds.model.suggestions import format_unknown_name
 
-# Names and pins, by the ids that persist over rebuilds; computed labels stay unchanged
+# Names and pins of themes. They are stored by theme id, which persists over rebuilds. The labels
+# that a rebuild computes stay unchanged.
 
 
 NAME_MAX_CHARS = 200

@@ -1,4 +1,4 @@
-"""Lifecycle of collections: create them, set their rule, and remove them with all their contents."""
+"""Create collections, set their rules, and remove collections with all their contents."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def finish_removals(changes: CollectionWriter) -> int:
     return len(names)
 
 
-# Rule of a collection: a search, and for a template a key with fields
+# The rule of a collection is a search. A template also has a key with a field in braces.
 #
 #     kind:story flood published:2026-11      a search; `published:` takes a year, month or day
 #     news/{month}                            a key with {month}, {year}, {language} or {kind}:
 #                                             one collection for each value
 #
-# A document without a value goes to the collection with the value `none`.
+# A document without a value for the field goes to the collection with the value `none`.
 
 
 FIELDS = ("language", "month", "year", "kind")

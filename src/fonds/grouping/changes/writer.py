@@ -4,8 +4,8 @@
     changes.put(Name("news", "2026-11"), [Document("a", "…")])
     changes.delete(name, ["a"])
 
-`put` assigns documents in every served clustering before it returns, with the clustering's model.
-`delete` removes documents from all clusterings, served or not.
+Before `put` returns, each served clustering has assigned the documents to its clusters with its
+model. `delete` removes documents from all clusterings, served or not.
 """
 
 from __future__ import annotations

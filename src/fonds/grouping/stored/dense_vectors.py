@@ -88,7 +88,7 @@ class EncodedVector:
 
 
 def hash_mark(data: bytes) -> bytes:
-    """Return an eight-byte digest that identifies a model or the text it reads."""
+    """Return an eight-byte digest that identifies a model with its settings, or a text."""
     return sha256(data).digest()[:MARK_BYTES]
 
 

@@ -1,9 +1,9 @@
-"""Encoding of the `dictionary`: the sorted terms of a collection and their document frequencies.
+"""Encoding of `processing:dictionary`: the sorted terms of a collection and their document counts.
 
 Payload, compressed by zlib: varints for the version, the number of documents counted and the number
 of terms; for each term a varint for the number of bytes it shares with the previous one; for each
-term a varint for the number of remaining bytes; the document frequencies as varints; the remaining
-bytes of all terms. It is stored in chunks.
+term a varint for the number of remaining bytes; the document counts as varints; the remaining
+bytes of all terms. The payload is stored in chunks.
 
 Limits: 5,000,000 terms of at most 1,000 bytes; 256 MiB unpacked, and never more than that is
 unpacked.

@@ -59,7 +59,10 @@ def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
 
 
 def encode_varints(numbers: NDArray[Any]) -> bytes:
-    """Encode integers from 0 to 2^63 - 1 as consecutive varints."""
+    """Encode integers from 0 to 2^63 - 1 as consecutive varints; return the bytes.
+
+    A varint has seven bits per byte, lowest first, as in Protocol Buffers.
+    """
     if len(numbers) <= SMALL_COUNT_MAX:
         return _encode_few_varints(numbers.tolist())
     values = np.asarray(numbers, dtype=np.uint64)
@@ -77,9 +80,9 @@ def encode_varints(numbers: NDArray[Any]) -> bytes:
 
 
 def _encode_few_varints(numbers: list[int]) -> bytes:
-    """Encode a few integers in a loop.
+    """Encode a few integers as varints in a loop; return the bytes.
 
-    For the number of terms in a short text, arrays take ten times as long.
+    For the number of terms in a short text, numpy arrays take ten times as long.
     """
     encoded = bytearray()
     for value in numbers:
@@ -136,7 +139,7 @@ def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
 
 
 def encode_half_floats(weights: Weights) -> bytes:
-    """Encode weights as little-endian binary16, accurate to a thousandth."""
+    """Encode weights as little-endian binary16 (two bytes each), accurate to a thousandth."""
     return np.asarray(weights, dtype="<f2").tobytes()
 
 

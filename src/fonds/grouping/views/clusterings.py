@@ -70,7 +70,7 @@ class ClusteringView:
     `conf`: name of the configuration.
     `timestamp`: time that identifies the clustering.
     `levels`: number of levels of granularity.
-    `documents`: number of documents that the rebuild grouped.
+    `documents`: number of documents from which the clustering was built.
     `clusters`: number of first-level clusters.
     `begun`, `ended`: when the rebuild began and ended.
     `later`: number of documents added since the rebuild.

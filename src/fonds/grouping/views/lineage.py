@@ -76,7 +76,7 @@ def compare_clusterings(
         the served one. Return None if either clustering does not exist. Reads the assignment of
         every document, so the duration is linear in their number.
     """
-    # Reading clusters needs no numeric libraries.
+    # Imported here, because the other functions of this module need no numeric libraries.
     import numpy as np
 
     from fonds.grouping.algorithms.lineage import find_events

@@ -111,7 +111,7 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
     term_sets = [set(cluster) for cluster in terms]
     for start in range(0, len(clusters), _BLOCK_ROWS):
         cosines = centroids[start : start + _BLOCK_ROWS] @ centroids.T
-        # Only entries above the diagonal, so that each pair comes once.
+        # Use only entries above the diagonal, so that each pair is found once.
         rows, columns = np.nonzero(np.triu(cosines, start + 1) >= COSINE_MIN)
         for row, second in zip(rows.tolist(), columns.tolist(), strict=True):
             first = start + row
@@ -121,7 +121,7 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
                 yield SimilarPair(clusters[first].id, clusters[second].id, cosine, shared)
 
 
-# Nearest clusters to one cluster, by the centroids of the model
+# Find the clusters nearest to one cluster, by the centroids of the model.
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def find_nearest_clusters(
     At most `count_max` clusters. Empty if the cluster does not exist. Works for any stored
     clustering. Reads only the centroids of the clustering's model.
     """
-    # Reading clusters needs no numeric libraries.
+    # Imported here, because most readers of clusters need no numeric libraries.
     import numpy as np
 
     from fonds.grouping.clustering_model import read_centroids

@@ -135,7 +135,7 @@ class JatsRow:
     extractor: str
 
 
-# Works that papers are, and works they cite.
+# Catalogue works that papers and their references were matched with.
 
 
 @dataclass(frozen=True, slots=True)

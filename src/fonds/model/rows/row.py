@@ -28,7 +28,7 @@ class DerivativeRow(Protocol):
 
     @property
     def sha1hex(self) -> str:
-        """SHA-1 of the file in hex; primary key of the row."""
+        """SHA-1 in hex of the file from which the row was computed; primary key of the row."""
 
     @property
     def updated(self) -> datetime:

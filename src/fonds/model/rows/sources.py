@@ -133,8 +133,8 @@ class FetchedPageRow:
     - `capture_id`: id of the link, and of its capture.
     - `url`: requested URL; `final_url`: URL after redirects, which returned the page.
     - `fetched`: time of the last request; `status`: HTTP status; `mime`: declared media type.
-    - `address`: IP address of the server; `tls`: TLS of the connection, None for http; `tls_check`:
-      how the certificate was checked.
+    - `address`: IP address of the server.
+    - `tls`: TLS version and cipher, None for http; `tls_check`: how the certificate was checked.
     - `redirects`: number of redirects.
     - `in_spool`: whether the exchange is still in the spool, so not yet archived.
     - `etag`, `last_modified`: validators that can make a later request conditional.
