@@ -191,7 +191,7 @@ def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:
     return f"{message}{end}"
 
 
-# Tags of documents: their clusters by the configuration `DEFAULT`, as stored in the documents' rows.
+# Tags of documents: their clusters by the configuration `DEFAULT`, from the documents' rows.
 
 
 @dataclass(frozen=True, slots=True)
