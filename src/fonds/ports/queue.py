@@ -31,9 +31,9 @@ class Queue(Protocol):
         `delay_s`: seconds to wait before delivery, of any length. A value above 0 is allowed only
             for a subscription's `incoming` address; the messages wait in its `delay` address. They
             never arrive early. While readers are active they arrive at most about two seconds late.
-            A message put to a topic is kept if a subscription selects it or the backend keeps logs.
-            Otherwise it is dropped. Raises ConfigurationError for an address that was never
-            declared.
+
+        A message put to a topic is kept if a subscription selects it or the backend keeps logs.
+        Otherwise it is dropped. Raises ConfigurationError for an address that was never declared.
         """
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:

@@ -24,11 +24,12 @@ def iter_pages(
     """Yield the rows of a table whose keys have a prefix, in key order, in pages of `page_rows`
     rows.
 
-    `after`: key after which to start. Pages are not empty. Each page is requested after the
-        previous one was processed, starting after its last key. Rows written or deleted meanwhile
-        count only if their key lies ahead. No row is returned twice. Only an empty page ends the
-        iteration, since a backend may return fewer rows than requested. Raises what `Table.scan`
-        raises.
+    `after`: key after which to start.
+
+    Pages are not empty. Each page is requested after the previous one was processed, starting after
+    its last key. Rows written or deleted meanwhile count only if their key lies ahead. No row is
+    returned twice. Only an empty page ends the iteration, since a backend may return fewer rows
+    than requested. Raises what `Table.scan` raises.
     """
     while page := store.scan(table, prefix, after=after, count_max=page_rows, columns=columns):
         yield page

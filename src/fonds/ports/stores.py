@@ -169,15 +169,17 @@ class QueryCompleter(Protocol):
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
         """Return at most ten completions of a search at the cursor.
 
-        `cursor`: position in characters from 0; None is the end of the text. Raises ValueError for
-            a cursor outside the text.
+        `cursor`: position in characters from 0; None is the end of the text.
+
+        Raises ValueError for a cursor outside the text.
         """
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
         """Suggest replacements for the value at `cursor`, for a search that fails or finds nothing.
 
-        `cursor`: position in characters from 0. Return None if there is no value at the cursor, or
-            if the index knows the value.
+        `cursor`: position in characters from 0.
+
+        Return None if there is no value at the cursor, or if the index knows the value.
         """
 
 
@@ -231,8 +233,10 @@ class WarcFiles(Protocol):
         """Open a WARC file for reading and seeking.
 
         `path`: bare name of a file that Fonds wrote, or absolute path of another one on this
-            machine. Raises PermanentError (`missing-source`, `unreadable-source`); for a bucket
-            also during reading.
+            machine.
+
+        Raises PermanentError (`missing-source`, `unreadable-source`); for a bucket also during
+        reading.
         """
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:

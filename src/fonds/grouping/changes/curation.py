@@ -274,9 +274,10 @@ def include(
 
     `theme`: id, label or given name; a theme that no longer exists needs its id. If a document and
         the clustering are unchanged, the document returns to its previous placement. Otherwise the
-        clustering's model assigns it. Return the theme and the number of documents. Raises
-        ValueError for an unknown theme or document, no documents or over 500, and a configuration
-        without a served clustering.
+        clustering's model assigns it.
+
+    Return the theme and the number of documents. Raises ValueError for an unknown theme or
+    document, no documents or over 500, and a configuration without a served clustering.
     """
     distinct_ids = _validate_ids(ids)
     _read_model(changes, name, conf)

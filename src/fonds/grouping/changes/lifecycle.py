@@ -34,8 +34,9 @@ def create(
 
     `query`: search for the documents to collect; '' if other programs put the documents.
     `template`: key with a field in braces, such as `news/{month}`; one collection is filled for
-        each value of the field. '' for a single collection. Raises ValueError for an invalid name
-        or a query over 4,000 characters.
+        each value of the field. '' for a single collection.
+
+    Raises ValueError for an invalid name or a query over 4,000 characters.
     """
     validate_name(name)
     if len(query) > QUERY_MAX_CHARS:

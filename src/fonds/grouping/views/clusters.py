@@ -206,8 +206,9 @@ def list_members(
     """Return a page of the documents of a cluster; None if the cluster does not exist.
 
     `label`: label, id or given name of the cluster. `timestamp`: time of the clustering; None for
-        the served one. `count_max`: number of documents, at most 1,000. Raises ValueError for an
-        `after` token of another cluster.
+        the served one. `count_max`: number of documents, at most 1,000.
+
+    Raises ValueError for an `after` token of another cluster.
     """
 
     def read(at: int) -> MemberPage | None:
@@ -233,8 +234,10 @@ def list_unclustered_members(
 
     `reason`: why they are unclustered, such as `outlier`; '' gives all, grouped by reason.
     `timestamp`: time of the clustering; None for the served one. `count_max`: number of documents,
-        at most 1,000. Return None if the clustering or reason does not exist. Raises ValueError for
-        an `after` token of another list.
+        at most 1,000.
+
+    Return None if the clustering or reason does not exist. Raises ValueError for an `after` token
+    of another list.
     """
 
     def read(at: int) -> MemberPage | None:

@@ -73,8 +73,10 @@ def compare_clusterings(
     """Compare the first-level clusters of two clusterings of a configuration.
 
     `previous_timestamp`: time of the earlier clustering. `after`: time of the later one; None for
-        the served one. Return None if either clustering does not exist. Reads the assignment of
-        every document, so the duration is linear in their number.
+        the served one.
+
+    Return None if either clustering does not exist. Reads the assignment of every document, so the
+    duration is linear in their number.
     """
     # Imported here, because the other functions of this module need no numeric libraries.
     import numpy as np

@@ -67,9 +67,10 @@ class ThemeView:
 def list_theme_documents(tables: Tables, name: str) -> list[str]:
     """Return the ids of the documents of a theme, or of all themes with one given name.
 
-    `name`: label, id or given name, in any case, optionally after `NAMESPACE/KEY/`. Raises
-        ValueError for an unknown theme, a theme name found in several collections, and over 50,000
-        documents.
+    `name`: label, id or given name, in any case, optionally after `NAMESPACE/KEY/`.
+
+    Raises ValueError for an unknown theme, a theme name found in several collections, and over
+    50,000 documents.
     """
     for _ in range(_ATTEMPTS):
         themes = find_themes(tables, name)
@@ -89,9 +90,11 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
 def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
     """Return the themes with this label, id or given name.
 
-    `requested_name`: in any case, optionally after `NAMESPACE/KEY/`. A label or id gives one theme,
-        from the first level that has it. A given name gives all themes of one collection with that
-        name. Raises ValueError for an unknown theme, or a theme name found in several collections.
+    `requested_name`: in any case, optionally after `NAMESPACE/KEY/`.
+
+    A label or id gives one theme, from the first level that has it. A given name gives all themes
+    of one collection with that name. Raises ValueError for an unknown theme, or a theme name found
+    in several collections.
     """
     folded = requested_name.casefold()
     themes_by_collection: dict[CollectionName, list[ThemeView]] = {}
