@@ -1,1 +1,1 @@
-"""Engines for bulk jobs: local processes, and Spark."""
+"""Engines that run bulk jobs: one with processes of this machine, one with Spark."""

@@ -1,8 +1,9 @@
-"""Bulk jobs on this machine: read parts in parallel, sort on disk, write ranges.
+"""Run bulk jobs on this machine: read parts in parallel, sort the records on disk, write ranges.
 
-Progress is kept in the job's folder. A part is done when `part-N.json` lists its sorted runs. A
-range is done when `range-N.results` exists. If the process is killed, the same job resumes there.
-The folder is renamed before it is deleted, so that a partly deleted folder is never resumed.
+Progress is kept in the job's folder. A part (one input of the job) is done when `part-N.json` lists
+its sorted runs. A range of sorted records is done when `range-N.results` exists. If the process is
+killed, the same job resumes from these files. The folder is renamed before it is deleted, so that a
+partly deleted folder is never resumed.
 """
 
 from __future__ import annotations
@@ -34,12 +35,11 @@ T = TypeVar("T")
 def run_in_parallel(
     function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], workers: int
 ) -> Iterator[T]:
-    """Run the function for each task in parallel processes.
+    """Run a function for each task in parallel processes; yield the results in order of completion.
 
-    Yields results in the order of completion.
-
-    With one worker, the tasks run in this process. Raises what the function raises, and
-    StoreUnavailableError if a process was killed. The other processes are killed then.
+    Each task is the tuple of arguments. With one worker, the tasks run in this process. Raises what
+    the function raises, and StoreUnavailableError if a process was killed; then the other processes
+    are killed too.
     """
     workers = min(workers, len(tasks))
     if workers <= 1:
@@ -70,7 +70,10 @@ def _iter_done(
     tasks: Sequence[tuple[Any, ...]],
     workers: int,
 ) -> Iterator[T]:
-    """Submit few tasks at a time, because a part of a job may be a large argument."""
+    """Run tasks in a pool of processes; yield the results in order of completion.
+
+    Only a few tasks are submitted at a time, because the arguments of a task may be large.
+    """
     remaining, running = iter(tasks), set[Future[T]]()
     while True:
         for task in remaining:
@@ -85,7 +88,9 @@ def _iter_done(
 
 
 def _die_with_parent() -> None:
-    """Ignore interrupts, which the parent handles, and end when the parent is gone."""
+    """Prepare a worker process: ignore interrupts, which the parent handles, and exit with the
+    parent.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -100,17 +105,20 @@ def _die_with_parent() -> None:
 MEMORY_BYTES = 64 * 1024**2
 REPORT_EVERY_S = 5.0
 ReportProgress = Callable[[str, int, int], None]
-"""Function that receives the current activity, the number of items done and the total."""
+"""Function that receives the current stage (`read` or `written`), the number of parts or ranges
+done, and their total.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Implements Engine with processes of this machine.
+    """Engine that runs bulk jobs with processes of this machine.
 
-    - `folder` holds the sorted records of jobs. It needs room for all records.
-    - `workers` processes read at once, each with about `memory_bytes` of records.
-    - `writers` processes write at once. It must be 1 if a store is a file of this machine.
-    - `report_progress` receives the parts read and ranges written, every few seconds.
+    - `folder`: folder for the sorted records of jobs. It needs room for all records.
+    - `workers`: number of processes that read at once, each with about `memory_bytes` of records.
+    - `writers`: number of processes that write at once. It must be 1 if a store is a file of this
+      machine.
+    - `report_progress`: receives the parts read and ranges written, every few seconds.
     """
 
     folder: Path
@@ -120,7 +128,10 @@ class LocalEngine:
     report_progress: ReportProgress | None = None
 
     def run(self, job: Job) -> Iterator[bytes]:
-        """Run a job. See `Engine.run`. The job's folder is deleted after all results were yielded."""
+        """Run a bulk job, or resume it after a crash; yield the results of all ranges in order.
+
+        The job's folder is deleted after all results were yielded. Raises what `Engine.run` raises.
+        """
         folder, removed = self.folder / job.name, self.folder / f"{job.name}.removed"
         shutil.rmtree(removed, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +161,11 @@ class LocalEngine:
     def _report_progress(
         self, stage: str, results: Iterator[None], remaining: int, total: int
     ) -> None:
-        """Consume all results and report progress."""
+        """Consume the results of all tasks of a stage, and report progress every few seconds.
+
+        `remaining`: number of tasks not done at the start. `total`: number of all tasks of the
+            stage.
+        """
         reported_at_s = time.monotonic()
         for done, _ in enumerate(results, total - remaining + 1):
             if self.report_progress and (
@@ -191,7 +206,7 @@ def _write_range(write: Any, folder: Path, part_count: int, number: int) -> None
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    """Write a file atomically, also with respect to a power failure."""
+    """Write a file so that it has its old or its new contents, even after a power failure."""
     temporary_path = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with temporary_path.open("wb") as stream:
         stream.write(data)

@@ -1,4 +1,4 @@
-"""External sorting of records: sorted runs on disk, divided into ranges and merged.
+"""External sorting of records: sorted files (runs) on disk, divided into ranges and merged.
 
 A run is a file with one record per line. At most `MERGE_WAYS_MAX` runs are open at once. More are
 merged in several passes.
@@ -22,7 +22,7 @@ RECORD_OVERHEAD_BYTES = 50
 
 @dataclass(frozen=True, slots=True)
 class SortRun:
-    """Sorted file of records (run), divided into ranges.
+    """File of sorted records, one per line, divided into ranges.
 
     - `name`: file name.
     - `offsets`: position in bytes at which each range starts, and the end of the last range.
@@ -34,7 +34,9 @@ class SortRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRange:
-    """Records of one range in one sorted file (run): the bytes from `start` to `end` of `path`."""
+    """Records of one range in a file of sorted records: the bytes from `start` to `end` of
+    `path`.
+    """
 
     path: Path
     start: int
@@ -44,9 +46,10 @@ class RunRange:
 def write_runs(
     records: Iterable[bytes], folder: Path, stem: str, ranges: Sequence[bytes], memory_bytes: int
 ) -> list[SortRun]:
-    """Sort records into runs `STEM-NUMBER.run`, with about `memory_bytes` in memory.
+    """Sort records into files `STEM-NUMBER.run` of one record per line; return these runs.
 
-    Raises ValueError for a record that contains a line end.
+    At most about `memory_bytes` of records are in memory. `ranges`: sorted keys that divide the
+    records into ranges. Raises ValueError for a record that contains a line end.
     """
     runs: list[SortRun] = []
     batch: list[bytes] = []
@@ -63,9 +66,10 @@ def write_runs(
 
 
 def merge_runs(stretches: Sequence[RunRange], folder: Path, stem: str) -> Iterator[bytes]:
-    """Iterate over the records of all run ranges in order.
+    """Merge sorted stretches of files; iterate over all their records in order.
 
-    Intermediate files are written to `folder`.
+    If there are more than `MERGE_WAYS_MAX`, intermediate files `STEM-….merge` are written to
+    `folder`.
     """
     for step in range(len(stretches)):
         if len(stretches) <= MERGE_WAYS_MAX:
@@ -117,5 +121,8 @@ def _iter_records(stretch: RunRange) -> Iterator[bytes]:
 
 
 def find_range(ranges: Sequence[bytes], record: bytes) -> int:
-    """Return the index of a record's range: the number of sorted keys that are not greater than it."""
+    """Return the number of the range in which a record belongs, from 0.
+
+    It is the number of keys in `ranges` (sorted) that are not greater than the record.
+    """
     return bisect_right(ranges, record)

@@ -1,4 +1,6 @@
-"""Bulk jobs on Apache Spark: one task per part, a shuffle by range, one task per range.
+"""Run bulk jobs on Apache Spark: one task per part, a shuffle by range, one task per range.
+
+A part is an input of the job. A range is a stretch of the sorted records.
 
 Source: Spark 4 documentation, "RDD Programming Guide" (shuffle operations) and "Configuration".
 """
@@ -22,17 +24,25 @@ ERROR_MAX_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Implements Engine with a Spark master's URL.
+    """Engine that runs bulk jobs on Apache Spark.
 
-    It is like `spark://host:7077`, `yarn` or `k8s://https://host:6443`. `?NAME=VALUE` after it sets
-    Spark properties, such as `?spark.executor.memory=2g`. Executors run the Python at the same path
-    as this process, with Fonds installed, unless `spark.pyspark.python` is set.
+    - `url`: URL of the Spark master, such as `spark://host:7077`, `yarn` or
+      `k8s://https://host:6443`. `?NAME=VALUE` after it sets Spark properties, such as
+      `?spark.executor.memory=2g`.
+
+    Executors run the Python at the same path as this process, with Fonds installed, unless
+    `spark.pyspark.python` is set.
     """
 
     url: str
 
     def run(self, job: Job) -> Iterator[bytes]:
-        """Run a job. See `Engine.run`. Spark retries a failed task, up to four attempts in all."""
+        """Run a bulk job on Spark; yield the results of all ranges in order.
+
+        Spark retries a failed task, up to four attempts in all. Raises StoreUnavailableError if a
+        task fails for good or Spark does not answer, and ConfigurationError if the extra `spark` is
+        missing.
+        """
         context = self._create_context(job.name)
         try:
             records = context.parallelize(list(job.parts), max(1, len(job.parts))).flatMap(job.read)
@@ -81,7 +91,10 @@ def _write_range(write: Any, number: int, pairs: Iterator[tuple[bytes, Sequence[
 
 
 def _format_error(error: Exception) -> str:
-    """Return the cause from a Spark error: the line of the Python error if there is one."""
+    """Return the line of a Spark error that names the cause, cut to 400 characters.
+
+    It is the line of the Python error if the error has one.
+    """
     java_error = getattr(error, "java_exception", None)
     lines = [line.strip() for line in str(java_error or error).splitlines() if line.strip()]
     python_lines = [line for line in lines if line.startswith(("fonds.", "OSError", "ValueError"))]

@@ -1,4 +1,8 @@
-"""Counts by reason with a few examples, encoded as records that sort after all others."""
+"""Counts by word, such as a result or reason, with a few examples, encoded as records of a bulk
+job.
+
+These records sort after all other records of the job.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,17 @@ import msgspec
 from msgspec import Meta
 
 MARK = b"~"
-"""Prefix of tally records. No key begins with it, and all keys sort before it."""
+"""First byte of the records that encode counts. All other records sort before it."""
 EXAMPLES_MAX = 3
 EXAMPLE_CHARS = 300
 
 
 @dataclass(slots=True)
 class ExampleCounts:
-    """Counts by word, with up to three examples per word, the first in text order.
+    """Counts by word, such as a result or reason, with up to three examples per word.
 
-    The result does not depend on the order of counting.
+    The examples are the first in text order, so the result does not depend on the order of
+    counting.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -34,12 +39,12 @@ class ExampleCounts:
             self._add_examples(word, [example[:EXAMPLE_CHARS]])
 
     def add(self, word: str, count: int, examples: Iterable[str] = ()) -> None:
-        """Count `count` occurrences of `word`, with optional examples."""
+        """Add `count` to the count of `word`, with optional examples."""
         self.counts[word] += count
         self._add_examples(word, examples)
 
     def iter_records(self) -> Iterator[bytes]:
-        """Encode the counts and examples as records (bytes), one record per word."""
+        """Yield the counts and examples, encoded as records of a bulk job, one record per word."""
         for word, count in sorted(self.counts.items()):
             yield MARK + msgspec.json.encode([word, count, self.examples.get(word, [])])
 
@@ -54,7 +59,7 @@ class ExampleCounts:
 
 
 def sum_tallies(results: Iterable[bytes]) -> ExampleCounts:
-    """Sum the tallies of all results of a job."""
+    """Sum the counts in all result records of a bulk job; return the total counts with examples."""
     total = ExampleCounts()
     for record in results:
         total.add_record(record)
@@ -69,6 +74,9 @@ class TallyReport(msgspec.Struct, frozen=True):
 
 
 def build_report(tallies: ExampleCounts) -> TallyReport:
-    """Build a report with the words in order."""
+    """Build a report of counts and examples, with the words in alphabetical order.
+
+    Words without examples are left out of the examples.
+    """
     examples = {word: texts for word, texts in sorted(tallies.examples.items()) if texts}
     return TallyReport(dict(sorted(tallies.counts.items())), examples)

@@ -1,4 +1,4 @@
-"""Jobs over a whole corpus, and the engine that runs them."""
+"""Interfaces of bulk jobs over a whole corpus and of the engine that runs the jobs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Job that reads parts into records, sorts the records and writes them.
+    """Bulk job that reads inputs into records, sorts the records and writes them range by range.
 
-    All of it can be pickled. A record is bytes without a line end. Records are sorted byte by byte,
-    so records that belong together start with the same bytes.
+    - `name`: identifies the job and its input. A second job with the same name may continue where
+      the first ended.
+    - `parts`: inputs that can be read in parallel; each is an argument of `read`.
+    - `read`: yields the records of one part.
+    - `ranges`: sorted keys that divide the records into ranges, one range more than there are keys.
+      Records with a common prefix stay in one range if that prefix is longer than the key.
+    - `write`: takes the number of a range and the records of the range in order. It yields a few
+      results, which are bytes without line ends.
 
-    `name` identifies the job and its input. A second job with the same name may continue where the
-    first ended. `parts` are the inputs of `read`. `read` yields the records of one part. `ranges`
-    are sorted keys that divide the records among writers: there is one more range than there are
-    keys. Records with a common prefix stay in one range if that prefix is longer than the key.
-    `write` takes the number of a range and its records in order, and yields a few results, bytes
-    without line ends.
-
-    `read` and `write` may be called again for the same part or range, on another machine too. They
-    open what they need by URL, and their writes are idempotent. Neither holds a whole part in
-    memory.
+    All attributes can be pickled. A record is bytes without a line end. Records are sorted byte by
+    byte, so records that belong together start with the same bytes. `read` and `write` may be
+    called again for the same part or range, on another machine too. They open what they need by
+    URL, and their writes are idempotent. Neither holds a whole part in memory.
     """
 
     name: str
@@ -34,12 +34,15 @@ class Job:
 
 
 class Engine(Protocol):
-    """Engine that runs jobs. A job gives the same results and the same writes on every engine."""
+    """Interface of engines that run bulk jobs, on this machine or on Spark.
+
+    A job gives the same results and the same writes on every engine.
+    """
 
     def run(self, job: Job) -> Iterator[bytes]:
-        """Yield the results of all ranges in order, once everything is written.
+        """Run a bulk job; yield the results of all ranges in order, once everything is written.
 
-        Raises what `read` and `write` raise, StoreUnavailableError if the engine does not answer,
-        and ConfigurationError if the engine is not available. After an error no part of the job
-        continues.
+        Raises what the job's `read` and `write` raise, StoreUnavailableError if the engine does not
+        answer, and ConfigurationError if the engine is not available. After an error no part of the
+        job continues.
         """

@@ -1,4 +1,4 @@
-"""Port for the cells that store leases, with compare-and-set."""
+"""Interface of the storage of leases: one cell per lease, with compare-and-set."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from fonds.model.lease import LeaseCell, LeaseChange
 
 
 class LeaseCells(Protocol):
-    """Storage with one lease cell per name."""
+    """Interface of the storage of leases, with one cell for each lease name."""
 
     def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
-        """Return the cells of these names. A name that cannot have a lease is absent."""
+        """Return the lease cells with these names, by name. A name that cannot have a lease is left
+        out.
+        """
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write each change whose cell still equals `before`, and return the names written.
+        """Write each lease cell that still equals `before` of its change; return the names written.
 
-        Of several processes that change one cell from the same `before`, one succeeds.
+        If several processes change one cell from the same `before`, exactly one succeeds.
         """

@@ -1,4 +1,7 @@
-"""Interfaces of the records (rows that people query) and of the ledger (how every entry ended)."""
+"""Interfaces of the records (SQL rows that people query) and of the ledger.
+
+The ledger records everything that entered a pipeline and how each message ended.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,14 @@ R = TypeVar("R", bound=Row)
 
 
 class ReadableRecords(Protocol):
-    """Read access to the records."""
+    """Interface for reading the records, the rows of the SQL store."""
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the rows with these keys (a value, or a tuple for a composite key), in no order."""
+        """Return the rows of one table with these primary keys, in no order; missing rows are left
+        out.
+
+        `kind`: row type, which names the table. A key is a value, or a tuple for a composite key.
+        """
 
     def find(
         self,
@@ -26,12 +33,14 @@ class ReadableRecords(Protocol):
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Yield rows whose columns equal `where`; streamed, for results of any size.
+        """Yield the rows of one table whose columns equal `where`; streamed, for results of any
+        size.
 
-        A list in `where` matches any of its values, `None` a missing value, `Prefix` all texts with
-        that prefix, `TimeRange` all times in a range. `order` names columns, `-name` for descending.
-        The default is the primary key, which also breaks ties. `after` holds the values of the
-        `order` columns in the row after which to start.
+        `kind`: row type, which names the table. In `where`, a list matches any of its values,
+            `None` a missing value, `Prefix` all texts with that prefix, and `TimeRange` all times
+            in a range. `order` names columns, `-name` for descending. The default is the primary
+            key, which also breaks ties. `after` holds the values of the `order` columns in the row
+            after which to start.
         """
 
     def count(
@@ -42,31 +51,39 @@ class ReadableRecords(Protocol):
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """Count rows per combination of the values of `columns`; {(): n} if `columns` is empty.
+        """Count the rows of one table that match `where`, per combination of the values of
+        `columns`.
 
-        Counting stops at `count_max` rows; which rows are counted is then undefined.
+        Return {(): n} if `columns` is empty. `kind`: row type, which names the table. `where`:
+        conditions as in `find`. Counting stops at `count_max` rows; which rows are counted is then
+        undefined.
         """
 
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """Return the first row for each of `filters` in this order (both as in `find`), None if
-        none matches.
+        """Return, for each of `filters`, the first matching row of one table, or None if no row
+        matches.
 
-        The cost depends on the rows returned, not on the rows after them. It takes few statements
-        for any number of filters.
+        Each filter is a `where`, and `order` names columns, both as in `find`. The cost depends on
+        the rows returned, not on the rows after them. It takes few SQL statements for any number of
+        filters.
         """
 
 
 class Records(ReadableRecords, Protocol):
-    """SQL rows that people query and join; one frozen value per row (`model/rows`)."""
+    """Interface of the records: SQL rows that people query and join.
+
+    Each row is one frozen value of a type in `model/rows`.
+    """
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Upsert rows by primary key in one transaction; rows of several tables may be mixed.
+        """Insert or replace rows by primary key in one transaction; rows of several tables may be
+        mixed.
 
-        The last of several rows with one key wins. Without `replace`, existing rows stay unchanged
+        Of several rows with one key the last wins. Without `replace`, existing rows stay unchanged
         and the first of several rows with one key wins. NUL and lone surrogates are removed from
-        texts here.
+        texts.
         """
 
     def change(
@@ -76,36 +93,38 @@ class Records(ReadableRecords, Protocol):
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Set these columns of the rows with these keys that still match `where` (as in `find`).
+        """Set columns to `values` in the rows with these keys that still match `where` (as in
+        `find`).
 
-        Returns the number of changed rows; missing rows are no error. It is one transaction: if
+        Return the number of changed rows; missing rows are no error. It is one transaction: if
         several callers change the same row with the same `where`, one succeeds.
         """
 
     def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
-        """Apply each change to its row if the row still is as the change says, in one transaction.
+        """Apply several row changes in one transaction, each only if its row still matches the
+        condition.
 
-        Return for each change whether it was applied. Of several processes that change one row away from
-        the same `where`, one succeeds.
+        Return for each change whether it was applied. If several processes change one row with the
+        same condition, one succeeds.
         """
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """Delete rows by key; missing rows are no error."""
+        """Delete the rows of one table with these primary keys; missing rows are no error."""
 
 
 class UnfilteredRecords(Records, Protocol):
-    """Records that include rows hidden from readers."""
+    """Interface of records that include the rows hidden from readers."""
 
     def for_readers(self) -> UnfilteredRecords:
-        """Return these records with hidden rows filtered out.
+        """Return the records as readers may see them.
 
-        Rows of a file under embargo are hidden, and its entries, inputs and counts. Each call
-        checks the embargoes of that time. Writes go to the same records.
+        The rows of a file under embargo are left out, and so are its entries, inputs and counts.
+        Each later call checks the embargoes in force at that time. Writes go to the same database.
         """
 
 
 class Ledger(Protocol):
-    """Ledger of what entered, and of how each message made from it ended.
+    """Interface of the ledger: what entered a pipeline, and how each message made from it ended.
 
     Each call is one transaction. All pipelines share the ledger. An entry's outcome (`EntryRow`)
     and the counts (`TallyRow`) are updated in the same transaction. Outcomes, counts and
@@ -115,22 +134,24 @@ class Ledger(Protocol):
     def enter(
         self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
     ) -> set[str]:
-        """Record read positions of inputs and their entries, with a pending message for each of
+        """Record the read positions of inputs, and their entries with a pending message for each of
         `steps`.
 
-        Known entries stay unchanged. Returns the ids of the entries whose message has not ended in
-        every step and must be sent (again).
+        Known entries stay unchanged. Return the ids of the entries whose message has not ended in
+        every step. The caller must send their messages, or send them again.
         """
 
     def write(self, rows: Sequence[DispositionRow]) -> None:
         """Record how messages ended, and which messages are pending (verdict `pending`).
+        Idempotent.
 
-        A pending row never replaces an ending, in either order of arrival. The last of two endings
-        wins. Idempotent.
+        A pending row never replaces the end of a message, in either order of arrival. If a message
+        ends twice, the last end wins.
         """
 
     def recount(self, *, repair: bool = False) -> list[str]:
-        """Compare outcomes and counts with the dispositions.
+        """Compare the stored outcomes and counts of entries with the dispositions of their
+        messages.
 
         Return one sentence per difference, at most 1,000. With `repair`, outcomes and counts are
         corrected.
@@ -138,8 +159,8 @@ class Ledger(Protocol):
 
 
 class RecordsWithLedger(Records, Protocol):
-    """Records together with the ledger of the same database."""
+    """Interface of the records and the ledger in one database."""
 
     @property
     def ledger(self) -> Ledger:
-        """Ledger of the same database."""
+        """Ledger in the same database as the records."""

@@ -1,4 +1,4 @@
-"""Iterate over a table page by page, with one page in memory at a time."""
+"""Iterators over the rows of a wide table, page by page, with one page in memory at a time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ def iter_pages(
     columns: Sequence[str] | None = None,
     page_rows: int = PAGE_ROWS,
 ) -> Iterator[Page]:
-    """Yield the rows of a prefix after the key `after`, in key order, in non-empty pages of
-    `page_rows`.
+    """Yield the rows of a table whose keys have a prefix, in key order, in pages of `page_rows`
+    rows.
 
-    Each page is requested after the previous one was processed, starting after its last key. Rows
-    written or deleted meanwhile count only if their key lies ahead. No row is returned twice. Only
-    an empty page ends the iteration, since a backend may return fewer rows than requested. Raises
-    what `Table.scan` raises.
+    `after`: key after which to start.
+
+    Pages are not empty. Each page is requested after the previous one was processed, starting after
+    its last key. Rows written or deleted meanwhile count only if their key lies ahead. No row is
+    returned twice. Only an empty page ends the iteration, since a backend may return fewer rows
+    than requested. Raises what `Table.scan` raises.
     """
     while page := store.scan(table, prefix, after=after, count_max=page_rows, columns=columns):
         yield page
@@ -43,7 +45,10 @@ def iter_rows(
     columns: Sequence[str] | None = None,
     page_rows: int = PAGE_ROWS,
 ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-    """Yield the rows of `iter_pages` one by one."""
+    """Yield the rows of a table whose keys have a prefix, one by one, in key order.
+
+    The rows are read in pages of `page_rows`. `after`: key after which to start.
+    """
     for page in iter_pages(store, table, prefix, after=after, columns=columns, page_rows=page_rows):
         yield from page
 
@@ -53,9 +58,9 @@ T = TypeVar("T")
 
 
 def iter_chunks(rows: Iterator[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """Yield all rows in lists of `size`.
+    """Yield all rows of an iterator in lists of `size`; the last list may be shorter.
 
-    One request covers many rows, and memory use stays constant.
+    So one request can cover many rows, and memory use stays constant.
     """
     while chunk := list(islice(rows, size)):
         yield chunk

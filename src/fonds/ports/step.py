@@ -1,4 +1,4 @@
-"""Interfaces of sources and steps, and what the runtime provides to them."""
+"""Interfaces of sources of work, of steps that process it, and of the isolation they run in."""
 
 from __future__ import annotations
 
@@ -14,73 +14,85 @@ ValueT = TypeVar("ValueT")
 
 
 class Source(Protocol):
-    """Source of work: finds inputs, and reads entries from each."""
+    """Interface of a source of work: it finds inputs (WARC, CDX, ZIP or loose files) and reads
+    them.
+    """
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield every input with `position` 0; streamed, in a stable order."""
+        """Yield every input of the source with `position` 0; streamed, in a stable order."""
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the contents of one input from `row.position` on.
+        """Yield the contents of one input, starting at its read position `row.position`.
 
-        Three kinds of values: entries; tallies of items that are counted but not emitted; and
-        positions (int) from which reading can resume later.
+        Yields three types of values: entries (captures, links or messages); mappings with the
+        number of items, by reason, that are counted but not processed; and positions (int) from
+        which reading can resume later.
         """
 
 
 class Isolate(Protocol):
-    """Runs a pure function in a disposable child process with limits."""
+    """Interface that runs a pure function in a disposable child process with limits."""
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """Return the function's value.
+        """Run the function in a child process and return its value.
 
-        Raises ChildError with `timeout`, `out-of-memory` or `crashed-reader`. The function must be
-        importable by name. Arguments and value are plain data, except that up to four arguments may
-        each be an OpenBody. What the function raises is raised here.
+        The function must be importable by name. Arguments and value are plain data, except that up
+        to four arguments may each be an OpenBody. Raises ChildError with the reason `timeout`,
+        `out-of-memory` or `crashed-reader`, and whatever the function raises.
         """
 
 
 class Step(Protocol[ItemT]):
-    """Step that turns one item into any number of new items and one disposition (how the item
-    ended).
+    """Interface of a step that processes one item at a time.
+
+    Each item gives any number of new items and one disposition, which says how the item ended.
     """
 
     def __call__(self, item: ItemT, /) -> Result:
-        """Process one item.
+        """Process one item; return the new items and how the item ended.
 
-        Raises TransientError to be retried, PermanentError to be quarantined, and
-        StoreUnavailableError to be held until the store is back.
+        Raises TransientError if the item must be retried, PermanentError if it must be quarantined,
+        and StoreUnavailableError if it must wait until the store answers again.
         """
 
 
 class Sink(Protocol[ItemT]):
-    """Step that takes a batch and returns one result per item, in order.
+    """Interface of a step that processes a batch of items and returns one result per item, in
+    order.
 
-    It is idempotent by the items' keys.
+    Processing an item again with the same key changes nothing.
     """
 
     def __call__(self, items: Sequence[ItemT], /) -> Sequence[Result]:
-        """Process a batch. Raises like a Step; the runtime then tries the items one by one."""
+        """Process a batch of items; return one result per item, in order.
+
+        Raises the same errors as `Step`. The runtime then processes the items one by one.
+        """
 
 
 class ConcurrentStep(Protocol):
-    """Step that processes many items concurrently, each at its own speed; for one thread."""
+    """Interface of a step that processes many items concurrently, each at its own speed.
+
+    Only one thread may call its methods.
+    """
 
     @property
     def free_slots(self) -> int:
-        """Number of further items that can begin now."""
+        """Number of items that the step can begin now, in addition to those in progress."""
 
     def begin(self, items: Sequence[tuple[int, Any]]) -> None:
-        """Begin items, each under its own number. Neither waits nor raises."""
+        """Begin to process items, each identified by its number. Neither waits nor raises."""
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
-        """Return the finished items; wait at most `wait_s` seconds for the first.
+        """Return the finished items as (number, result); wait at most `wait_s` seconds for the
+        first.
 
-        An exception is what a Step would raise for that item. After StoreUnavailableError, finished
-        items are returned by the next call.
+        An exception instead of a result is what a `Step` would raise for that item. If this method
+        raises StoreUnavailableError, the next call returns the finished items.
         """
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Drop these items; their work may be abandoned."""
+        """Drop the items with these numbers; work on them may be abandoned."""
 
     def close(self) -> None:
-        """Abandon all work, and release what belongs to this process alone."""
+        """Abandon all work in progress, and release the resources that only this process uses."""

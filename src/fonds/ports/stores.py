@@ -1,4 +1,7 @@
-"""Interfaces of table, blobs, index and archive, and the set of stores of one home."""
+"""Interfaces of the wide table, blobs, index and archive, and the set of stores of one home.
+
+A home is the folder of a library.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +27,27 @@ from fonds.ports.records import Ledger, UnfilteredRecords
 
 
 class Table(Protocol):
-    """Wide rows by binary key, in key order (the HBase layout). One version of each cell.
+    """Interface of a wide-row store: rows by binary key, in key order, as in HBase.
 
-    Columns are `family:qualifier`; families are declared with the table. Writes are upserts by
-    cell. Readers may name columns, or whole families as `family:`. Then no other cells are fetched,
-    and a row without any of them counts as missing. At most 1,000 columns may be named; None means
-    all.
+    Each cell has one version. Columns are `family:qualifier`; families are declared with the table.
+    Writes insert or replace single cells. Reads may name columns, or whole families as `family:`.
+    Then no other cells are fetched, and a row without any of them counts as missing. At most 1,000
+    columns may be named; None means all.
     """
 
     def declare(
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
-        """Create the table; repeating it is harmless, and adds families if the backend can.
+        """Create a table with its column families; repeating it is harmless.
 
-        `compressions` names the compression of families as HBase does; backends without compression
-        ignore it. Raises ConfigurationError if the table has a family that is not named, or lacks
-        one that cannot be added.
+        Missing families are added to an existing table if the backend can add them. `compressions`
+        names the compression of families as HBase does; backends without compression ignore it.
+        Raises ConfigurationError if the existing table has a family that is not named, or lacks one
+        that cannot be added.
         """
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """Return the existing tables with their families."""
+        """Return the names of the existing tables with their column families."""
 
     def put(
         self,
@@ -54,18 +58,19 @@ class Table(Protocol):
     ) -> None:
         """Write cells durably, replacing those of the same row and column; other cells stay.
 
-        With `where_equal` each row is one cell. It is written only if it still has the value that
-        `where_equal` gives for its key; check and write are atomic. To learn whether it was
-        written, read it again.
-
-        Raises ConfigurationError for an undeclared table or family, and ValueError for an empty
-        value in `where_equal`.
+        With `where_equal` each row is one cell. The cell is written only if it still has the value
+        that `where_equal` gives for the row key; check and write are atomic. To learn whether a
+        cell was written, read it again. Raises ConfigurationError for an undeclared table or
+        family, and ValueError for an empty value in `where_equal`.
         """
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the existing rows by key; missing rows are left out."""
+        """Return the existing rows with these keys, as cells by row key; missing rows are left out.
+
+        `columns`: columns or families to read; None reads all.
+        """
 
     def scan(
         self,
@@ -76,174 +81,208 @@ class Table(Protocol):
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Return up to `count_max` rows with `prefix` and a key greater than `after`, in byte
-        order of keys.
+        """Return up to `count_max` rows whose key has `prefix` and is greater than `after`.
+
+        Rows are (key, cells), in byte order of keys. `columns`: columns or families to read; None
+        reads all.
         """
 
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Delete whole rows, or these cells of each; missing ones are no error.
+        """Delete whole rows, or only the cells in `columns` of each row; missing ones are no error.
 
-        A row without cells no longer exists. At most 1,000 columns, each by its full name. Raises
-        ValueError for more, or for a family.
+        A row without cells no longer exists. `columns` has at most 1,000 columns, each by its full
+        name. Raises ValueError for more columns, or for a family.
         """
 
 
 class Blobs(Protocol):
-    """Bytes by key. No rename, no listing on hot paths. A put replaces the whole blob atomically."""
+    """Interface of a blob store: bytes by key. A put replaces the whole blob atomically.
+
+    There is no rename, and no listing on hot paths.
+    """
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """Store blobs durably; after an error some may be stored.
+        """Store blobs durably, each replacing an older one with its key.
 
-        Raises ConfigurationError for a key with `..`, an empty part or a NUL.
+        After an error some of the blobs may be stored. Raises ConfigurationError for a key with
+        `..`, an empty part or a NUL.
         """
 
     def get(self, key: str) -> bytes | None:
-        """Return the blob, or None if it does not exist."""
+        """Return the bytes of the blob with this key, or None if it does not exist."""
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Return those of `keys` that exist."""
+        """Return those of `keys` for which a blob exists."""
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the size in bytes of each existing blob of `keys`, without reading it."""
+        """Return the size in bytes of each existing blob of `keys`, by key, without reading the
+        blobs.
+        """
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete blobs; missing ones are no error."""
+        """Delete the blobs with these keys; missing ones are no error."""
 
 
 class Index(Protocol):
-    """Full-text index. A document replaces the one with its `id`."""
+    """Interface of a full-text index. A document that is put replaces the one with the same
+    `id`.
+    """
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Store documents durably; they are searchable at once or after the backend's refresh."""
+        """Store documents in the index durably.
+
+        They are searchable at once or after the backend's refresh.
+        """
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents; missing ones are no error."""
+        """Delete the documents with these ids from the index; missing ones are no error."""
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Return the existing documents, complete, by `id`; without waiting for a refresh."""
+        """Return the existing documents with these ids, complete, by id, without waiting for a
+        refresh.
+        """
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Search the index.
+        """Search the full-text index.
 
-        Raises ValueError with a message for people if `query.text` is not understood. The results
-        name the generation of the index: every put, deletion and reindexing makes a new one. A
-        server that is asked for it at most once a second may return a generation one second old.
+        Raises ValueError with a message for people if `query.text` cannot be parsed. The results
+        contain the generation of the index, an id that every put, deletion and reindexing changes.
+        A server that Fonds queries for the generation at most once a second may return one that is
+        a second old.
         """
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """Return up to five indexed words spelled almost like this folded one, the likeliest first.
+        """Return up to five indexed words spelled almost like a word, the likeliest first.
 
-        They are suggestions; do not count them.
+        `word`: folded (case and accents removed). The words are suggestions; do not count them.
         """
 
     def count(self) -> int:
-        """Return the number of documents."""
+        """Return the number of documents in the index."""
 
 
 class QueryCompleter(Protocol):
-    """Completes a search while it is typed, from what an index contains."""
+    """Interface that completes a search while a person types it, from what an index contains."""
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
-        """Return at most ten completions at the cursor, in characters from 0; None is the end.
+        """Return at most ten completions of a search at the cursor.
+
+        `cursor`: position in characters from 0; None is the end of the text.
 
         Raises ValueError for a cursor outside the text.
         """
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
-        """Suggest replacements of the value at `cursor` for a search that fails or finds nothing.
+        """Suggest replacements for the value at `cursor`, for a search that fails or finds nothing.
 
-        Returns None if there is no value at the cursor, or if the value is known.
+        `cursor`: position in characters from 0.
+
+        Return None if there is no value at the cursor, or if the index knows the value.
         """
 
 
 class Archive(Protocol):
-    """Bodies in WARC files: read from any location, written to our own files."""
+    """Interface of the archive of bodies in WARC files: read from any location, write to our own
+    files.
+
+    A body is the decoded content of an HTTP response or file.
+    """
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """Return the body at `place` with its codings decoded.
+        """Return the body stored at a location, with transfer and content codings decoded.
 
-        With `sha1hex`, the body must have that hash. Raises DamagedInputError (`damaged-record` if
+        With `sha1hex`, the body must have that SHA-1. Raises DamagedInputError (`damaged-record` if
         the bytes there have changed), LimitError, PermanentError (`missing-source`,
         `unreadable-source`, with the path), and TransientError if the store does not answer.
         """
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append records durably (one fsync per batch).
+        """Append records to our own WARC files durably, with one fsync per batch.
 
-        Return their locations in the order of `entries`. A location in one of our files has the
-        bare file name as its path, wherever the file is now or later. A full file is finished by
-        the next `write`, after the caller has recorded these locations. If a process crashes, the
-        same `capture_id` may be written twice; callers call `recover` first.
+        Return the locations of the records in the order of `entries`. The path of a location in one
+        of our files is the bare file name, wherever the file is now or later. A full file is
+        finished by the next `write`, after the caller has recorded these locations. If a process
+        crashes, the same `capture_id` may be written twice; so callers call `recover` first.
         """
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Cut unreferenced records from the files that a killed process left open.
+        """Cut unreferenced records off the WARC files that a killed process left open.
 
-        `find_known_end(name)` returns the end in bytes of the last settled record of that file, or
-        None.
+        `find_known_end(name)` returns the end in bytes of the last recorded record in the file of
+        that name, or None.
         """
 
     def finish(self) -> None:
-        """Finish the open file and write its CDXJ index next to it. Repeating it is harmless."""
+        """Finish the open WARC file and write its CDXJ index next to it. Repeating it is
+        harmless.
+        """
 
 
 class WarcFiles(Protocol):
-    """The WARC files of the archive: their state and their bytes."""
+    """Interface of the WARC files of the archive: their names, contents and condition."""
 
     def iter_names(self) -> Iterator[str]:
-        """Yield the bare name of each of our WARCs once, in any location, including open ones.
+        """Yield the bare name of each WARC file that Fonds wrote, once, in any location; streamed.
 
-        The names are streamed.
+        Includes files that are still open for writing.
         """
 
     def open(self, path: str) -> BinaryIO:
-        """Open a WARC for reading and seeking: one of our own by name, another on this machine by
-        absolute path.
+        """Open a WARC file for reading and seeking.
+
+        `path`: bare name of a file that Fonds wrote, or absolute path of another one on this
+            machine.
 
         Raises PermanentError (`missing-source`, `unreadable-source`); for a bucket also during
         reading.
         """
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the state of a WARC by the `path` of a location in it; None if it is gone.
+        """Return the condition of a WARC file; None if the file is gone.
 
-        Reads no record. Nothing is known of files on other machines that are not ours. With
-        `repair`, the CDXJ of a finished file of our own is first rebuilt from its records, whatever
-        it contains.
+        `path`: path in a location of one of its records. No record is read. For files on other
+            machines that Fonds did not write, nothing is known. With `repair`, the CDXJ index of a
+            finished file of our own is first rebuilt from the records, whatever the index contains.
         """
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Return our finished WARCs that are only here and must be uploaded: size in bytes
-        by name.
+        """Return the finished WARC files of Fonds that are only on this machine and must be
+        uploaded.
 
-        The size includes the index. Empty if files stay where they are written.
+        The result is the size in bytes, including the index, by file name. It is empty if files
+        stay where they are written.
         """
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a file in one of our WARCs by tombstones of the same length.
+        """Replace the records of a removed file in one of our WARC files by tombstones of the same
+        length.
 
-        Records next to them that describe them are replaced too. All other bytes keep their
-        offsets. Readers see the old or the new file, never a mix. The CDXJ drops the replaced
+        Related records that describe them are replaced too. All other bytes keep their offsets.
+        Readers see the old or the new WARC file, never a mix. The CDXJ index drops the replaced
         records. Repeating it is harmless, but two purges must not run at once. `tick` receives the
-        number of bytes processed.
-
-        A file that is open for writing or cannot be found waits. A WARC that we did not write is
-        not changed. Raises DamagedInputError if damage may hide such a record, and
-        StorageFullError.
+        number of bytes processed. A WARC file that is open for writing or cannot be found waits. A
+        WARC file that Fonds did not write is not changed. Raises DamagedInputError if damage may
+        hide such a record, and StorageFullError.
         """
 
 
 class WarcArchive(Archive, WarcFiles, Protocol):
-    """Archive as every backend implements it: bodies by location, and the files that contain them."""
+    """Interface of the complete archive: bodies by location, and the WARC files that contain them.
+
+    Every archive backend implements it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Open stores of one home. `journal` is the name of the journal-extract table."""
+    """Open stores of one home, the folder of a library.
+
+    `journal`: name of the journal-extract table, in which `table` stores one row per file.
+    """
 
     queue: TopicQueue
     table: Table
@@ -255,12 +294,19 @@ class Stores:
     journal: str
 
     def for_readers(self) -> Stores:
-        """Return the stores as readers see them. The index never contains documents under embargo."""
+        """Return the stores with the records that readers may see, without rows of files under
+        embargo.
+
+        The index never contains documents under embargo.
+        """
         return replace(self, records=self.records.for_readers())
 
 
 def close(*backends: object) -> None:
-    """Close those backends that have a `close` method, in this order. No port requires one."""
+    """Close those of the stores that have a `close` method, in the given order.
+
+    No interface of a store requires that method.
+    """
     for backend in backends:
         closing = getattr(backend, "close", None)
         if closing is not None:

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 URL_MAX_CHARS = 20_000
-"""Maximum characters of a URL with an id. Some rules scan the URL once per slash."""
+"""Maximum characters of a URL that gets an id. The limit exists because some rules scan the whole
+URL once per slash.
+"""
 
 _MISTAKES = (
     (re.compile(r"(https?://)https?:?//", re.I), r"\1"),
@@ -77,8 +79,9 @@ _DROPPED_PREFIXES = ("_", "ga_", "utm_")
 
 @dataclass(frozen=True, slots=True)
 class _MediaCloudUrl:
-    """Parts of a URL as the library furl splits it. `host` is in Unicode if possible.
+    """Parts of a URL as the library furl splits it.
 
+    `host`: in Unicode if possible.
     `parameters`: names and values of the query; a value is None without an equals sign.
     `fragment`: the part of the fragment that looks like a path, and the part that looks like a
         query.
@@ -92,7 +95,7 @@ class _MediaCloudUrl:
     fragment: tuple[str, str]
 
     def __str__(self) -> str:
-        """Return the URL with furl's percent-encoding, without the port."""
+        """Return the URL as text with furl's percent-encoding, without the port."""
         netloc = self.userinfo + self.host.encode("idna").decode("ascii")
         path, query = self.fragment
         path = path if query else path.replace("%3F", "?")
@@ -164,7 +167,11 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_fragment(fragment: str) -> tuple[str, str]:
-    """Split a fragment into a part that looks like a path and a part that looks like a query."""
+    """Split a URL fragment into the part that looks like a path and the part that looks like a
+    query.
+
+    Both are normalized as the library furl does; a missing part is "".
+    """
     path, mark, query = fragment.partition("?")
     if not mark and "=" in fragment:
         path, query = "", fragment
@@ -206,8 +213,9 @@ def _normalize_userinfo(userinfo: str) -> str:
 
 
 def _unquote_segment(segment: str) -> str:
-    """Decode the percent-escapes of a path segment. A segment with a character that should have
-    been escaped is returned unchanged.
+    """Decode the percent-escapes of a path segment of a URL.
+
+    A segment with a character that should have been escaped is returned unchanged.
     """
     return unquote(segment) if _VALID_SEGMENT.fullmatch(segment) else segment
 
@@ -241,8 +249,9 @@ def _is_ipv4(url: str) -> bool:
 
 
 def _clean(url: str) -> str:
-    """Normalize a URL as the library url-normalize does. Return it unchanged if that library raises
-    an error.
+    """Return a URL as the library url-normalize normalizes it.
+
+    Return the URL unchanged if that library raises an error.
     """
     cleaned = _UTM_SOURCE.sub("", url).rstrip("&? ")
     try:

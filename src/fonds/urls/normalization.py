@@ -1,8 +1,11 @@
-"""Normalize URLs so that all addresses of a page have one spelling, and classify them.
+"""Normalize URLs so that all addresses of a page have one spelling, and classify URLs.
 
-Also covers story ids, canonical domains, front pages, tracking parameters and link shorteners.
+Also computes story ids and canonical domains, and detects front pages, tracking parameters and link
+shorteners.
+
 Source: RFC 3986, sections 5.2.4 and 6.2; WHATWG URL, 4.4 (stripping); publicsuffix.org,
 "Algorithm". The suffix list is the one in `publicsuffixlist`; nothing is fetched.
+
 Limits: linear in the URL except for sorting its query.
 """
 
@@ -20,7 +23,7 @@ from publicsuffixlist import PublicSuffixList
 
 from fonds.urls.parts import split_address, split_authority
 
-# Hosts that many sites share.
+# Domains whose subdomains belong to different sites.
 
 
 _SHARED_DOMAIN_NAMES = """
@@ -45,7 +48,7 @@ SHARED_WHOLLY = frozenset({"newsmemory.com", "smalltownpapers.com"})
 """
 
 FILE_HOSTS = frozenset({"files.wordpress.com"})
-"""Hosts that serve files of sites: `a.files.wordpress.com` serves the files of
+"""Hosts whose subdomains serve files of sites: `a.files.wordpress.com` serves the files of
 `a.wordpress.com`.
 """
 
@@ -98,8 +101,9 @@ NAMES = frozenset(f"{_ANALYTICS} {_SOCIAL} {_MAIL} {_SESSIONS}".split())
 
 
 def is_tracking(name: str) -> bool:
-    """Return whether a query parameter only tracks readers. `name` is percent-decoded and in any
-    case.
+    """Return whether a query parameter of a URL only tracks readers and never selects a page.
+
+    `name`: name of the parameter, percent-decoded and in any case.
     """
     lowered = name.lower()
     return lowered in NAMES or lowered.startswith(PREFIXES)
@@ -143,26 +147,26 @@ class _NormalUrl:
 
 
 def normalize_url(url: str) -> str:
-    """Return one spelling for all URLs of the same page. Normalizing the result changes nothing.
-    Never raises.
+    """Return the normalized URL: one spelling for all URLs of the same page. Never raises.
 
     Host and path are kept, the path with its case. http and https become `http`. User names,
     default ports, tracking parameters, and fragments that do not select a page are removed. Query
-    parameters are sorted. Outside the web every fragment is kept.
+    parameters are sorted. Every fragment of a URL outside the web, such as `file:`, is kept.
+    Normalizing the result again changes nothing.
     """
     parts = _split(url)
     if parts.scheme != "http":
         return _normalize_other(parts)
     path = _remove_dot_segments(_recode(_SESSION_IN_PATH.sub("", parts.path), _PATH_CHARS))
     query = _sort_query(parts.query or "")
-    # A URL without a host leads nowhere; the dot prevents its path from being parsed as a host.
+    # If the URL has no host, a dot replaces it, so that the path is not parsed as a host.
     route = _recode(parts.route[1:], _QUERY_CHARS)
     tail = (f"?{query}" if query else "") + (f"#{route}" if route else "")
     return f"http://{parts.host or '.'}{parts.port}{path}{tail}"
 
 
 def _normalize_other(parts: _NormalUrl) -> str:
-    """Normalize a URL outside the web (`file:`, `urn:`), or any other text.
+    """Return the normalized form of a URL outside the web (`file:`, `urn:`), or of any other text.
 
     The fragment stays: it names a member of a ZIP, or is part of an object's key in S3.
     """
@@ -194,8 +198,9 @@ _HOME_EXTENDED = re.compile(r"/[a-z]{2}(?:[-_][A-Za-z]{2})?/(?:index|default|hom
 
 
 def is_homepage_url(url: str) -> bool:
-    """Return whether a URL is the front page of a site, perhaps in one language. A URL with a query
-    is not.
+    """Return whether a URL is the front page of a site or of one of its language versions.
+
+    A URL with a query or with a fragment that selects a page is not.
     """
     parts = _split(normalize_url(url))
     is_home = _HOME.fullmatch(parts.path) or _HOME_EXTENDED.fullmatch(parts.path)
@@ -205,8 +210,9 @@ def is_homepage_url(url: str) -> bool:
 
 
 def is_shortened_url(url: str) -> bool:
-    """Return whether a URL is a short link: a host that only shortens links, and one path
-    segment.
+    """Return whether a URL is a short link.
+
+    A short link has a host that only shortens links, such as bit.ly, and exactly one path segment.
     """
     parts = _split(url)
     code = parts.path.strip("/")
@@ -214,7 +220,10 @@ def is_shortened_url(url: str) -> bool:
 
 
 def _split(url: str) -> _NormalUrl:
-    """Split a URL as people write it: with spaces, backslashes, a missing or doubled scheme."""
+    """Split a URL as people write it: with spaces, backslashes, a missing or doubled scheme.
+
+    Return the parts of the URL; http and https both become `http`.
+    """
     text = _SURROGATE.sub("\ufffd", url).strip(_STRIPPED).translate(_NEWLINES)
     if _BARE_HOST.match(text):
         text = f"http://{text}"
@@ -237,8 +246,10 @@ def _split(url: str) -> _NormalUrl:
 
 
 def _split_host_and_port(authority: str) -> tuple[str, str]:
-    """Return the host in lower case, in ASCII if possible, and the port with its colon, "" for a
-    default port.
+    """Split the authority of a URL into host and port; the user name is dropped.
+
+    The host is in lower case, in ASCII if possible. The port has its colon; it is "" for a default
+    port.
     """
     host, port = split_authority(_unquote(authority.rpartition("@")[2]).lower())
     if not host.startswith("["):
@@ -260,7 +271,11 @@ def _unquote(text: str) -> str:
 
 
 def _recode(text: str, safe_chars: frozenset[str]) -> str:
-    """Normalize percent-encoding: plain unreserved characters, upper-case hex digits, UTF-8."""
+    """Return part of a URL with normalized percent-encoding.
+
+    Unreserved characters are not escaped, hex digits are in upper case, and other characters are
+    escaped as UTF-8. Characters in `safe_chars` stay.
+    """
     return _escape(_PERCENT.sub(_fix_escape, text), safe_chars)
 
 
@@ -294,7 +309,7 @@ def _remove_dot_segments(path: str) -> str:
 
 
 def _sort_query(query: str) -> str:
-    # Pages write `&amp;` when they mean `&`; the name follows it.
+    # Pages write `&amp;` when they mean `&`; then the parameter's name follows `amp;`.
     pairs = (_AMP.sub("", _recode(pair, _QUERY_CHARS)) for pair in query.split("&"))
     return "&".join(
         sorted(pair for pair in pairs if _is_selecting_parameter(pair.partition("=")[0]))
@@ -306,7 +321,7 @@ def _is_selecting_parameter(name: str) -> bool:
 
 
 def is_ip(host: str) -> bool:
-    """Return whether a host, IPv6 without brackets, is an IP address."""
+    """Return whether a host name is an IPv4 or IPv6 address. IPv6 is given without brackets."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -350,7 +365,10 @@ def find_canonical_domain(url: str) -> str:
 
 
 def _strip_file_subdomain(host: str, shared: str) -> str:
-    """Return the site of a file host: `a.files.example.com` becomes `a.example.com`."""
+    """Return the host of the site whose files a file host serves.
+
+    `a.files.example.com` becomes `a.example.com`. `shared`: the common part, `files.example.com`.
+    """
     return host.removesuffix(shared) + shared.partition(".")[2]
 
 
@@ -360,8 +378,9 @@ def _load_suffix_list() -> PublicSuffixList:
 
 
 def _count_suffix_labels(host: str) -> int:
-    """Return the number of labels in the public suffix of a host, including private suffixes; 1 if
-    no rule matches.
+    """Return the number of labels in the public suffix of a host, such as 2 for `co.uk`.
+
+    Private suffixes count too. Return 1 if no rule of the public suffix list matches.
     """
     suffix = _load_suffix_list().publicsuffix(host)
     return suffix.count(".") + 1 if suffix else 1

@@ -45,7 +45,7 @@ class UrlParts:
 
 
 def split_address(url: str) -> UrlParts:
-    """Split any text into URL parts. Never raises."""
+    """Split any text into the five parts of a URL; return the parts. Never raises."""
     match = _ADDRESS.fullmatch(url)
     if match is None:
         return UrlParts("", None, url, None, None)
@@ -79,7 +79,11 @@ def member_url(container_url: str, name: str) -> str:
 
 
 def member_name(url: str) -> str | None:
-    """Return the member name in a URL that `member_url` built; None for any other URL."""
+    """Return the name of the container member in a URL that `member_url` built; None for other
+    URLs.
+
+    A container is a file with members, such as a ZIP.
+    """
     address = split_address(url)
     if not address.fragment:
         return None

@@ -1,4 +1,6 @@
-"""URLs ready for HTTP requests: host in ASCII, path and query escaped, no user, no fragment.
+"""Parse URLs into the form for HTTP requests.
+
+The host is in ASCII, path and query are percent-escaped, and user name and fragment are removed.
 
 Source: RFC 3986, sections 2.1 and 3; RFC 9110, section 7.1.
 """
@@ -29,10 +31,11 @@ _IPV6 = re.compile(r"[0-9a-f:.]{2,45}")
 
 @dataclass(frozen=True, slots=True)
 class RequestUrl:
-    """URL of an HTTP request.
+    """URL of an HTTP request, split into its parts.
 
     `scheme`: http or https.
     `host`: lower case, in ASCII, IPv6 without brackets.
+    `port`: port of the server; the default port of the scheme if the URL has none.
     `target`: path and query, percent-escaped; begins with a slash.
     """
 
@@ -52,7 +55,7 @@ class RequestUrl:
 
     @property
     def url(self) -> str:
-        """The full URL as text."""
+        """The full URL of the HTTP request as text."""
         return f"{self.origin}{self.target}"
 
     @property
@@ -62,9 +65,10 @@ class RequestUrl:
 
 
 def parse_request_url(text: str) -> RequestUrl:
-    """Parse a URL for a request.
+    """Parse a URL for an HTTP request.
 
-    Raises PermanentError (BAD_URL) unless it is an http(s) URL of a valid host.
+    Raises PermanentError (BAD_URL) unless it is an http(s) URL of a valid host and port, of at most
+    8,192 characters.
     """
     bare = text.translate(_BREAKS).strip(_BLANKS)
     parts = split_address(bare)
@@ -81,7 +85,7 @@ def parse_request_url(text: str) -> RequestUrl:
 
 
 def parse_web_url(text: str | None) -> RequestUrl | None:
-    """Parse a web URL like `parse_request_url`; None for anything else."""
+    """Parse a URL for an HTTP request; return None if it is not a valid http(s) URL."""
     try:
         return parse_request_url(text) if text else None
     except PermanentError:

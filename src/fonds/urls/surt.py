@@ -1,7 +1,8 @@
-"""SURT keys: URLs with reversed hosts, so that sorting puts related URLs next to each other.
+"""Build SURT keys of URLs: URLs with reversed hosts, so that sorting puts related URLs together.
 
 Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
 URLs are changed as the writers of such indexes do, so that our keys match theirs.
+
 Limits: linear in the URL; escapes are decoded at most ten times.
 """
 
@@ -14,10 +15,12 @@ from hashlib import sha1
 from fonds.urls.parts import UrlParts, split_address
 
 NONE = "-"
-"""Key of an empty URL in CDX files."""
+"""SURT key of an empty URL in CDX files."""
 
 LOOKUP_MAX_CHARS = 400
-"""Maximum length of a key in a database index; databases limit indexed texts."""
+"""Maximum characters of a SURT key in a database index. Databases limit the size of indexed
+texts.
+"""
 _KEY_MAX_CHARS = LOOKUP_MAX_CHARS - 41
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
@@ -62,13 +65,13 @@ _QUERY_SESSIONS = tuple(
 
 
 def build_surt(url: str) -> str:
-    """Return the key of a URL: `org,example)/path?query`, lower case, without scheme.
+    """Return the SURT key of a URL: `org,example)/path?query`, lower case, without scheme.
 
     `www`, default ports, user names, session ids, trailing slashes and fragments are dropped. Query
     parameters are sorted, escapes normalized. IPv4 addresses are reversed like names, as in other
-    tools' indexes. A URL without scheme counts as HTTP. `dns:`, `urn:` and others without an
+    tools' indexes. A URL without scheme counts as HTTP. `dns:`, `urn:` and other URLs without an
     authority stay unchanged, except `file:/path`. Fragments of `file:` and `s3:` URLs stay: they
-    name a member of a ZIP, or are part of an object's key. Returns "-" for an empty URL. Never
+    name a member of a ZIP, or are part of an object's key. Return "-" for an empty URL. Never
     raises.
     """
     bare = re.sub(r"[\r\n\t]", "", url.strip())
@@ -93,11 +96,11 @@ def build_surt(url: str) -> str:
 
 
 def build_lookup_key(key: str) -> str:
-    """Return a SURT as database indexes store it: unchanged, or if too long its prefix, `~` and its
-    SHA-1.
+    """Return a SURT key in the form that database indexes store, at most 400 characters.
 
-    Keys are unique per SURT. They sort like SURTs, except among SURTs that share their first 359
-    characters.
+    A longer key is replaced by its first 359 characters, `~` and the SHA-1 of the whole key. The
+    stored form is unique per SURT. It sorts like SURTs, except among SURTs that share their first
+    359 characters.
     """
     if len(key) <= LOOKUP_MAX_CHARS:
         return key
@@ -106,12 +109,19 @@ def build_lookup_key(key: str) -> str:
 
 
 def build_lookup_prefix(prefix: str) -> str:
-    """Return the common prefix of the lookup keys of all SURTs that start with `prefix`."""
+    """Return the common prefix of the stored forms of all SURT keys that start with `prefix`.
+
+    The stored form is what `build_lookup_key` returns.
+    """
     return prefix[:_KEY_MAX_CHARS]
 
 
 def _is_host_and_port(url: str, colon_end: int) -> bool:
-    """Return whether an apparent scheme is a host with a port: `example.org:8080/`."""
+    """Return whether the apparent scheme of a URL is a host followed by a port:
+    `example.org:8080/`.
+
+    `colon_end`: position after the first colon.
+    """
     return bool(re.match(r"[0-9]{1,5}(?:[/?#]|$)", url[colon_end:])) and "." in url[:colon_end]
 
 
@@ -161,7 +171,7 @@ def _normalize_query(query: str) -> str:
 
 
 def _unescape(data: bytes) -> bytes:
-    """Decode percent-escapes until none is left, at most ten times."""
+    """Decode percent-escapes repeatedly until none is left, at most ten times; return the bytes."""
     for _ in range(_UNESCAPE_PASSES_MAX):
         plain = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), data)
         if plain == data:
@@ -171,5 +181,7 @@ def _unescape(data: bytes) -> bytes:
 
 
 def _escape(data: bytes) -> bytes:
-    """Escape characters not allowed in a key: controls, spaces, `#`, `%` and non-ASCII."""
+    """Percent-escape the bytes that a SURT key cannot contain: controls, spaces, `#`, `%`,
+    non-ASCII.
+    """
     return _ESCAPED_BYTES.sub(lambda match: b"%%%02x" % match.group()[0], data)

@@ -1,1 +1,1 @@
-"""Changes to collections: putting, deleting and moving documents, each change atomic."""
+"""Changes to collections of documents: put, delete and move documents, each change atomic."""

@@ -1,8 +1,8 @@
-"""Documents that several threads put at once go into one change.
+"""Combine documents that several threads put into one collection into one atomic change.
 
-Each change takes the collection's lease and writes to several tables, which costs the same for one document
-as for hundreds. Who waits for its turn finds that another has put its documents meanwhile, or puts those of
-all who wait.
+Each change takes the collection's lease and writes to several tables. That costs the same for one
+document as for hundreds. One thread puts the documents of all waiting threads; the others wait and
+receive their outcomes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fonds.grouping.names import CollectionName
 
 
 class PutOutcome(StrEnum):
-    """Outcome of putting a document: new, replaced another version, or already present unchanged."""
+    """Outcome of putting a document: new, replaced another version, or already stored unchanged."""
 
     ADDED = "added"
     REPLACED = "replaced"
@@ -26,14 +26,20 @@ class PutOutcome(StrEnum):
 
 
 PutBatch = Callable[[CollectionName, Sequence[Document]], dict[str, PutOutcome]]
-"""Puts documents with distinct ids in one change; returns the outcome by id."""
+"""Function that puts documents with distinct ids into a collection in one change.
+
+Returns the outcome of each document by document id.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class _PutRequest:
-    """Request of one thread and its outcome.
+    """Request of one thread to put documents, and its outcomes.
 
-    `ready` is set when the request is done, or when the thread should put for all waiting threads.
+    - `bytes`: size of the documents in bytes.
+    - `outcomes`: outcome of each document by id; None until the documents are stored.
+    - `ready`: event that wakes the thread, because its documents are stored or because it is the
+      thread that runs the next batch.
     """
 
     documents: Sequence[Document]
@@ -44,16 +50,20 @@ class _PutRequest:
 
 @dataclass(slots=True)
 class _PutQueue:
-    """Requests waiting for one collection, and whether one of the threads is putting."""
+    """Requests that wait to be put into one collection, in order of arrival.
+
+    `is_led`: whether one of the threads is running a batch.
+    """
 
     requests: deque[_PutRequest] = field(default_factory=deque)
     is_led: bool = False
 
 
 class PutBatcher:
-    """Combines put requests of several threads in order of arrival.
+    """Combiner of the put requests of several threads, in order of arrival. Thread-safe.
 
-    If a batch fails, only the thread that ran it gets the error; the others retry on their own.
+    If a batch fails, only the thread that ran the batch gets the error. The requests of the other
+    threads return to the queue.
     """
 
     def __init__(self, documents_max: int, max_bytes: int) -> None:
@@ -69,7 +79,12 @@ class PutBatcher:
         size_bytes: int,
         put_batch: PutBatch,
     ) -> dict[str, PutOutcome]:
-        """Put documents that fit into one change; return the outcome of each by id."""
+        """Put documents into a collection; return the outcome of each document by document id.
+
+        Waits while another thread puts documents into the same collection. That thread may put
+        these documents too. The documents must fit into one change; `size_bytes` is their size.
+        Raises what `put_batch` raises, if this thread runs the batch.
+        """
         request = _PutRequest(documents, size_bytes)
         with self._guard:
             queue = self._waiting.setdefault(name, _PutQueue())
@@ -87,7 +102,10 @@ class PutBatcher:
     def _run_batch(
         self, name: CollectionName, queue: _PutQueue, own_request: _PutRequest, put_batch: PutBatch
     ) -> dict[str, PutOutcome]:
-        """Put the thread's own documents together with waiting ones."""
+        """Put the thread's own documents together with waiting ones; return the own outcomes by id.
+
+        If `put_batch` raises an error, the requests of other threads return to the queue.
+        """
         requests = self._take_batch(queue, own_request)
         documents = [document for request in requests for document in request.documents]
         try:
@@ -106,7 +124,10 @@ class PutBatcher:
         return own_request.outcomes or {}
 
     def _wake_next(self, name: CollectionName, queue: _PutQueue) -> None:
-        """Let the longest waiting thread put next."""
+        """Wake the thread that has waited longest, so that it runs the next batch.
+
+        If no thread waits, the collection's queue is dropped.
+        """
         with self._guard:
             if queue.requests:
                 queue.requests[0].ready.set()
@@ -114,7 +135,11 @@ class PutBatcher:
                 self._waiting.pop(name, None)
 
     def _take_batch(self, queue: _PutQueue, own_request: _PutRequest) -> list[_PutRequest]:
-        """Take the own request and as many others as fit into one change, without repeated ids."""
+        """Take the thread's own request and the next waiting ones from the queue; return them.
+
+        Stops before the request that would exceed the document or byte limit of one change, or that
+        repeats a document id.
+        """
         with self._guard:
             queue.requests.remove(own_request)
             batch = [own_request]

@@ -1,6 +1,7 @@
-"""What is to be written when documents come into a clustering, change their place in it, or leave it.
+"""Table writes for documents that join a cluster, move to another one, or leave a clustering.
 
-All sizes are read and written by the holder of the collection's lease, or builds the clustering.
+Only the holder of the collection's lease, or the process that builds the clustering, may read and
+write cluster sizes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from fonds.grouping.tables import (
 
 ORIGINAL = "main:original"
 COPY = "main:copy:"
-"""Column prefix in the first-level assignment of a document: one column per near-duplicate of it.
+"""Column prefix in a document's first-level assignment row; one column per near-duplicate of the
+document, named by the near-duplicate's id.
 """
 
 _LABEL, _SCORE = "main:label", "main:score"
@@ -38,9 +40,9 @@ _PLACEMENT_COLUMNS = (_LABEL, _SCORE, ORIGINAL)
 def load_placements(
     tables: Tables, clustering: StoredClustering, ids: Sequence[str]
 ) -> dict[str, list[Placement]]:
-    """Return the current placements of documents in a clustering, on every level.
+    """Return the current placements of documents in a clustering, on every level, by document id.
 
-    Others are absent.
+    Documents without a placement are left out.
     """
     placements: dict[str, list[Placement]] = {}
     for conf in clustering.iter_level_confs():
@@ -68,8 +70,9 @@ def add_moves(
 ) -> Counter[str]:
     """Add to `writes` the changes from the previous to the new placements of documents.
 
-    This keeps the sizes of all affected clusters correct. Return the net number of added documents
-    by label, for the unclustered ones.
+    `previous`, `after`: placements by document id.
+    The sizes of all affected clusters are updated too. Return the net number of documents added to
+    the unclustered ones, by reason (label).
     """
     sizes: Counter[tuple[str, str]] = Counter()
     distinct: Counter[tuple[str, str]] = Counter()
@@ -96,7 +99,9 @@ def add_moves(
 def join_cells(
     clustering: StoredClustering, id_: str, placement: Placement
 ) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
-    """Iterate over the cells of a document in a cluster: table, row, cells."""
+    """Iterate over the cells to write when a document joins a cluster, as (table, row key,
+    cells).
+    """
     name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
     label, score = placement.label, placement.score
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
@@ -115,7 +120,10 @@ def join_cells(
 def _build_copy_row(
     clustering: StoredClustering, id_: str, placement: Placement
 ) -> tuple[str, bytes, dict[str, bytes]]:
-    """Return the cells in an original's assignment that record a near-duplicate."""
+    """Return the write that records a near-duplicate in the assignment row of its original.
+
+    The result is (table, row key, cells).
+    """
     row = build_assignment_row(
         clustering.name, clustering.conf, clustering.timestamp, placement.original
     )
@@ -123,12 +131,12 @@ def _build_copy_row(
 
 
 def build_document_column(id_: str) -> str:
-    """Return the column of a document in its cluster's row."""
+    """Return the name of the column for a document in the row of its cluster."""
     return f"documents:{id_}"
 
 
 def build_cluster_key(name: CollectionName, conf: str, timestamp: int, label: str) -> bytes:
-    """Return the row of a cluster of a collection (f2)."""
+    """Return the row key of a cluster of a collection in the table `clusters`."""
     return build_cluster_row(name.namespace, name.key, conf, timestamp, label)
 
 
@@ -162,7 +170,9 @@ def _remove_assignments(
     added: set[Placement],
     writes: PendingWrites,
 ) -> None:
-    """Remove the assignment row of a document on each level it left."""
+    """Add to `writes` the removal of a document's assignment row on each level that the document
+    left.
+    """
     for conf in {gone.conf for gone in removed} - {come.conf for come in added}:
         writes.remove(
             ASSIGNMENTS, build_assignment_row(clustering.name, conf, clustering.timestamp, id_)

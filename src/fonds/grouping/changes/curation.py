@@ -1,8 +1,8 @@
 """Curation of themes by people: names, pins, and exclusions of documents.
 
-An excluded document leaves the theme at once. It goes to the nearest other theme within reach, or
-is unclustered for the reason `excluded`. A rebuild applies exclusions by theme id, once ids are
-known.
+An excluded document leaves the theme at once. It moves to the nearest other theme that is similar
+enough, or becomes unclustered for the reason `excluded`. A rebuild applies exclusions by theme id,
+after the new clusters have received their ids.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ from fonds.grouping.views.curation import (
 )
 from fonds.model.suggestions import format_unknown_name
 
-# Names and pins, by the ids that persist over rebuilds; computed labels stay unchanged
+# Names and pins of themes. They are stored by theme id, which persists over rebuilds. The labels
+# that a rebuild computes stay unchanged.
 
 
 NAME_MAX_CHARS = 200
@@ -64,7 +65,9 @@ NAME_MAX_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ThemeRef:
-    """Reference to a theme: its id, with its label now or when it was last curated."""
+    """Reference to a theme by id. `label` is its current label, or the one when it was last
+    curated.
+    """
 
     id: str
     label: str
@@ -73,13 +76,12 @@ class ThemeRef:
 def rename(
     changes: CollectionWriter, name: CollectionName, conf: str, theme: str, new_name: str
 ) -> CuratedTheme:
-    """Set the name of a theme; '' removes it. Idempotent.
+    """Set the name that a person gives a theme, or remove it with ''. Idempotent.
 
-    Return the resulting curation of the theme.
-
-    `theme`: id, label or name.
-    Raises ValueError for an unknown theme, a name over 200 characters or without visible ones, and
-    if 1,000 themes are named or pinned.
+    `theme`: id, label or given name of the theme.
+    Return the resulting curation (name and pin) of the theme.
+    Raises ValueError for an unknown theme, a name over 200 characters, a name without a letter or
+    digit or with control characters, and if 1,000 themes are already named or pinned.
     """
     valid_name = validate_name(new_name)
     with changes.lease(name) as collection:
@@ -95,7 +97,12 @@ def rename(
 def pin(
     changes: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
 ) -> CuratedTheme:
-    """Pin a theme before the others, or unpin it. Idempotent. Raises ValueError as `rename` does."""
+    """Pin a theme, so that it is listed first, or unpin it with `pinned=False`. Idempotent.
+
+    `theme`: id, label or given name of the theme.
+    Return the resulting curation (name and pin) of the theme.
+    Raises ValueError for an unknown theme, and if 1,000 themes are already named or pinned.
+    """
     with changes.lease(name) as collection:
         curation = _find_curation(changes, collection, conf, theme)
         if pinned is (curation.pinned is not None):
@@ -106,7 +113,11 @@ def pin(
 
 
 def validate_name(new_name: str) -> str:
-    """Return a name on one line, stripped. Raises ValueError."""
+    """Return a theme's new name with each run of white space replaced by one space, and stripped.
+
+    '' is valid. Raises ValueError for a name over 200 characters, with control characters, or
+    without a letter or digit.
+    """
     name = " ".join(new_name.split())
     if len(name) > NAME_MAX_CHARS:
         raise ValueError(f"a theme's name can have at most {NAME_MAX_CHARS} characters")
@@ -121,9 +132,11 @@ def validate_name(new_name: str) -> str:
 
 
 def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme: str) -> ThemeRef:
-    """Find a theme on the first level of the served clustering, by id, label or name.
+    """Find a theme on the first level of the served clustering, by id, label or given name.
 
-    A theme that is gone but was curated is found by id. Raises ValueError with the nearest name.
+    A theme that no longer exists but was curated is found by id.
+    Raises ValueError for an unknown theme, with the most similar name, and for a name of several
+    themes.
     """
     served = load_clusters(changes.tables, name, conf, top=0)
     clusters = served.clusters if served else ()
@@ -187,7 +200,7 @@ _SEQUENCE = "main:sequence"
 
 @dataclass(frozen=True, slots=True)
 class ExclusionResult:
-    """Result of a change of exclusions."""
+    """Result of excluding documents from a theme, or of including them again."""
 
     id: Annotated[str, Meta(description="id of the theme")]
     label: Annotated[str, Meta(description="label of the theme; empty if it no longer exists")]
@@ -201,9 +214,11 @@ def exclude(
 ) -> ExclusionResult:
     """Exclude documents from a theme. Idempotent.
 
-    `theme`: id, label or name.
-    Raises ValueError for an unknown theme or document, a document not in the theme, over 500
-    documents, and over 50 themes per document.
+    `theme`: id, label or given name of the theme. `ids`: ids of the documents.
+    Return the theme and the number of documents that were not excluded before.
+    Raises ValueError for an unknown theme or document, a document that is not in the theme, no
+    documents or over 500, over 50 themes per document, and a configuration without a served
+    clustering.
     """
     distinct_ids = _validate_ids(ids)
     _read_model(changes, name, conf)
@@ -254,12 +269,15 @@ def exclude(
 def include(
     changes: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
 ) -> ExclusionResult:
-    """Revoke the exclusion of documents from a theme, even one that is gone. Idempotent.
+    """Revoke the exclusion of documents from a theme, even from one that no longer exists.
+    Idempotent.
 
-    A document returns to its previous place if it and the clustering are unchanged; otherwise the
-    model places it.
-    `theme`: id, label or name; the id for a theme that is gone.
-    Raises ValueError as `exclude` does.
+    `theme`: id, label or given name; a theme that no longer exists needs its id. If a document and
+        the clustering are unchanged, the document returns to its previous placement. Otherwise the
+        clustering's model assigns it.
+
+    Return the theme and the number of documents. Raises ValueError for an unknown theme or
+    document, no documents or over 500, and a configuration without a served clustering.
     """
     distinct_ids = _validate_ids(ids)
     _read_model(changes, name, conf)
@@ -297,8 +315,12 @@ def move_excluded(
     writes: PendingWrites,
     previous: PlacementsById | None = None,
 ) -> None:
-    """Add to `writes` what brings documents to where they may be: to `previous` those it has, the others
-    to where the model puts them. For the holder of the collection's lease."""
+    """Add to `writes` the moves of documents out of the clusters from which they are excluded.
+
+    `excluded`: labels of the clusters that must not receive a document, by document id.
+    `previous`: placements to restore, by document id. The model assigns all other documents.
+    Only the holder of the collection's lease may call this function.
+    """
     from fonds.grouping.changes.placement_rules import place_documents
 
     tables, placements = changes.tables, dict(previous or {})
@@ -331,7 +353,10 @@ def move_excluded(
 
 
 def _build_reason_row(clustering: StoredClustering) -> tuple[bytes, dict[str, bytes]]:
-    """Return the row of the reason `excluded`; clusterings from before this reason existed lack it."""
+    """Return the row key and cells of the unclustered reason `excluded` in the table `clusters`.
+
+    Clusterings built before Fonds had this reason lack the row.
+    """
     cells = {
         "main:namespace": encode_utf8(clustering.name.namespace),
         "main:collection_key": encode_utf8(clustering.name.key),
@@ -351,9 +376,10 @@ def _restore_placements(
     exclusions: Mapping[str, Exclusion],
     excluded: Mapping[str, Collection[str]],
 ) -> PlacementsById:
-    """Return the places of documents when they were excluded.
+    """Return the placements that documents had when they were excluded, by document id.
 
-    Only for documents that are unchanged, in the same clustering, and allowed there.
+    Includes only documents that are unchanged, were excluded in the same clustering, and are not
+    excluded from one of those clusters for another reason.
     """
     restored: PlacementsById = {}
     for id_, exclusion in exclusions.items():
@@ -381,10 +407,10 @@ def _restore_placements(
 
 
 def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:
-    """Return the places.
+    """Return the placements of a document, with or without the links to its originals.
 
-    Drop the link to an original unless, on each level, the original is in the same cluster and not
-    itself a near-duplicate.
+    The links stay if, on each level, the original is in the same cluster and is not itself a
+    near-duplicate. Otherwise all links are removed.
     """
     original_places = {
         (original, placement.conf, placement.label)
@@ -435,7 +461,11 @@ def _find_excluded_labels(
     reference: Mapping[tuple[str, str], Exclusion],
     extra_labels: set[str],
 ) -> set[str]:
-    """Return the labels of the themes of a clustering that a document must not be in."""
+    """Return the labels of the clusters of a clustering that a document must not be in.
+
+    `reference`: exclusions of the document by (configuration, theme id). `extra_labels`: further
+        theme ids.
+    """
     ids = {theme_id for conf, theme_id in reference if conf == clustering.conf} | extra_labels
     return set(find_labels_by_id(changes.tables, clustering, ids).values()) if ids else set()
 
@@ -479,7 +509,10 @@ def _find_served(
 
 
 def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:
-    """Load the models before taking the lease, since loading takes a while."""
+    """Load the model of the served clustering into the cache.
+
+    Callers do this before they take the collection's lease, since loading takes a while.
+    """
     cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     for stored_clustering in list_stored_clusterings(changes.tables, name):
         if stored_clustering.conf == conf and is_served(stored_clustering, cells):

@@ -1,4 +1,4 @@
-"""Finders of near-duplicates, one per collection in use.
+"""Cache of the objects that find near-duplicates, one object per collection in use.
 
 The numeric libraries are loaded on first use.
 """
@@ -18,14 +18,16 @@ COUNT_MAX = 16
 
 
 class DuplicateFinders:
-    """Cache of at most `COUNT_MAX` finders, for the collections last used. Thread-safe."""
+    """Cache of at most `COUNT_MAX` finders of near-duplicates, for the collections last used.
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._finders: dict[CollectionName, DuplicateFinder] = {}
 
     def get(self, name: CollectionName) -> DuplicateFinder:
-        """Return the finder of a collection."""
+        """Return the finder of near-duplicates for a collection; create it if it is not cached."""
         from fonds.grouping.changes.duplicates import (
             DuplicateFinder,  # Loads numpy, scipy, scikit-learn.
         )

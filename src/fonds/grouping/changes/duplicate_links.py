@@ -1,10 +1,9 @@
 """Links from near-duplicates to their originals in a clustering.
 
-As after a rebuild, each near-duplicate is in the cluster of its original and names it. When an
-original leaves, one of its near-duplicates takes its place.
-
-Limits: relinks 5,000 near-duplicates of the documents of one change; further ones keep their links
-until the next rebuild.
+Each near-duplicate is in the cluster of its original and names the original, as after a rebuild.
+When an original leaves, one of its near-duplicates becomes the new original.
+Limits: one change relinks at most 5,000 near-duplicates; others keep their links until the next
+rebuild.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ def relink_duplicates(
     duplicates: Mapping[str, Sequence[str]],
     excluded: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[PlacementsById, PlacementsById]:
-    """Return the previous and the new placements of documents in a clustering.
+    """Return the previous and the new placements of changed documents and of their near-duplicates.
 
-    `changed`: documents that may be in the clustering and move or leave.
-    `placements`: where the documents belong on their own.
-    `duplicates`: their near-duplicates, nearest first.
+    `changed`: ids of documents that may be in the clustering and move or leave.
+    `placements`: placement of each document as if it had no near-duplicates, by document id.
+    `duplicates`: ids of the near-duplicates of each document, nearest first.
     `excluded`: labels of first-level clusters that must not receive a document, even as a
-        near-duplicate.
+        near-duplicate, by document id.
     """
     before = load_placements(tables, clustering, changed)
     released = _release_duplicates(tables, clustering, changed)
@@ -50,9 +49,10 @@ def relink_duplicates(
 def _release_duplicates(
     tables: Tables, clustering: StoredClustering, removed_ids: Sequence[str]
 ) -> PlacementsById:
-    """Return the new placements of the near-duplicates of leaving originals.
+    """Return the new placements of the near-duplicates of originals that leave, by document id.
 
-    The first by id becomes an original; the others become its near-duplicates.
+    Of each original, the near-duplicate with the first id becomes an original. The others become
+    its near-duplicates.
     """
     keys = [
         build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_)
@@ -86,7 +86,10 @@ def _link_duplicates(
     released_placements: PlacementsById,
     excluded: Mapping[str, Collection[str]],
 ) -> PlacementsById:
-    """Return the new placements, near-duplicates next to their first original in the clustering."""
+    """Return the new placements by document id, each near-duplicate in the cluster of its original.
+
+    The original is the nearest near-duplicate that the clustering contains.
+    """
     other_ids = (
         {id_ for ids in duplicates.values() for id_ in ids}
         - placements.keys()
@@ -111,7 +114,10 @@ def _link_duplicates(
 
 
 def _is_grouped(clustering: StoredClustering, places: Sequence[Placement]) -> bool:
-    """Return whether a document is in a cluster, or only its text (empty or outlier) keeps it out."""
+    """Return whether a document is in a cluster, or unclustered only as empty or as an outlier.
+
+    Return False for a document without placements.
+    """
     unclustered_conf = build_unclustered_conf(clustering.conf)
     return bool(places) and all(
         placement.conf != unclustered_conf or placement.label in (EMPTY, OUTLIER)
@@ -130,9 +136,10 @@ def _is_excluded(
 def _copy_placement(
     clustering: StoredClustering, placement: Placement, original_id: str
 ) -> Placement:
-    """Return the placement of a near-duplicate next to a document with this placement.
+    """Return the placement of a near-duplicate in the cluster of `original_id`.
 
-    Outliers are not linked.
+    `placement` is that of the other document. If that one is itself a near-duplicate, both get the
+    same original. Unclustered documents get no link.
     """
     return replace(
         placement,

@@ -1,12 +1,11 @@
 """Finder of near-duplicates of documents among those already in a collection.
 
-Candidates among the indexed documents come from the inverted index. Candidates among later
-documents come from the log of changes, which is read once and cached. The text of each candidate is
-read and its terms are compared: so a link uses the same measure as a rebuild
+Candidates among indexed documents come from the inverted index. Candidates among documents added
+later come from the log of changes, which is read once and cached. The text of each candidate is
+read and its terms are compared. So a link uses the same measure as a rebuild
 (`grouping/algorithms/duplicates.py`) and the current text.
-
-Limits: the last 100,000 later documents, and the postings and candidates of
-`grouping/algorithms/duplicates.py`.
+Limits: the last 100,000 documents added after the index was built, and the limits on postings and
+candidates of `grouping/algorithms/duplicates.py`.
 """
 
 from __future__ import annotations
@@ -51,12 +50,14 @@ BATCH_SIZE = 500
 _READ_COLUMNS = ("main:id", "main:text", "main:language")
 
 NearDuplicates = dict[str, list[str]]
-"""Near-duplicates of documents by id, most similar first."""
+"""Ids of the near-duplicates of each document, by document id; most similar first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DocumentRun:
-    """Later documents and the postings of their terms."""
+    """Documents added after the index was built, with their term sets and an inverted index of the
+    terms.
+    """
 
     ids: list[str]
     sets: TermSets
@@ -65,12 +66,12 @@ class _DocumentRun:
 
 @dataclass(slots=True)
 class _LaterDocuments:
-    """Documents added after the index, in runs of decreasing size."""
+    """Documents added after the index was built, in runs (batches) of decreasing size."""
 
     runs: list[_DocumentRun] = field(default_factory=list)
 
     def add(self, ids: list[str], sets: TermSets) -> None:
-        """Add documents. If there are more than `LATER_MAX`, drop the oldest."""
+        """Add documents. If there are more than `LATER_MAX` in all, drop the oldest runs."""
         while self.runs and len(self.runs[-1].ids) <= 2 * len(ids):
             last_run = self.runs.pop()
             ids, sets = last_run.ids + ids, join_term_sets([last_run.sets, sets])
@@ -80,8 +81,7 @@ class _LaterDocuments:
 
 
 class DuplicateFinder:
-    """Finder of near-duplicates in one collection, with the state known to this process.
-
+    """Finder of near-duplicates in one collection; caches what this process has read.
     Thread-safe.
     """
 
@@ -96,11 +96,10 @@ class DuplicateFinder:
         self._last_query: tuple[list[str], TermSets] | None = None
 
     def refresh(self, tables: Tables, cells: Cells) -> bool:
-        """Read what is new in the index and among later documents.
+        """Read what is new in the collection's inverted index and in its log of changes.
 
-        Return whether there is an index.
-
-        `cells`: the collection's row.
+        `cells`: cells of the collection's row.
+        Return whether the collection has an index.
         """
         state = parse_index_state(cells)
         with self._lock:
@@ -122,9 +121,11 @@ class DuplicateFinder:
         return True
 
     def find(self, tables: Tables, cells: Cells, documents: Sequence[Document]) -> NearDuplicates:
-        """Find the near-duplicates of documents in the collection and earlier in `documents`.
+        """Find the near-duplicates of documents, in the collection and among earlier ones in
+        `documents`.
 
-        Return nothing while the collection has no index.
+        `cells`: cells of the collection's row.
+        Return an empty mapping while the collection has no inverted index.
         """
         with self._lock:
             if not documents or not self.refresh(tables, cells):
@@ -150,9 +151,9 @@ class DuplicateFinder:
         return _find_near_duplicates(ids, sets, pairs, terms)
 
     def mark_written(self, sequence: int) -> None:
-        """Record that the change with this number wrote the documents of the last query.
+        """Record that change number `sequence` stored the documents of the last `find`.
 
-        They need not be read again.
+        The finder then need not read these documents again.
         """
         with self._lock:
             if (
@@ -165,9 +166,9 @@ class DuplicateFinder:
             self._last_query = None
 
     def _load_index(self, tables: Tables, state: IndexState) -> IndexedDocuments | None:
-        """Return the stored index; None if it is damaged.
+        """Return the stored inverted index of the collection; None if it is damaged.
 
-        The audit reports the damage; documents need not wait for it.
+        The audit reports the damage. Documents can still be put meanwhile.
         """
         try:
             return read_index(tables, self._name, state.timestamp)
@@ -175,7 +176,9 @@ class DuplicateFinder:
             return None
 
     def _iter_candidates(self, sets: TermSets) -> Iterator[tuple[int, str]]:
-        """Iterate over pairs of a position in `sets` and the id of a possible near-duplicate."""
+        """Iterate over pairs: an index in `sets`, and the id of a possible near-duplicate of that
+        document.
+        """
         runs: list[tuple[Sequence[str], InvertedTerms]] = [
             (run.ids, run.terms) for run in self._later.runs
         ]
@@ -187,7 +190,7 @@ class DuplicateFinder:
                 yield position, ids[number_]
 
     def _load_terms(self, tables: Tables, ids: Sequence[str]) -> tuple[list[str], TermSets]:
-        """Return the existing ones of these documents, and their terms."""
+        """Return the ids of those documents that exist, and the term sets of their texts."""
         existing_ids: list[str] = []
         sets: list[TermSets] = []
         for batch in iter_chunks(ids, BATCH_SIZE):
@@ -208,7 +211,10 @@ class DuplicateFinder:
         return existing_ids, join_term_sets(sets)
 
     def _build_sets(self, documents: Sequence[Document]) -> TermSets:
-        """Return the terms of documents; those that state no language are read in the usual one."""
+        """Return the term sets of documents.
+
+        Documents without a language are read in the usual language of the collection's index.
+        """
         if len(self._reader.vocabulary.numbers) > VOCABULARY_MAX:
             self._reader = TermReader()
         usual_language = self._state.language if self._state is not None else ""
@@ -228,7 +234,10 @@ def _find_near_duplicates(
     pairs: Sequence[tuple[int, str]],
     terms: Mapping[str, Hashes],
 ) -> NearDuplicates:
-    """Return the near-duplicates among the pairs."""
+    """Return the candidate pairs whose resemblance reaches the minimum, as ids by document id.
+
+    `pairs`: index of a document in `ids`, and id of its candidate. `terms`: terms by candidate id.
+    """
     resemblances: dict[str, dict[str, float]] = {}
     for position, id_ in pairs:
         if (

@@ -1,4 +1,4 @@
-"""Lifecycle of collections: create them, set their rule, and remove them with all their contents."""
+"""Create collections, set their rules, and remove collections with all their contents."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def create(
 ) -> bool:
     """Create a collection, or change the rule of an existing one. Return whether it is new.
 
-    `query`: search for the documents to collect; '' if documents are put from elsewhere.
-    `template`: field with one collection for each of its values; '' for a single collection.
+    `query`: search for the documents to collect; '' if other programs put the documents.
+    `template`: key with a field in braces, such as `news/{month}`; one collection is filled for
+        each value of the field. '' for a single collection.
+
     Raises ValueError for an invalid name or a query over 4,000 characters.
     """
     validate_name(name)
@@ -59,7 +61,8 @@ def create(
 def remove(changes: CollectionWriter, name: CollectionName) -> bool:
     """Remove a collection with its documents and clusterings. Return whether it existed.
 
-    It is invisible from the first write on. If the process dies, the sweep finishes the removal.
+    The collection is invisible from the first write on. If the process dies, `finish_removals`
+    finishes the removal.
     """
     with changes.lease(name, long=True) as collection:
         if not collection.cells:
@@ -70,7 +73,9 @@ def remove(changes: CollectionWriter, name: CollectionName) -> bool:
 
 
 def finish_removals(changes: CollectionWriter) -> int:
-    """Finish the removals that were begun; return their number."""
+    """Finish the removals of collections that a dead process left unfinished; return their
+    number.
+    """
     names = [
         CollectionName(*parse_collection_row(row))
         for row, _ in changes.tables.iter_rows(COLLECTIONS, b"", [REMOVED])
@@ -80,13 +85,13 @@ def finish_removals(changes: CollectionWriter) -> int:
     return len(names)
 
 
-# Rule of a collection: a search, and for a template a key with fields
+# The rule of a collection is a search. A template also has a key with a field in braces.
 #
 #     kind:story flood published:2026-11      a search; `published:` takes a year, month or day
 #     news/{month}                            a key with {month}, {year}, {language} or {kind}:
 #                                             one collection for each value
 #
-# A document without a value goes to the collection with the value `none`.
+# A document without a value for the field goes to the collection with the value `none`.
 
 
 FIELDS = ("language", "month", "year", "kind")
@@ -98,9 +103,10 @@ _DAY = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 
 @dataclass(frozen=True, slots=True)
 class CollectionRule:
-    """Rule that fills a collection or the collections of a template.
+    """Rule that fills one collection, or one collection for each value of a template's field.
 
-    `name` has the template's own key.
+    - `name`: name of the collection; for a template its key contains the field in braces.
+    - `query`: search for the documents to collect.
     """
 
     name: CollectionName
@@ -108,11 +114,11 @@ class CollectionRule:
 
     @property
     def is_template(self) -> bool:
-        """Whether there is one collection for each value."""
+        """Whether the rule is a template, which fills one collection for each value of a field."""
         return is_template(self.name.key)
 
     def build_target(self, document: IndexDocument) -> CollectionName:
-        """Return the collection for a matching document."""
+        """Return the name of the collection into which the rule puts a matching document."""
         return replace(
             self.name,
             key=_FIELD.sub(lambda field: _get_field_value(field.group(1), document), self.name.key),
@@ -120,14 +126,15 @@ class CollectionRule:
 
 
 def is_template(key: str) -> bool:
-    """Return whether a key has a field in braces."""
+    """Return whether the key of a collection is a template: whether it has a field in braces."""
     return _FIELD.search(key) is not None
 
 
 def build_search(query: str) -> SearchQuery:
-    """Return the search of a rule.
+    """Return the index search for the query of a collection rule.
 
-    Raises ValueError for an invalid date, or dates that exclude each other.
+    `published:` filters become the date range of the search.
+    Raises ValueError for an invalid date, or for date filters that no date can match.
     """
     first: date | None = None
     last: date | None = None
@@ -142,9 +149,9 @@ def build_search(query: str) -> SearchQuery:
 
 
 def validate_rule(rule: CollectionRule, index: Index) -> int:
-    """Return the number of documents that match a rule now.
+    """Check a collection rule; return the number of indexed documents that match the rule now.
 
-    Raises ValueError for an invalid search or template.
+    Raises ValueError for an invalid search, an unknown field, or a template without a query.
     """
     for field in _FIELD.findall(rule.name.key):
         if field not in FIELDS:

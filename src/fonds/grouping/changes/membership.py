@@ -1,10 +1,10 @@
 """Collector that keeps collections in line with their rules.
 
-It adds documents that match a rule and removes those that no longer match. Each rule has a mark:
-the update time up to which it has processed the records. Documents after the mark are searched in
-the index by id, so a rule matches the same documents as a search. The mark stays at least ten
-minutes in the past, because the index may show a document later than its record. Processing a
-document twice changes nothing.
+The collector adds documents that match a rule and removes those that no longer match. Each rule
+has a mark: the update time up to which its records have been processed. Documents updated after
+the mark are searched in the index by id, so a rule matches the same documents as a search. The mark
+stays at least ten minutes in the past, because the index may show a document later than its record.
+Processing a document twice changes nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class CollectCounts:
-    """Numbers of documents examined, put (new or changed), and removed."""
+    """Numbers of documents that a collector examined, put (new or changed), and removed."""
 
     examined: int = 0
     put: int = 0
@@ -57,9 +57,10 @@ class CollectCounts:
 
 @dataclass(frozen=True, slots=True)
 class RuleCollector:
-    """Collector of documents for all rules.
+    """Collector that adds and removes documents of collections according to their rules.
 
-    `clock` returns aware UTC. `should_stop` is checked between batches.
+    - `clock`: returns the current time as aware UTC.
+    - `should_stop`: called between batches; True ends the run early.
     """
 
     changes: CollectionWriter
@@ -72,9 +73,11 @@ class RuleCollector:
     def run(
         self, only_name: CollectionName | None = None, *, refetches: bool = False
     ) -> CollectCounts:
-        """Process the records after the mark of each rule, or of the rule of `only_name`.
+        """Process the records updated since the last run, for each rule or only for that of
+        `only_name`.
 
-        With `refetches`, start from the beginning.
+        `refetches`: process all records from the beginning.
+        Return the numbers of documents examined, put and removed.
         """
         counts = CollectCounts()
         for rule, mark in iter_rules(self.changes.tables):
@@ -95,7 +98,11 @@ class RuleCollector:
             self.changes.tables.put(COLLECTIONS, [(rule.name.row, cells)])
 
     def _iter_rows(self, mark: datetime) -> Iterator[tuple[IndexedKind, list[DerivativeRow]]]:
-        """Iterate over the records updated after a mark, by kind and in order of time."""
+        """Iterate over batches of records updated after `mark`, as (type of indexed document,
+        rows).
+
+        Ordered by type, then by update time.
+        """
         for kind in KINDS:
             if kind.indexed is None:
                 continue
@@ -166,14 +173,19 @@ class RuleCollector:
 
 
 def iter_rules(tables: Tables) -> Iterator[tuple[CollectionRule, datetime]]:
-    """Iterate over the rules with their marks."""
+    """Iterate over all collection rules, each with its mark.
+
+    The mark is the update time up to which the rule has processed records.
+    """
     for name, cells in iter_collection_rows(tables):
         if cells.get(QUERY) or cells.get(TEMPLATE):
             yield CollectionRule(name, decode_text(cells, QUERY)), _parse_mark(cells)
 
 
 def list_rule_collections(tables: Tables, rule: CollectionRule) -> list[CollectionName]:
-    """Return the existing collections that a rule fills: its own, or those of its template."""
+    """Return the names of the collections that a rule fills: its own, or the existing ones of a
+    template.
+    """
     if not rule.is_template:
         return [rule.name]
     prefix = build_namespace_prefix(rule.name.namespace)
@@ -192,7 +204,10 @@ def _parse_mark(cells: Mapping[str, bytes]) -> datetime:
 
 
 def _limit_text(text: str) -> str:
-    """Return the text, cut to the maximum size of a document; grouping reads less of it."""
+    """Return the text of a document, cut to `TEXT_MAX_BYTES` in UTF-8.
+
+    Nothing is lost, because grouping reads only the beginning of a text.
+    """
     encoded = text.encode("utf-8", "replace")
     return (
         text

@@ -1,4 +1,7 @@
-"""Placement of documents in an existing clustering: on each level, or unclustered with a reason."""
+"""Placement of documents in an existing clustering.
+
+Each document gets a cluster on each level, or is unclustered with a reason.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,13 @@ _READ_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class PlacementBatch:
-    """Placements of a batch of documents.
+    """Placements of a batch of documents, and the values computed on the way.
 
     `placements`: placements of each document.
-    `vectors`: stored vectors of each; None for documents that are not grouped.
-    `terms`: number of distinct terms examined.
-    `unknown`: number of those missing from the dictionary.
-    `encoded`: cells of the vectors that were encoded.
+    `vectors`: cells `vector_idf` and `vector_tfidf` of each document; None if it is not grouped.
+    `terms`: number of distinct terms examined, summed over the documents.
+    `unknown`: number of those terms that the dictionary lacks.
+    `encoded`: cells of the dense vectors that were computed now, by document id.
     """
 
     placements: list[list[Placement]]
@@ -51,7 +54,11 @@ class PlacementBatch:
 
 
 def find_ungrouped_reason(configuration: Configuration, document: Document) -> str | None:
-    """Return the reason why a document is not grouped; None if it is."""
+    """Return the reason why a configuration does not group a document; None if it does.
+
+    The reasons: too short, another language, another field value, or a dense vector of another
+    length.
+    """
     if len(document.text.strip()) < configuration.characters_min:
         return SHORT
     if configuration.languages and document.language not in ("", *configuration.languages):
@@ -73,9 +80,10 @@ def place_documents(
     stored_cells: Mapping[str, Cells],
     excluded: ExcludedLabels = MappingProxyType({}),
 ) -> PlacementBatch:
-    """Place documents with the unchanged model.
+    """Assign documents to the clusters of an existing model, which stays unchanged.
 
-    `stored_cells`: cells of encoded vectors, by document id.
+    `stored_cells`: stored cells of dense vectors, by document id.
+    `excluded`: labels of first-level clusters that must not receive a document, by document id.
     """
     reasons = [find_ungrouped_reason(model.configuration, document) for document in documents]
     positions = [position for position, reason in enumerate(reasons) if reason is None]
@@ -108,7 +116,10 @@ def place_documents(
 def _number_excluded(
     model: ClusteringModel, documents: Sequence[Document], excluded: ExcludedLabels
 ) -> dict[int, list[int]]:
-    """Return the numbers of excluded clusters by the document's position."""
+    """Return the numbers of the clusters that must not receive a document.
+
+    The key is the index of the document in `documents`.
+    """
     if not excluded:
         return {}
     numbers = {places[0][1]: number for number, places in enumerate(model.places)}
@@ -122,9 +133,9 @@ def _number_excluded(
 def build_vectors(
     model: ClusteringModel, documents: Sequence[Document]
 ) -> list[tuple[bytes, bytes] | None]:
-    """Return only the vectors of `place_documents`.
+    """Return the cells `vector_idf` and `vector_tfidf` of each document; None if it is not grouped.
 
-    They consist of terms, so this needs no dense vectors.
+    These vectors consist of terms, so no dense vectors are computed.
     """
     positions = [
         position
@@ -149,7 +160,10 @@ def build_vectors(
 
 
 def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> tuple[int, int]:
-    """Count the distinct terms at the start of documents, and those missing from the dictionary."""
+    """Count the distinct terms in the first 2,000 characters of documents.
+
+    Return the number of terms, and the number of those that the model's dictionary lacks.
+    """
     known_terms = model.term_set
     total = n_unknown = 0
     for document in documents:
@@ -163,7 +177,12 @@ def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> 
 def encode_vectors(
     frequencies: object, weighted: object, row: int, version: int
 ) -> tuple[bytes, bytes]:
-    """Encode one row of both matrices as `vector_idf` and `vector_tfidf`."""
+    """Encode one document's row of two sparse matrices as the cells `vector_idf` and
+    `vector_tfidf`.
+
+    `frequencies`, `weighted`: term frequencies and tf-idf weights, documents x terms.
+    `version`: version of the dictionary.
+    """
     return (
         encode_idf_vector(build_vector(frequencies, row, version)),
         encode_tfidf_vector(build_vector(weighted, row, version)),
@@ -173,7 +192,10 @@ def encode_vectors(
 def _build_placements(
     model: ClusteringModel, assignments: Assignments, row: int, default: str
 ) -> list[Placement]:
-    """Return the placements of a document. `default`: reason if it has terms but no cluster."""
+    """Return the placements of one document, which has the index `row` in the assignments.
+
+    `default`: reason recorded if the document has terms but no cluster.
+    """
     cluster = int(assignments.members[row])
     if cluster == NO_CLUSTER:
         has_terms = assignments.frequencies.indptr[row + 1] > assignments.frequencies.indptr[row]

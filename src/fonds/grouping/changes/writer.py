@@ -4,8 +4,8 @@
     changes.put(Name("news", "2026-11"), [Document("a", "…")])
     changes.delete(name, ["a"])
 
-`put` assigns documents in every served clustering before it returns, with the clustering's model.
-`delete` removes documents from all clusterings, served or not.
+Before `put` returns, each served clustering has assigned the documents to its clusters with its
+model. `delete` removes documents from all clusterings, served or not.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ WAIT_S = 120.0
 
 
 def clear_collection(tables: Tables, name: CollectionName) -> None:
-    """Remove all rows of a removed collection; its own row last."""
+    """Remove all rows of a collection from every table; the collection's own row last."""
     for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS):
         tables.delete_prefix(table, name.row)
     for table in (EXCLUSIONS, THEMES, DOCUMENTS):
@@ -83,7 +83,9 @@ def clear_collection(tables: Tables, name: CollectionName) -> None:
 
 @dataclass(slots=True)
 class PutCounts:
-    """Numbers of documents that were new, replaced another version, or were unchanged."""
+    """Numbers of documents put that were new, replaced another version, or were stored
+    unchanged.
+    """
 
     added: int = 0
     replaced: int = 0
@@ -92,7 +94,10 @@ class PutCounts:
 
 @dataclass(frozen=True, slots=True)
 class LeasedCollection:
-    """Collection whose lease this process has. `cells` are those of its row, of the family `main`."""
+    """Collection whose lease this process holds.
+
+    - `cells`: cells of the family `main` in the collection's row.
+    """
 
     name: CollectionName
     cells: Mapping[str, bytes]
@@ -101,7 +106,12 @@ class LeasedCollection:
 
 @dataclass(frozen=True, slots=True)
 class CollectionWriter:
-    """Writer of collections. `clock` returns seconds since 1970. Thread-safe."""
+    """Writer that puts and deletes documents of collections. Thread-safe.
+
+    - `clock`: returns the current time in seconds since 1970.
+    - `models`: cache of the models of clusterings.
+    - `finders`: cache of finders of near-duplicates.
+    """
 
     tables: Tables
     leases: Leases
@@ -113,14 +123,13 @@ class CollectionWriter:
     )
 
     def put(self, name: CollectionName, documents: Sequence[Document]) -> PutCounts:
-        """Put documents in atomic batches; the last of several with one id wins.
+        """Put documents into a collection, in atomic batches; return how many were new or changed.
 
-        Documents put by several threads at once go into one change. A missing collection is
-        created.
-
-        Raises ValueError for an invalid name, id or time.
-        Raises LimitError for a text over 4 MiB.
-        Raises LeaseConflictError if others change the collection for two minutes without a break.
+        Of several documents with one id the last wins. Documents put by several threads at once go
+        into one change. A missing collection is created. Raises ValueError for an invalid name, id
+        or time. Raises LimitError for a text over 4 MiB. Raises TransientError if the collection is
+        being removed. Raises LeaseConflictError if others change the collection for two minutes
+        without a break.
         """
         validate_name(name)
         by_id = {document.id: validate_document(document) for document in documents}
@@ -133,9 +142,9 @@ class CollectionWriter:
         )
 
     def delete(self, name: CollectionName, ids: Sequence[str]) -> int:
-        """Delete documents from the collection and all clusterings.
+        """Delete documents from a collection and all its clusterings.
 
-        Return the number deleted; missing ids are ignored.
+        Return the number of documents deleted; missing ids are ignored.
         """
         count = 0
         distinct = list(dict.fromkeys(ids))
@@ -145,7 +154,10 @@ class CollectionWriter:
         return count
 
     def _read_models(self, name: CollectionName) -> None:
-        """Load the models before taking the lease, since loading takes a while."""
+        """Load the models and the near-duplicate finder of a collection into their caches.
+
+        Callers do this before they take the collection's lease, since loading takes a while.
+        """
         cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"])
         if cells and list_served_configurations(cells):
             for stored_clustering in list_stored_clusterings(self.tables, name):
@@ -155,9 +167,9 @@ class CollectionWriter:
 
     @contextmanager
     def lease(self, name: CollectionName, *, long: bool = False) -> Iterator[LeasedCollection]:
-        """Lease a collection and first finish a change that another process left unfinished.
+        """Lease a collection, and first finish a change that another process left unfinished.
 
-        `long`: renew the lease, for work that may take longer than one lease.
+        `long`: renew the lease while the context is open, for work that may outlast one lease.
         """
         acquire = self.leases.acquire_renewed if long else self.leases.acquire
         with acquire(name_collection_lease(name), WAIT_S) as lease:
@@ -305,9 +317,9 @@ class CollectionWriter:
 
 
 def _build_vector_cells(vectors: tuple[bytes, bytes] | None) -> Cells:
-    """Return the vectors' cells.
+    """Return the cells `vector_idf` and `vector_tfidf` of a document.
 
-    Empty ones for a document without vectors, to overwrite those of an earlier text.
+    Both are empty for a document without vectors, to overwrite those of an earlier text.
     """
     idf, tfidf = vectors or (b"", b"")
     return {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
@@ -321,7 +333,7 @@ def _add_counts(cells: Cells, added: Mapping[str, int]) -> Cells:
 
 
 def _measure_document(document: Document) -> int:
-    """Return the maximum size of text and vector in bytes."""
+    """Return an upper bound in bytes for the text and the dense vector of a document."""
     numbers = 4 * len(document.vector)
     if len(document.text) < 1000:
         return 4 * len(document.text) + numbers
@@ -329,7 +341,7 @@ def _measure_document(document: Document) -> int:
 
 
 def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
-    """Split documents into batches that fit into one change."""
+    """Split documents into batches of at most `DOCUMENT_BATCH` documents and `CHANGE_MAX_BYTES`."""
     batch: list[Document] = []
     size = 0
     for document in documents:

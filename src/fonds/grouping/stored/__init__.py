@@ -1,4 +1,4 @@
 """Row keys and stored values of collections, documents and clusterings.
 
-`docs/grouping.md` describes their bytes.
+`docs/grouping.md` describes the bytes of each format.
 """

@@ -20,12 +20,15 @@ _PAYLOAD_MAX_BYTES = CHUNK_MAX_BYTES - _HEAD_BYTES
 
 
 def build_chunk_column(name: str, chunk: int) -> str:
-    """Return the column of a chunk, counted from 0."""
+    """Return the column name for a chunk of a value. `chunk` is its number, from 0."""
     return f"{name}.{chunk}" if chunk else name
 
 
 def split(value: bytes) -> list[bytes]:
-    """Split a value into chunks; an empty value has one. Raises LimitError if there are too many."""
+    """Split a value into numbered chunks for one cell each; an empty value has one chunk.
+
+    Raises LimitError if the value needs more than 4,096 chunks.
+    """
     pieces = [
         value[start : start + _PAYLOAD_MAX_BYTES]
         for start in range(0, len(value), _PAYLOAD_MAX_BYTES)
@@ -34,9 +37,9 @@ def split(value: bytes) -> list[bytes]:
 
 
 def number_pieces(pieces: Sequence[bytes]) -> list[bytes]:
-    """Prefix pieces with their number and the number of pieces.
+    """Prefix each piece of a value with its number and the number of pieces; return the chunks.
 
-    Raises LimitError if a piece does not fit into a chunk, or if there are too many pieces.
+    Raises LimitError if a piece does not fit into a chunk, or if there are more than 4,096 pieces.
     """
     if len(pieces) > CHUNKS_MAX or any(len(piece) > _PAYLOAD_MAX_BYTES for piece in pieces):
         raise LimitError(
@@ -48,12 +51,19 @@ def number_pieces(pieces: Sequence[bytes]) -> list[bytes]:
 
 
 def join_chunks(chunks: Sequence[bytes]) -> bytes:
-    """Join the chunks of a value in order. Raises DamagedInputError if a chunk is wrong or missing."""
+    """Join the chunks of a stored value, given in order, and return the value.
+
+    Raises DamagedInputError if a chunk is too long, missing, or of another value.
+    """
     return b"".join(list_pieces(chunks))
 
 
 def list_pieces(chunks: Sequence[bytes]) -> list[bytes]:
-    """Return the pieces that `number_pieces` was given. Raises DamagedInputError."""
+    """Return the pieces of a stored value: its chunks without the numbers that `number_pieces`
+    added.
+
+    Raises DamagedInputError if a chunk is too long, missing, or of another value.
+    """
     if not 0 < len(chunks) <= CHUNKS_MAX:
         raise build_damaged_error(f"{len(chunks)} chunks")
     total = len(chunks).to_bytes(4, "big")

@@ -1,10 +1,11 @@
-"""Dense vectors of documents: `vector_dense` as posted, `vector_<encoder>` computed by a model.
+"""Encoding of dense vectors of documents: those that a client posts and those that a model
+computes.
 
-Payload of `vector_dense`: the numbers as binary32, little-endian, normalized to length 1, since
-only the direction counts. Payload of `vector_<encoder>`: eight bytes that identify the model and
-its settings, eight bytes of a digest of the text it read, then the numbers as binary16,
-little-endian, of length 1, or all 0 for an empty text. A cell is valid for a model and a text if
-its first sixteen bytes match, in any row.
+`vector_dense` is posted with the document. Its payload: the numbers as binary32, little-endian,
+normalized to length 1, since only the direction counts. `vector_<encoder>` is computed by a model.
+Its payload: eight bytes that identify the model and its settings, eight bytes of a digest of the
+encoded text, then the numbers as binary16, little-endian, of length 1, or all 0 for an empty text.
+A cell is valid for a model and a text if its first sixteen bytes match, in any row.
 
 Limits: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in
 functions.
@@ -28,9 +29,9 @@ _LENGTH_OFF_MAX = 1e-3
 
 
 def encode_dense_vector(numbers: Sequence[float]) -> bytes:
-    """Return the cell `processing:vector_dense` for finite numbers that are not all 0.
+    """Return the cell `processing:vector_dense` for a posted vector, normalized to length 1.
 
-    B"" for none.
+    The numbers must be finite and not all 0. No numbers give b"".
     """
     import numpy as np
 
@@ -44,7 +45,10 @@ def encode_dense_vector(numbers: Sequence[float]) -> bytes:
 
 
 def decode_dense_vector(value: bytes) -> NDArray[np.float32]:
-    """Return the numbers of a cell; none for b"". Raises DamagedInputError."""
+    """Return the numbers in a cell `processing:vector_dense`; an empty array for b"".
+
+    Raises DamagedInputError if the cell is damaged or the vector's length is not 1.
+    """
     import numpy as np
 
     from fonds.grouping.stored.packing import HEAD_BYTES, build_damaged_error, open_payload
@@ -71,7 +75,12 @@ _HALF_LENGTH_OFF_MAX = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class EncodedVector:
-    """Stored vector: `version` of the model, `digest` of the text it read, `numbers` as float32."""
+    """Vector that a model computed for a text.
+
+    - `version`: eight bytes that identify the model and its settings.
+    - `digest`: eight bytes that identify the text.
+    - `numbers`: the vector as float32.
+    """
 
     version: bytes
     digest: bytes
@@ -79,19 +88,25 @@ class EncodedVector:
 
 
 def hash_mark(data: bytes) -> bytes:
-    """Return an eight-byte digest that identifies a model or the text it reads."""
+    """Return an eight-byte digest that identifies a model with its settings, or a text."""
     return sha256(data).digest()[:MARK_BYTES]
 
 
 def encode_text_vector(version: bytes, digest: bytes, numbers: NDArray[np.float32]) -> bytes:
-    """Return the cell of a vector of length 1, or of zeros."""
+    """Return the cell `processing:vector_<encoder>` for a computed vector of length 1, or of zeros.
+
+    `version`, `digest`: eight bytes each that identify the model and the text.
+    """
     from fonds.grouping.stored.packing import seal_payload
 
     return seal_payload(_KIND, version + digest + numbers.astype("<f2").tobytes())
 
 
 def decode_text_vector(value: bytes) -> EncodedVector:
-    """Decode a cell. Raises DamagedInputError."""
+    """Decode a cell `processing:vector_<encoder>`.
+
+    Raises DamagedInputError if the cell is damaged or the vector's length is neither 1 nor 0.
+    """
     import numpy as np
 
     from fonds.grouping.stored.packing import HEAD_BYTES, build_damaged_error, open_payload

@@ -1,9 +1,9 @@
-"""Encoding of the `dictionary`: the sorted terms of a collection and their document frequencies.
+"""Encoding of `processing:dictionary`: the sorted terms of a collection and their document counts.
 
 Payload, compressed by zlib: varints for the version, the number of documents counted and the number
 of terms; for each term a varint for the number of bytes it shares with the previous one; for each
-term a varint for the number of remaining bytes; the document frequencies as varints; the remaining
-bytes of all terms. It is stored in chunks.
+term a varint for the number of remaining bytes; the document counts as varints; the remaining
+bytes of all terms. The payload is stored in chunks.
 
 Limits: 5,000,000 terms of at most 1,000 bytes; 256 MiB unpacked, and never more than that is
 unpacked.
@@ -37,7 +37,7 @@ UNPACKED_MAX_BYTES = 256 * 1024 * 1024
 
 
 def encode_dictionary(dictionary: Dictionary) -> list[bytes]:
-    """Return the cells of `processing:dictionary`, one per chunk."""
+    """Return the cells of `processing:dictionary` for a collection's dictionary, one per chunk."""
     encoded_terms = [term.encode("utf-8") for term in dictionary.terms]
     shared = _count_shared_bytes(encoded_terms)
     suffixes = [
@@ -57,7 +57,10 @@ def encode_dictionary(dictionary: Dictionary) -> list[bytes]:
 
 
 def decode_dictionary(chunks: Sequence[bytes]) -> Dictionary:
-    """Decode a dictionary from its cells in order. Raises DamagedInputError."""
+    """Decode a collection's dictionary from the cells of its chunks, given in order.
+
+    Raises DamagedInputError.
+    """
     payload = _unpack(open_payload(b"d", join_chunks(chunks), CHUNK_MAX_BYTES * CHUNKS_MAX))
     head, position = read_varints(payload, 3)
     version, documents, count = (int(number) for number in head)
@@ -74,7 +77,7 @@ def decode_dictionary(chunks: Sequence[bytes]) -> Dictionary:
 
 
 def _count_shared_bytes(coded: Sequence[bytes]) -> list[int]:
-    """Return the number of bytes each term shares with the previous one."""
+    """Return, for each term, the number of bytes at its start that the previous term has too."""
     previous, shared = b"", []
     for term in coded:
         length_max = min(len(previous), len(term))

@@ -32,17 +32,20 @@ DOCUMENT_MAX = 2**31 - 1
 
 
 def encode_postings(postings: Postings) -> list[bytes]:
-    """Return the cells of `processing:index`, one per chunk."""
+    """Return the cells of `processing:index` for the postings of a collection, one per chunk."""
     return number_pieces([seal_payload(b"i", _encode_run(run)) for run in _iter_runs(postings)])
 
 
 def decode_postings(chunks: Sequence[bytes]) -> list[Postings]:
-    """Return the runs of all chunks in order. Raises DamagedInputError."""
+    """Decode the postings of a collection from the cells of its chunks, given in order.
+
+    Return one set of postings per chunk. Raises DamagedInputError.
+    """
     return [_read(open_payload(b"i", piece, CHUNK_MAX_BYTES)) for piece in list_pieces(chunks)]
 
 
 def _iter_runs(postings: Postings) -> Iterator[Postings]:
-    """Split postings into runs that fit into a chunk; at least one run, possibly empty."""
+    """Split postings into runs that each fit into one chunk; at least one run, possibly empty."""
     ends = np.cumsum(postings.counts)
     feature, position, is_first = 0, 0, True
     while feature < len(ends) or is_first:
@@ -77,7 +80,10 @@ def _encode_run(run: Postings) -> bytes:
 
 
 def _compute_document_gaps(documents: Numbers, counts: Numbers) -> Numbers:
-    """Return the gaps between successive documents, less one; each feature starts over."""
+    """Return the differences between successive document numbers, less one.
+
+    `counts`: number of postings of each feature. The first document number of each feature is kept.
+    """
     previous = np.concatenate(([-1], documents[:-1]))
     previous[_find_starts(counts)] = -1
     gaps: Numbers = documents - previous[: len(documents)] - 1
@@ -85,7 +91,10 @@ def _compute_document_gaps(documents: Numbers, counts: Numbers) -> Numbers:
 
 
 def _find_starts(counts: Numbers) -> Numbers:
-    """Return the start of the postings of each feature that has any."""
+    """Return the index of the first posting of each feature that has any.
+
+    `counts`: number of postings of each feature.
+    """
     starts = np.cumsum(counts) - counts
     return starts[counts > 0]
 

@@ -27,9 +27,9 @@ _TIMESTAMP_BYTES = 8
 
 
 def build_collection_row(namespace: str, collection_key: str) -> bytes:
-    """Return the row key of a collection (f3).
+    """Return the row key of a collection (function f3 of Grouperfish).
 
-    It is the prefix of all its documents and clusters (f1').
+    The key is the prefix of the row keys of all documents and clusters of the collection.
     """
     return _check_length(_encode_part(namespace) + _encode_part(collection_key))
 
@@ -40,7 +40,10 @@ def build_namespace_prefix(namespace: str) -> bytes:
 
 
 def build_document_row(namespace: str, collection_key: str, document_id: str) -> bytes:
-    """Return the row key of a document (f1). `document_id` is the application's own."""
+    """Return the row key of a document of a collection (function f1 of Grouperfish).
+
+    `document_id` is the id that the application gave the document.
+    """
     return _check_length(
         _encode_part(namespace) + _encode_part(collection_key) + _encode_part(document_id)
     )
@@ -49,8 +52,9 @@ def build_document_row(namespace: str, collection_key: str, document_id: str) ->
 def build_clustering_prefix(
     namespace: str, collection_key: str, conf: str, timestamp: int
 ) -> bytes:
-    """Return the prefix of the clusters of one clustering (f2').
+    """Return the prefix of the row keys of all clusters of one clustering.
 
+    `conf`: name of the configuration. `timestamp`: time of the clustering in seconds since 1970.
     Raises ValueError for a timestamp out of range.
     """
     if not 0 <= timestamp <= TIMESTAMP_MAX:
@@ -62,47 +66,58 @@ def build_clustering_prefix(
 def build_cluster_row(
     namespace: str, collection_key: str, conf: str, timestamp: int, label: str
 ) -> bytes:
-    """Return the row key of a cluster (f2)."""
+    """Return the row key of a cluster, identified by its label (function f2 of Grouperfish)."""
     return _check_length(
         build_clustering_prefix(namespace, collection_key, conf, timestamp) + _encode_part(label)
     )
 
 
 def build_theme_row(namespace: str, collection_key: str, conf: str, theme_id: str) -> bytes:
-    """Return the row key of a theme's curation.
+    """Return the row key of what people set for a theme: its name and pin.
 
-    The theme has the same id in all clusterings of a configuration.
+    A theme has the same id in all clusterings of a configuration.
     """
     head = _encode_part(namespace) + _encode_part(collection_key) + _encode_part(conf)
     return _check_length(head + _encode_part(theme_id))
 
 
 def build_themes_prefix(namespace: str, collection_key: str, conf: str) -> bytes:
-    """Return the prefix of the row keys of all themes of a configuration."""
+    """Return the prefix of the row keys of the curation of all themes of a configuration."""
     return _check_length(
         _encode_part(namespace) + _encode_part(collection_key) + _encode_part(conf)
     )
 
 
 def parse_collection_row(row: bytes) -> tuple[str, str]:
-    """Parse (namespace, collection_key) from f3. Raises DamagedInputError."""
+    """Parse the row key of a collection into (namespace, collection_key). Raises
+    DamagedInputError.
+    """
     namespace, collection_key = _decode_parts(row, 2)
     return namespace, collection_key
 
 
 def parse_document_row(row: bytes) -> tuple[str, str, str]:
-    """Parse (namespace, collection_key, id) from f1. Raises DamagedInputError."""
+    """Parse the row key of a document into (namespace, collection_key, document id).
+
+    Raises DamagedInputError.
+    """
     namespace, collection_key, document_id = _decode_parts(row, 3)
     return namespace, collection_key, document_id
 
 
 def parse_clustering_row(row: bytes) -> tuple[str, str, str, int]:
-    """Parse (namespace, collection_key, conf, timestamp) from f2'. Raises DamagedInputError."""
+    """Parse the row key of a clustering into (namespace, collection_key, conf, timestamp).
+
+    Raises DamagedInputError.
+    """
     return parse_cluster_row(row + _encode_part(""))[:4]
 
 
 def parse_cluster_row(row: bytes) -> tuple[str, str, str, int, str]:
-    """Parse (namespace, collection_key, conf, timestamp, label) from f2. Raises DamagedInputError."""
+    """Parse the row key of a cluster into (namespace, collection_key, conf, timestamp, label).
+
+    Raises DamagedInputError.
+    """
     namespace, position = _read(row, 0)
     collection_key, position = _read(row, position)
     conf, position = _read(row, position)
@@ -115,7 +130,7 @@ def parse_cluster_row(row: bytes) -> tuple[str, str, str, int, str]:
 
 
 def _encode_part(part: str) -> bytes:
-    """Encode one part with its end.
+    """Encode one part of a row key, with NUL bytes escaped and the end mark 00 01 after it.
 
     Raises UnicodeEncodeError for lone surrogates, which UTF-8 cannot encode.
     """
@@ -142,7 +157,10 @@ def _decode_parts(row: bytes, count: int) -> list[str]:
 
 
 def _read(row: bytes, start: int) -> tuple[str, int]:
-    """Return the part that starts at `start`, and the start of the next one."""
+    """Return the part of a row key that starts at the byte `start`, and the start of the next part.
+
+    Raises DamagedInputError.
+    """
     if len(row) > KEY_MAX_BYTES:
         raise _build_damaged_error(row[:40], f"the key has {len(row)} bytes")
     end = row.find(_END, start)

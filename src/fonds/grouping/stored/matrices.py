@@ -35,7 +35,10 @@ _ROOM = CHUNK_MAX_BYTES - 64 - 4 * COLUMNS_MAX
 
 
 def encode_matrix(matrix: Weights, version: int) -> list[bytes]:
-    """Return the cells of a float32 matrix, one per chunk; at least one."""
+    """Return the cells of a float32 matrix of a model, one per chunk; at least one.
+
+    `version`: version of the dictionary that the matrix belongs to.
+    """
     rows, columns = matrix.shape
     scale = np.maximum(np.abs(matrix).max(axis=0, initial=0), np.finfo(np.float32).tiny)
     chunk_rows = max(1, _ROOM // max(2 * columns, 1))
@@ -49,7 +52,11 @@ def encode_matrix(matrix: Weights, version: int) -> list[bytes]:
 
 
 def decode_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
-    """Return the matrix as float32, and the version of its dictionary. Raises DamagedInputError."""
+    """Decode a model's matrix from the cells of its chunks, given in order.
+
+    Return the matrix as float32, and the version of the dictionary that it belongs to.
+    Raises DamagedInputError.
+    """
     parts: list[Weights] = []
     shapes = set()
     row = 0

@@ -28,16 +28,21 @@ SMALL_COUNT_MAX = 300
 
 
 def seal_payload(kind: bytes, payload: bytes) -> bytes:
-    """Return the payload with its header. `kind` is one byte."""
+    """Return the stored form of a payload: an eight-byte header with the checksum, then the
+    payload.
+
+    `kind`: one byte that identifies the format of the payload.
+    """
     return (
         MAGIC + kind + bytes([FORM_VERSION]) + zlib.crc32(payload).to_bytes(4, "little") + payload
     )
 
 
 def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
-    """Return the payload of a stored value.
+    """Check the header of a stored value and return its payload.
 
-    Raises DamagedInputError for another kind, altered bytes or excess length.
+    `kind`: byte that identifies the expected format. `max_bytes`: maximum size of the stored value.
+    Raises DamagedInputError for another format or format version, altered bytes or excess length.
     """
     if len(value) > max_bytes:
         raise build_damaged_error(f"{len(value)} bytes; the limit is {max_bytes}")
@@ -54,7 +59,10 @@ def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
 
 
 def encode_varints(numbers: NDArray[Any]) -> bytes:
-    """Encode integers from 0 to 2^63 - 1 as consecutive varints."""
+    """Encode integers from 0 to 2^63 - 1 as consecutive varints; return the bytes.
+
+    A varint has seven bits per byte, lowest first, as in Protocol Buffers.
+    """
     if len(numbers) <= SMALL_COUNT_MAX:
         return _encode_few_varints(numbers.tolist())
     values = np.asarray(numbers, dtype=np.uint64)
@@ -72,9 +80,9 @@ def encode_varints(numbers: NDArray[Any]) -> bytes:
 
 
 def _encode_few_varints(numbers: list[int]) -> bytes:
-    """Encode a few integers in a loop.
+    """Encode a few integers as varints in a loop; return the bytes.
 
-    For the number of terms in a short text, arrays take ten times as long.
+    For the number of terms in a short text, numpy arrays take ten times as long.
     """
     encoded = bytearray()
     for value in numbers:
@@ -87,7 +95,10 @@ def _encode_few_varints(numbers: list[int]) -> bytes:
 
 
 def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]:
-    """Read `count` varints from `start`; return them and their end. Raises DamagedInputError."""
+    """Decode `count` varints from `data`, beginning at the byte `start`.
+
+    Return the integers, and the position after the last one. Raises DamagedInputError.
+    """
     if count < 0 or count > len(data) - start:
         raise build_damaged_error(f"{count} numbers declared in {len(data) - start} bytes")
     if count == 0:
@@ -108,12 +119,17 @@ def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]
 
 
 def encode_gaps(ascending: Numbers) -> Numbers:
-    """Return the first number, then the difference of each number from the previous one, less one."""
+    """Encode ascending integers as gaps: the first one, then each difference to the previous one,
+    less 1.
+    """
     return np.diff(ascending, prepend=-1) - 1
 
 
 def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
-    """Restore the numbers from `encode_gaps`. Raises DamagedInputError beyond `number_max`."""
+    """Restore the ascending integers that `encode_gaps` encoded.
+
+    Raises DamagedInputError if an integer is greater than `number_max`.
+    """
     if len(steps) and int(steps.max()) > number_max:
         raise build_damaged_error(f"a number is larger than {number_max}")
     numbers = np.cumsum(steps + 1) - 1
@@ -123,14 +139,15 @@ def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
 
 
 def encode_half_floats(weights: Weights) -> bytes:
-    """Encode weights as little-endian binary16, accurate to a thousandth."""
+    """Encode weights as little-endian binary16 (two bytes each), accurate to a thousandth."""
     return np.asarray(weights, dtype="<f2").tobytes()
 
 
 def read_halves(data: bytes, count: int, start: int) -> Weights:
-    """Read `count` weights at the end of the data.
+    """Decode `count` binary16 weights, which fill `data` from the byte `start` to its end, as
+    float32.
 
-    Raises DamagedInputError unless they are positive and finite.
+    Raises DamagedInputError if their number differs, or if a weight is not positive and finite.
     """
     if len(data) - start != 2 * count:
         raise build_damaged_error(f"{count} weights declared in {len(data) - start} bytes")
@@ -141,5 +158,5 @@ def read_halves(data: bytes, count: int, start: int) -> Weights:
 
 
 def build_damaged_error(reason: str) -> DamagedInputError:
-    """Return the error for an invalid stored value."""
+    """Return the DamagedInputError to raise for an invalid stored value, with the reason."""
     return DamagedInputError(Reason.DAMAGED_RECORD, f"invalid stored value: {reason}")

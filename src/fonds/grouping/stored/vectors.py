@@ -40,7 +40,10 @@ def encode_idf_vector(vector: Vector) -> bytes:
 
 
 def decode_idf_vector(value: bytes) -> Vector:
-    """Decode term frequencies. Raises DamagedInputError."""
+    """Decode the cell `processing:vector_idf` into a vector of term frequencies.
+
+    Raises DamagedInputError.
+    """
     payload = open_payload(b"f", value, _MAX_BYTES)
     version, features, position = _read_features(payload)
     frequencies, end = read_varints(payload, len(features), position)
@@ -52,7 +55,10 @@ def decode_idf_vector(value: bytes) -> Vector:
 
 
 def encode_tfidf_vector(vector: Vector) -> bytes:
-    """Return the cell `processing:vector_tfidf`; weights keep three digits and never become 0."""
+    """Return the cell `processing:vector_tfidf` for a vector of tf-idf weights.
+
+    Weights keep three digits and never become 0.
+    """
     smallest = np.float32(np.finfo(np.float16).smallest_subnormal)
     return seal_payload(
         b"w", _encode_features(vector) + encode_half_floats(np.maximum(vector.values, smallest))
@@ -60,7 +66,10 @@ def encode_tfidf_vector(vector: Vector) -> bytes:
 
 
 def decode_tfidf_vector(value: bytes) -> Vector:
-    """Decode weights. Raises DamagedInputError."""
+    """Decode the cell `processing:vector_tfidf` into a vector of tf-idf weights.
+
+    Raises DamagedInputError.
+    """
     payload = open_payload(b"w", value, _MAX_BYTES)
     version, features, position = _read_features(payload)
     return Vector(version, features, read_halves(payload, len(features), position))

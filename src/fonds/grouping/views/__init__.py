@@ -1,1 +1,1 @@
-"""Read-only views of collections, clusterings and themes: plain functions over the rows."""
+"""Read-only views of collections, clusterings and themes, computed from the stored rows."""

@@ -1,4 +1,4 @@
-"""Views of collections and their clusterings, and the progress of rebuilds."""
+"""Read-only views of collections and their clusterings, and of the progress of rebuilds."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ class ServedClustering:
 
 @dataclass(frozen=True, slots=True)
 class CollectionView:
-    """Collection.
+    """Collection of documents as the pages and the API show it.
 
+    `name`: namespace and key of the collection.
     `size`: number of documents.
     `modified`: when a document was last put, in seconds since 1970; None before the first.
-    `query`: search that fills it; '' if documents are put from elsewhere.
-    `served`: its served clusterings.
+    `query`: search that fills the collection; '' if other programs put the documents.
+    `template`: key with a field in braces, for a template rule; '' otherwise.
+    `served`: the clusterings that are served, one per configuration.
     """
 
     name: CollectionName
@@ -63,13 +65,17 @@ class CollectionView:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringView:
-    """Clustering that is or was served.
+    """Clustering that is served now or was served before. Times are in seconds since 1970.
 
-    `documents`: number of documents it was built from.
+    `conf`: name of the configuration.
+    `timestamp`: time that identifies the clustering.
+    `levels`: number of levels of granularity.
+    `documents`: number of documents from which the clustering was built.
     `clusters`: number of first-level clusters.
     `begun`, `ended`: when the rebuild began and ended.
-    `later`: documents added since.
-    `later_outliers`: number of those out of reach.
+    `later`: number of documents added since the rebuild.
+    `later_outliers`: number of those that are not similar enough to any cluster.
+    `configuration`: the configuration with which the clustering was built.
     """
 
     conf: str
@@ -87,12 +93,13 @@ class ClusteringView:
 
 @dataclass(frozen=True, slots=True)
 class RebuildProgress:
-    """Progress of a rebuild.
+    """Progress of a rebuild of a clustering. Times are in seconds since 1970.
 
-    `stage`: its current stage.
-    `done`, `total`: documents done, of the total; 0 if unknown.
-    `begun`, `moved`: when it began and last made progress.
-    `who`: the process that runs it; None if that died.
+    `conf`, `timestamp`: configuration and time of the clustering that is being built.
+    `stage`: name of the current stage.
+    `done`, `total`: documents processed in the stage, and all documents; 0 if unknown.
+    `begun`, `moved`: when the rebuild began and when it last made progress.
+    `who`: the process that runs the rebuild; None if that process died.
     """
 
     conf: str
@@ -108,7 +115,10 @@ class RebuildProgress:
 def iter_collections(
     tables: Tables, namespace: str | None = None, after: CollectionName | None = None
 ) -> Iterator[CollectionView]:
-    """Iterate over all collections, or those of a namespace, by name, after `after`; streamed."""
+    """Iterate over all collections, or over those of a namespace, by name; streamed.
+
+    `after`: name of the collection after which to start.
+    """
     prefix = b"" if namespace is None else build_namespace_prefix(namespace)
     after_row = None if after is None else after.row
     for name, cells in iter_collection_rows(tables, prefix, after=after_row):
@@ -116,7 +126,7 @@ def iter_collections(
 
 
 def find_collection(tables: Tables, name: CollectionName) -> CollectionView | None:
-    """Return a collection; None if it does not exist."""
+    """Return the view of the collection with this name; None if it does not exist."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"])
     return (
         _parse_collection(name, cells) if cells is not None and is_collection_row(cells) else None
@@ -124,7 +134,10 @@ def find_collection(tables: Tables, name: CollectionName) -> CollectionView | No
 
 
 def find_served_timestamp(tables: Tables, name: CollectionName, conf: str = DEFAULT) -> int | None:
-    """Return the timestamp of the served clustering; None if none was built yet."""
+    """Return the timestamp of the served clustering of a configuration, in seconds since 1970.
+
+    None if no clustering was built yet.
+    """
     cells = tables.get_row(COLLECTIONS, name.row, [served_column(conf)])
     return None if not cells else decode_int(cells, served_column(conf))
 
@@ -132,9 +145,9 @@ def find_served_timestamp(tables: Tables, name: CollectionName, conf: str = DEFA
 def list_clusterings(
     tables: Tables, name: CollectionName, conf: str | None = None
 ) -> list[ClusteringView]:
-    """Return the clusterings of a collection, of one configuration or all.
+    """Return the served and previously served clusterings of a collection.
 
-    Newest first per configuration.
+    `conf`: name of the configuration; None for all. Sorted by configuration, then newest first.
     """
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     clusterings = []
@@ -147,7 +160,7 @@ def list_clusterings(
 
 
 def list_progress(tables: Tables, leases: Leases, name: CollectionName) -> list[RebuildProgress]:
-    """Return the rebuilds of a collection that have begun and not ended."""
+    """Return the progress of the rebuilds of a collection that have begun and not ended."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     rebuilds = []
     for clustering in list_stored_clusterings(tables, name):

@@ -1,4 +1,4 @@
-"""Views of clusters, their members, and unclustered documents."""
+"""Read-only views of clusters, of the documents in them, and of unclustered documents."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ _TITLE = ("main:id", "main:title", "main:url", "main:time")
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember:
-    """Document of a cluster.
+    """Document that is in a cluster.
 
-    `score`: cosine to the cluster's centroid.
-    `title`, `url`: '' if it has none.
-    `time`: date in seconds since 1970, None if undated.
+    `id`: id of the document.
+    `score`: cosine similarity of the document to the cluster's centroid.
+    `title`, `url`: title and URL of the document; '' if it has none.
+    `time`: date of the document in seconds since 1970; None if undated.
     """
 
     id: str
@@ -52,19 +53,19 @@ class ClusterMember:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """Cluster as served.
+    """Cluster of a clustering as the pages and the API show it.
 
-    `id`: persists over rebuilds.
+    `id`: id of the cluster; it persists over rebuilds.
     `label`: unique within its clustering.
     `size`: number of documents.
     `distinct`: number of documents that are not near-duplicates of another.
-    `terms`: with their log-likelihood ratios, strongest first.
+    `terms`: characteristic terms with their log-likelihood ratios, strongest first.
     `parent`: label of the cluster on level `parent_level` that has most of its documents; None on
-        the coarsest.
-    `position`: place on the map, both coordinates between -1 and 1; None if it has none.
+        the coarsest level.
+    `position`: coordinates on the map, both between -1 and 1; None if it has none.
     `top`: documents with the highest scores.
     `name`: name given by a person, '' if none.
-    `pinned`: whether it precedes the others.
+    `pinned`: whether a person pinned the cluster, so that it is listed first.
     """
 
     id: str
@@ -81,13 +82,15 @@ class ClusterView:
 
     @property
     def display_name(self) -> str:
-        """Name for display: the given name, or else the label."""
+        """Name of the cluster for display: the name that a person gave it, or else the label."""
         return self.name or self.label
 
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """Level of a clustering."""
+    """Clusters of one level of granularity of a clustering, and the number of unclustered
+    documents.
+    """
 
     name: Annotated[CollectionName, Meta(description="name of the collection")]
     conf: Annotated[str, Meta(description="name of the configuration")]
@@ -101,9 +104,9 @@ class LevelView:
 
 @dataclass(frozen=True, slots=True)
 class MemberPage:
-    """Page of a cluster's documents, highest score first.
+    """Page of the documents of a cluster, highest score first.
 
-    Pass `after` to get the next page; None on the last.
+    `after`: token to pass as `after` for the next page; None on the last page.
     """
 
     members: tuple[ClusterMember, ...]
@@ -119,11 +122,12 @@ def load_clusters(
     level: int = 0,
     top: int = 3,
 ) -> LevelView | None:
-    """Return a level of the served clustering, or of the one with `timestamp`.
+    """Return the clusters of one level of a clustering; None if the clustering or level does not
+    exist.
 
-    None if it does not exist.
-
-    `top`: number of documents per cluster, at most 100.
+    `timestamp`: time of the clustering; None for the served one.
+    `level`: level of granularity, 0 for the coarsest.
+    `top`: number of highest-scoring documents per cluster, at most 100.
     """
 
     def read(at: int) -> LevelView | None:
@@ -146,7 +150,10 @@ def load_clusters(
 def add_top_documents(
     tables: Tables, level: LevelView, clusters: Sequence[ClusterView], top: int = 3
 ) -> list[ClusterView]:
-    """Return clusters of a level with their `top` highest-scoring documents, at most 100 each."""
+    """Return the given clusters of a level, each with its `top` highest-scoring documents.
+
+    At most 100 documents per cluster.
+    """
     name, conf = level.name, build_level_conf(level.conf, level.level)
     rows = [
         build_cluster_row(name.namespace, name.key, conf, level.timestamp, cluster.label)
@@ -166,7 +173,11 @@ def find_cluster(
     level: int = 0,
     top: int = 10,
 ) -> ClusterView | None:
-    """Return one cluster by label, id or given name; None if there is none."""
+    """Return one cluster by label, id or given name; None if the cluster does not exist.
+
+    `timestamp`: time of the clustering; None for the served one. `level`: level of granularity, 0
+        for the coarsest. `top`: number of highest-scoring documents to include, at most 100.
+    """
 
     def read(at: int) -> ClusterView | None:
         cluster_row = _find_row(tables, name, build_level_conf(conf, level), at, label)
@@ -192,11 +203,12 @@ def list_members(
     after: bytes | None = None,
     count_max: int = 50,
 ) -> MemberPage | None:
-    """Return a page of at most 1,000 documents of a cluster, by label, id or given name.
+    """Return a page of the documents of a cluster; None if the cluster does not exist.
 
-    None if there is none.
+    `label`: label, id or given name of the cluster. `timestamp`: time of the clustering; None for
+        the served one. `count_max`: number of documents, at most 1,000.
 
-    Raises ValueError for an `after` of another cluster.
+    Raises ValueError for an `after` token of another cluster.
     """
 
     def read(at: int) -> MemberPage | None:
@@ -218,10 +230,14 @@ def list_unclustered_members(
     after: bytes | None = None,
     count_max: int = 50,
 ) -> MemberPage | None:
-    """Return a page of unclustered documents for a reason such as `outlier`.
+    """Return a page of the unclustered documents of a clustering.
 
-    Without one, for all, grouped by reason. Otherwise as `list_members`. None if there is no such
-    clustering or reason.
+    `reason`: why they are unclustered, such as `outlier`; '' gives all, grouped by reason.
+    `timestamp`: time of the clustering; None for the served one. `count_max`: number of documents,
+        at most 1,000.
+
+    Return None if the clustering or reason does not exist. Raises ValueError for an `after` token
+    of another list.
     """
 
     def read(at: int) -> MemberPage | None:
@@ -259,9 +275,11 @@ def read_consistently(
     timestamp: int | None,
     load: Callable[[int], T | None],
 ) -> T | None:
-    """Return what `load` returns for the given or the served clustering.
+    """Return what `load` returns for the timestamp of a clustering; None if the clustering is
+    missing.
 
-    Retry if another became served meanwhile.
+    `timestamp`: time of the clustering; None for the served one. If a rebuild replaces the served
+    clustering while `load` finds nothing, it is called again, up to three times in all.
     """
     if timestamp is not None:
         served_timestamp = find_served_timestamp(tables, name, conf)
@@ -291,7 +309,10 @@ def _load_rows(
 def _find_row(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, label: str
 ) -> bytes | None:
-    """Return the row of a cluster by its label, else by its id, else by its given name."""
+    """Return the row key of a cluster whose label, else id, else given name is `label`.
+
+    None if there is no such cluster.
+    """
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     if tables.get_row(CLUSTERS, row, ["main:label"]) is not None:
         return row
@@ -314,9 +335,9 @@ def _find_row(
 def _load_curation(
     tables: Tables, name: CollectionName, conf: str, level: int
 ) -> Mapping[str, CuratedTheme]:
-    """Return the curation of a level's clusters, by id.
+    """Return the names and pins that people gave the clusters of a level, by cluster id.
 
-    Only first-level ids persist, so other levels have none.
+    Only first-level ids persist over rebuilds, so other levels have none.
     """
     return {} if level else list_curated_themes(tables, name, conf)
 
@@ -350,7 +371,10 @@ def _build_cluster(
 def _load_top_members(
     tables: Tables, name: CollectionName, rows: Sequence[bytes], top: int
 ) -> dict[bytes, tuple[ClusterMember, ...]]:
-    """Return the top members of each cluster's row; all titles are read at once."""
+    """Return the highest-scoring documents of each cluster, by the cluster's row key.
+
+    The titles of all documents are read in one request.
+    """
     count = min(top, TOP_MAX)
     pages = {
         row: tables.get_page(MEMBERS, row, count_max=count) if count > 0 else [] for row in rows
@@ -372,7 +396,7 @@ def _build_members(
 def add_titles(
     tables: Tables, name: CollectionName, scores: Sequence[tuple[str, float]]
 ) -> tuple[ClusterMember, ...]:
-    """Return the documents for (id, score) pairs with their titles, in the same order."""
+    """Return the documents of (id, score) pairs with titles, URLs and dates, in the same order."""
     keys = [name.build_document_row(id_) for id_, _ in scores]
     rows = tables.get_rows(DOCUMENTS, keys, _TITLE)
     return tuple(

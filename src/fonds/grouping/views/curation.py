@@ -1,8 +1,8 @@
-"""View of curation by people: names and pins of themes, and exclusions of documents.
+"""Read what people curated: names and pins of themes, and exclusions of documents from themes.
 
-A theme is identified by its id, which persists over rebuilds on the first level only. A home from
-an older version may lack these tables; then there are no results. Limits: 1,000 themes per
-configuration.
+A theme is identified by its id, which persists over rebuilds on the first level only. A library
+from an older version may lack the tables; then there are no results. Limits: 1,000 named or pinned
+themes per configuration.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ from fonds.model.errors import ConfigurationError
 CURATED_MAX = 1_000
 BATCH_SIZE = 500
 EXCLUDED_FROM = "main:from:"
-"""Column prefix in an excluded document's row.
+"""Column prefix in an excluded document's row, with one column per exclusion.
 
-The configuration, a colon and the theme's id follow.
+The name of the configuration, a colon and the theme's id follow.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CuratedTheme:
-    """Theme that a person named or pinned; times in seconds since 1970.
+    """Theme that a person named or pinned. Times are in seconds since 1970.
 
-    `label`: its label at that time.
+    `id`: id of the theme, which persists over rebuilds.
+    `label`: label of the theme when it was last named or pinned.
     `name`: the given name, '' if none.
-    `named`, `pinned`: since when; None if not.
+    `named`, `pinned`: when the theme was named and pinned; None if it is not.
     """
 
     id: str
@@ -60,13 +61,14 @@ class CuratedTheme:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Exclusion of a document from a theme.
+    """Exclusion of a document from a theme by a person.
 
-    `at`: when it was excluded.
+    `at`: when the document was excluded, in seconds since 1970.
     `label`: label of the theme at that time.
-    `places`: its placements in the clustering `timestamp`, as (configuration of the level, label,
-        score, original).
-    `sequence`: the change that had last put the document.
+    `timestamp`: time of the clustering that was served then.
+    `sequence`: number of the change that had last put the document.
+    `places`: placements of the document in that clustering, as (configuration of the level, label,
+        score, original of a near-duplicate).
     """
 
     at: int
@@ -77,7 +79,7 @@ class Exclusion:
 
 
 def list_curated_themes(tables: Tables, name: CollectionName, conf: str) -> dict[str, CuratedTheme]:
-    """Return the named or pinned themes of a configuration, by id."""
+    """Return the themes of a configuration that people named or pinned, by theme id."""
     prefix = build_themes_prefix(name.namespace, name.key, conf)
     try:
         rows = tables.get_page(THEMES, prefix, ["main:"], count_max=CURATED_MAX)
@@ -87,7 +89,7 @@ def list_curated_themes(tables: Tables, name: CollectionName, conf: str) -> dict
 
 
 def load_theme_names(tables: Tables, name: CollectionName, conf: str) -> dict[str, str]:
-    """Return the given names of themes, by id."""
+    """Return the names that people gave the themes of a configuration, by theme id."""
     return {
         theme.id: theme.name
         for theme in list_curated_themes(tables, name, conf).values()
@@ -98,7 +100,10 @@ def load_theme_names(tables: Tables, name: CollectionName, conf: str) -> dict[st
 def load_label_names(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, labels: Iterable[str]
 ) -> dict[str, str]:
-    """Return the given names of themes of a clustering, by label; unnamed ones are left out."""
+    """Return the names that people gave the themes of a clustering, by the label of the theme.
+
+    `labels`: labels of the themes to look up. Unnamed themes are left out.
+    """
     names = load_theme_names(tables, name, conf)
     if not names:
         return {}
@@ -114,7 +119,7 @@ def load_label_names(
 def load_exclusions(
     tables: Tables, name: CollectionName, ids: Sequence[str]
 ) -> dict[str, dict[tuple[str, str], Exclusion]]:
-    """Return the exclusions of documents, by id and by (configuration, theme id).
+    """Return the exclusions of documents, by document id and then by (configuration, theme id).
 
     Documents without exclusions are left out.
     """
@@ -127,7 +132,7 @@ def load_exclusions(
 
 
 def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
-    """Return the exclusions in a document's row, by (configuration, theme id)."""
+    """Return the exclusions in the row of one document, by (configuration, theme id)."""
     exclusions = {}
     for column, value in cells.items():
         if column.startswith(EXCLUDED_FROM):
@@ -139,7 +144,8 @@ def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
 def find_excluded_labels(
     tables: Tables, clustering: StoredClustering, ids: Sequence[str]
 ) -> dict[str, set[str]]:
-    """Return the labels of the themes that documents are excluded from, by document id.
+    """Return the labels of the themes of a clustering that documents are excluded from, by document
+    id.
 
     Documents without exclusions in this clustering are left out.
     """
@@ -161,9 +167,9 @@ def find_excluded_labels(
 def find_labels_by_id(
     tables: Tables, clustering: StoredClustering, theme_ids: set[str]
 ) -> Mapping[str, str]:
-    """Return the first-level labels of these themes in a clustering, by id.
+    """Return the labels of first-level themes of a clustering, by theme id.
 
-    Reads the ids of all its clusters.
+    Themes that the clustering lacks are left out. Reads the ids of all first-level clusters.
     """
     prefix = build_clustering_prefix(
         clustering.name.namespace, clustering.name.key, clustering.conf, clustering.timestamp
@@ -190,7 +196,7 @@ def _parse_curated_theme(cells: Cells) -> CuratedTheme:
 
 
 def iter_misplaced_ids(tables: Tables, clustering: StoredClustering) -> Iterator[list[str]]:
-    """Iterate over the documents that are in a theme they are excluded from, in batches."""
+    """Iterate over the ids of documents that are in a theme they are excluded from, in batches."""
     if not has_exclusions(tables, clustering.name):
         return
     for page in tables.iter_pages(EXCLUSIONS, clustering.name.row, ["main:"], page_rows=BATCH_SIZE):
@@ -213,11 +219,10 @@ def iter_misplaced_ids(tables: Tables, clustering: StoredClustering) -> Iterator
 def list_exclusions(
     tables: Tables, name: CollectionName, after: bytes | None, count: int
 ) -> tuple[list[tuple[str, dict[tuple[str, str], Exclusion]]], bytes | None]:
-    """Return a page of excluded documents with their exclusions, by id, and its last row.
+    """Return a page of the excluded documents of a collection, and the token for the next page.
 
-    None on the last page.
-
-    Raises ValueError for an `after` of another list.
+    Each document is a pair of its id and its exclusions by (configuration, theme id). The token is
+    None on the last page. Raises ValueError for an `after` token of another collection.
     """
     if after is not None and not after.startswith(name.row):
         raise ValueError("this page token belongs to another collection. Start with the first page")

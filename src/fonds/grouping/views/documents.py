@@ -1,4 +1,6 @@
-"""Views of one document: its contents, its place in each clustering, and the terms that explain it."""
+"""Read-only views of one document: contents, placement in each clustering, and terms that explain
+it.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,14 @@ from fonds.grouping.views.curation import load_theme_names
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlacement:
-    """Placement of a document in a cluster of a level, or in none.
+    """Placement of a document on one level of a clustering: in a cluster, or unclustered.
 
-    `label`, `cluster_id`: the cluster; None if unclustered.
-    `score`: cosine to the centroid.
-    `unclustered_reason`: reason if unclustered.
-    `original`: the document it is a near-duplicate of.
-    `name`: given name of the cluster, '' if none.
+    `conf`, `timestamp`, `level`: configuration, time and level of the clustering.
+    `label`, `cluster_id`: label and id of the cluster; None if unclustered.
+    `score`: cosine similarity of the document to the cluster's centroid.
+    `unclustered_reason`: why the document is unclustered; None if it is in a cluster.
+    `original`: id of the document of which it is a near-duplicate; None if there is none.
+    `name`: name that a person gave the cluster, '' if none.
     """
 
     conf: str
@@ -52,11 +55,13 @@ class DocumentPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PlacementExplanation:
-    """Explanation of a document's placement.
+    """Explanation of the placement of a document in a clustering.
 
-    `terms`: its terms, those that indicate its cluster most first.
-    `next_label`: the cluster it would otherwise be in.
-    `score_min`: minimum score for its cluster.
+    `place`: the placement on the first level.
+    `terms`: terms of the document; those that indicate its cluster most come first.
+    `next_label`: label of the second nearest cluster; the nearest one if the document is
+        unclustered.
+    `score_min`: minimum score for the document's cluster.
     """
 
     place: DocumentPlacement
@@ -66,7 +71,7 @@ class PlacementExplanation:
 
 
 def find_document(tables: Tables, name: CollectionName, document_id: str) -> Document | None:
-    """Return a document; None if it does not exist."""
+    """Return the document of a collection with this id; None if it does not exist."""
     cells = tables.get_row(DOCUMENTS, name.build_document_row(document_id), ["main:"])
     return None if cells is None or "main:id" not in cells else parse_document(cells).document
 
@@ -76,7 +81,7 @@ def list_placements(
 ) -> list[DocumentPlacement]:
     """Return the placements of a document in the served clusterings, level by level.
 
-    `includes_previous` adds the clusterings served before.
+    `includes_previous`: also return placements in clusterings that were served before.
     """
     collection = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     placements: list[DocumentPlacement] = []
@@ -89,7 +94,7 @@ def list_placements(
 def iter_holders(
     tables: Tables, names: Iterable[CollectionName], document_id: str
 ) -> Iterator[CollectionName]:
-    """Iterate over the given collections that have a document with this id."""
+    """Iterate over those of the given collections that contain a document with this id."""
     for name in names:
         if tables.get_row(DOCUMENTS, name.build_document_row(document_id), ["main:id"]) is not None:
             yield name
@@ -104,9 +109,11 @@ def explain_placement(
     *,
     terms_max: int = 10,
 ) -> PlacementExplanation | None:
-    """Explain the placement of a document in the served clustering; None if it is not in it.
+    """Explain why a document is in its cluster of the served clustering, or unclustered.
 
-    Reads the model, which takes a second for a large one that is not cached.
+    Return None if there is no served clustering or the document has no placement in it. Reads the
+    model, which takes a second for a large model that is not cached. `terms_max`: number of terms
+    to return, at most 100.
     """
     from fonds.grouping.views.term_evidence import (
         explain_terms,
@@ -184,11 +191,11 @@ TERMS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class TermEvidence:
-    """Term of a document as evidence.
+    """Term of a document as evidence for the document's cluster.
 
-    `weight`: its tf-idf in the document.
-    `margin`: how much more it indicates the document's cluster than the next one; negative if it
-        indicates the other.
+    `weight`: tf-idf weight of the term in the document.
+    `margin`: how much more the term indicates the document's cluster than the next one; negative if
+        it indicates the next one.
     """
 
     term: str

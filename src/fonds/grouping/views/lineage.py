@@ -1,4 +1,4 @@
-"""View of lineage: changes of clusters between two clusterings."""
+"""Read-only view of lineage: how clusters changed between two clusterings of a configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fonds.grouping.views.curation import load_theme_names
 
 @dataclass(frozen=True, slots=True)
 class ChangeSide:
-    """Cluster on one side of a change. `name`: given name, '' if none."""
+    """Cluster before or after a change. `name`: name that a person gave it, '' if none."""
 
     id: str
     label: str
@@ -35,7 +35,11 @@ class ChangeSide:
 
 @dataclass(frozen=True, slots=True)
 class ClusterChange:
-    """Change of clusters. `change` is kept, grown, split, merged, new or gone."""
+    """Change of clusters between two clusterings.
+
+    - `change`: kept, grown, split, merged, new or gone.
+    - `before`, `after`: the clusters of the earlier and of the later clustering that are involved.
+    """
 
     change: str
     before: tuple[ChangeSide, ...]
@@ -44,7 +48,7 @@ class ClusterChange:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringChanges:
-    """All changes between two clusterings of a configuration."""
+    """Changes of all clusters between two clusterings of a configuration."""
 
     conf: Annotated[str, Meta(description="name of the configuration")]
     before: Annotated[int, Meta(description="time of the earlier clustering, in Unix seconds")]
@@ -66,12 +70,15 @@ def compare_clusterings(
     previous_timestamp: int,
     after: int | None = None,
 ) -> ClusteringChanges | None:
-    """Compare the clustering `previous_timestamp` with `after`, by default the served one.
+    """Compare the first-level clusters of two clusterings of a configuration.
 
-    None if either does not exist. Reads the assignment of every document, so the time is linear in
-    their number.
+    `previous_timestamp`: time of the earlier clustering. `after`: time of the later one; None for
+        the served one.
+
+    Return None if either clustering does not exist. Reads the assignment of every document, so the
+    duration is linear in their number.
     """
-    # Reading clusters needs no numeric libraries.
+    # Imported here, because the other functions of this module need no numeric libraries.
     import numpy as np
 
     from fonds.grouping.algorithms.lineage import find_events
@@ -132,10 +139,11 @@ def compare_clusterings(
 def list_recorded_changes(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, previous_timestamp: int
 ) -> tuple[ClusterChange, ...]:
-    """Return the changes since `previous_timestamp`, as recorded by the rebuild after it.
+    """Return the changes of clusters that the rebuild of `timestamp` recorded.
 
-    They cover the documents of that time and cost only reading the clusters. Clusters that are no
-    longer stored are left out.
+    They compare it with the clustering of `previous_timestamp` and cover the documents at the time
+    of the rebuild. Only the clusters are read, so this is fast. Clusters that are no longer stored
+    are left out.
     """
     events = _load_events(tables, name, conf, timestamp)
     if not events:
@@ -181,7 +189,7 @@ def _load_sides(
 def _load_memberships(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> Mapping[str, str]:
-    """Return the label of each document's cluster, by document id."""
+    """Return the label of each document's first-level cluster in a clustering, by document id."""
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     return {
         parse_cluster_row(row)[4]: decode_text(cells, "main:label")

@@ -1,8 +1,9 @@
-"""Similar clusters in one level of a clustering.
+"""Find similar clusters on one level of a clustering.
 
-Pairs are candidates for a merge. Also finds the nearest clusters to one cluster. Two clusters form
-a pair if their centroids have a high cosine and they share terms. Decision 73 has the measurements
-for both thresholds.
+Pairs of similar clusters are candidates for a merge. The nearest clusters to one cluster can be
+found too. Two clusters form a pair if their centroids have a high cosine and they share terms.
+Decision 73 has the measurements for both thresholds.
+
 Bounds: the 500 largest clusters are compared; the 1,000 nearest pairs are kept, the others only
 counted.
 """
@@ -31,7 +32,12 @@ Key = tuple[CollectionName, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class SimilarPair:
-    """Two cluster ids, the cosine of the centroids, and the terms that both clusters have."""
+    """Two similar clusters of a level.
+
+    - `first`, `second`: ids of the clusters.
+    - `cosine`: cosine of the two centroids.
+    - `shared_terms`: terms that both clusters have.
+    """
 
     first: str
     second: str
@@ -41,7 +47,11 @@ class SimilarPair:
 
 @dataclass(frozen=True, slots=True)
 class SimilarPairs:
-    """The nearest pairs, nearest first, and the number of all pairs."""
+    """Pairs of similar clusters of a level.
+
+    - `nearest`: the pairs with the highest cosine, at most 1,000, highest first.
+    - `total`: number of all pairs.
+    """
 
     nearest: tuple[SimilarPair, ...]
     total: int
@@ -49,13 +59,17 @@ class SimilarPairs:
 
 @dataclass(slots=True)
 class SimilarPairsCache:
-    """Similar pairs of the 16 levels read last. Thread-safe."""
+    """Cache of the pairs of similar clusters, for the 16 clustering levels read last.
+    Thread-safe.
+    """
 
     _pairs: OrderedDict[Key, SimilarPairs] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, tables: Tables, level: LevelView) -> SimilarPairs:
-        """Return the similar pairs of a level. A level without centroids has none."""
+        """Return the pairs of similar clusters of a level. A level without stored centroids has
+        none.
+        """
         key = (level.name, level.conf, level.timestamp, level.level)
         with self._lock:
             if key in self._pairs:
@@ -70,7 +84,7 @@ class SimilarPairsCache:
 
 
 def find_similar_pairs(tables: Tables, level: LevelView) -> SimilarPairs:
-    """Find the similar pairs of a level. Reads its centroids from the model."""
+    """Find the pairs of similar clusters of a level. Reads the level's centroids from the model."""
     pairs = sorted(
         _iter_pairs(tables, level), key=lambda pair: (-pair.cosine, pair.first, pair.second)
     )
@@ -97,7 +111,7 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
     term_sets = [set(cluster) for cluster in terms]
     for start in range(0, len(clusters), _BLOCK_ROWS):
         cosines = centroids[start : start + _BLOCK_ROWS] @ centroids.T
-        # Only entries above the diagonal, so that each pair comes once.
+        # Use only entries above the diagonal, so that each pair is found once.
         rows, columns = np.nonzero(np.triu(cosines, start + 1) >= COSINE_MIN)
         for row, second in zip(rows.tolist(), columns.tolist(), strict=True):
             first = start + row
@@ -107,15 +121,16 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
                 yield SimilarPair(clusters[first].id, clusters[second].id, cosine, shared)
 
 
-# Nearest clusters to one cluster, by the centroids of the model
+# Find the clusters nearest to one cluster, by the centroids of the model.
 
 
 @dataclass(frozen=True, slots=True)
 class NearCluster:
-    """Another first-level cluster.
+    """First-level cluster that is near a given one.
 
-    `cosine`: cosine of the two centroids.
-    `name`: given name, '' if none.
+    `label`: label of the cluster.
+    `cosine`: cosine of its centroid and the centroid of the given cluster.
+    `name`: name that a person gave the cluster, '' if none.
     """
 
     label: str
@@ -132,12 +147,12 @@ def find_nearest_clusters(
     *,
     count_max: int = 5,
 ) -> tuple[NearCluster, ...]:
-    """Return the nearest first-level clusters to the one with this label, nearest first.
+    """Return the first-level clusters nearest to the cluster with this label, nearest first.
 
-    Empty if it does not exist. Works for any stored clustering. Reads only the centroids of its
-    model.
+    At most `count_max` clusters. Empty if the cluster does not exist. Works for any stored
+    clustering. Reads only the centroids of the clustering's model.
     """
-    # Reading clusters needs no numeric libraries.
+    # Imported here, because most readers of clusters need no numeric libraries.
     import numpy as np
 
     from fonds.grouping.clustering_model import read_centroids

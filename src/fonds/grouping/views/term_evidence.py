@@ -1,4 +1,6 @@
-"""Evidence of a document's terms for its cluster, by the model that placed it."""
+"""Compute how much each term of a document speaks for its cluster, by the model that
+assigned it.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ def explain_terms(
     label: str | None,
     terms_max: int,
 ) -> tuple[list[tuple[str, float, float]], str | None, float | None]:
-    """Return the strongest terms, the next cluster's label, and the reach of the own cluster.
+    """Return the terms that explain the cluster of a document, the next cluster, and the minimum
+    score.
 
-    Each term comes with its tf-idf and with how much more it indicates the cluster than the next
-    one. An unclustered document is explained by its nearest cluster, which is then also the next
-    one. If the model has no evidence, a term counts by the cosine of its vector to the centroids.
-    `stored_cells`: encoded vectors of the document.
+    The result has three parts. The first is at most `terms_max` tuples, strongest first: the term,
+    its tf-idf weight, and how much more it indicates the cluster than the next one. The second is
+    the label of the next cluster, or None. The third is the minimum score for the document's
+    cluster, or None.
+    `label`: label of the document's cluster. None for an unclustered document: then the nearest
+        cluster is explained and its label is returned.
+    `stored_cells`: cells with encoded dense vectors of the document.
+    If the model has no evidence, a term counts by the cosine of its vector to the centroids.
     """
     model = clustering_model.model
     dense = build_dense_vectors(
@@ -70,7 +77,10 @@ def explain_terms(
 def _score_clusters(
     clustering_model: ClusteringModel, weighted: object
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Return the contribution of each term of the one row to each cluster: terms x clusters."""
+    """Return how much each term of one document contributes to each cluster, as terms x clusters.
+
+    `weighted`: sparse matrix with one row, the tf-idf weights of the document.
+    """
     model = clustering_model.model
     features, weights = weighted.indices, weighted.data  # type: ignore[attr-defined]
     if model.evidence is not None:

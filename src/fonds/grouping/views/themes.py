@@ -1,9 +1,9 @@
-"""Documents of a theme for `theme:` in searches, from the served clusterings.
+"""Find the documents of a theme for `theme:` in searches, from the served clusterings.
 
-A theme is named by its label in any case, by its id, which persists over rebuilds, or by a name
-given by a person. Several themes of a collection may have one given name, which then means all of
-them. The collection may precede it, as `NAMESPACE/KEY/`. Themes are read at each search, so
-rebuilds, changes and deletions take effect at once.
+A search names a theme by its label in any case, by its id, which persists over rebuilds, or by the
+name that a person gave it. Several themes of a collection may have one given name, which then means
+all of them. The collection may precede the name, as `NAMESPACE/KEY/`. Themes are read at each
+search, so rebuilds, changes and deletions take effect at once.
 
 Limits: 200 collections, 20,000 clusters per level, themes of up to 50,000 documents.
 """
@@ -40,7 +40,13 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class ThemeView:
-    """Cluster of a served clustering. `given_name` is its given name, '' if none."""
+    """Theme: a cluster of a served clustering, of any level.
+
+    `name`: name of the collection.
+    `row`: row key of the cluster.
+    `size`: number of documents.
+    `given_name`: name that a person gave the theme, '' if none.
+    """
 
     name: CollectionName
     row: bytes
@@ -50,20 +56,21 @@ class ThemeView:
     given_name: str = ""
 
     def is_labelled(self, folded: str) -> bool:
-        """Return whether this is its label or id."""
+        """Return whether a case-folded text is the label or the id of the theme."""
         return folded in (self.label.casefold(), self.id.casefold())
 
     def is_named(self, folded: str) -> bool:
-        """Return whether this is its given name."""
+        """Return whether a case-folded text is the name that a person gave the theme."""
         return bool(folded) and folded == self.given_name.casefold()
 
 
 def list_theme_documents(tables: Tables, name: str) -> list[str]:
-    """Return the ids of the documents of a theme.
+    """Return the ids of the documents of a theme, or of all themes with one given name.
 
-    A given name may mean several themes of one collection.
+    `name`: label, id or given name, in any case, optionally after `NAMESPACE/KEY/`.
 
-    Raises ValueError for an unknown theme, one in several collections, and over 50,000 documents.
+    Raises ValueError for an unknown theme, a theme name found in several collections, and over
+    50,000 documents.
     """
     for _ in range(_ATTEMPTS):
         themes = find_themes(tables, name)
@@ -83,10 +90,11 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
 def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
     """Return the themes with this label, id or given name.
 
-    A label or id gives one theme, from the first level that has it. A given name gives all themes
-    of one collection.
+    `requested_name`: in any case, optionally after `NAMESPACE/KEY/`.
 
-    Raises ValueError.
+    A label or id gives one theme, from the first level that has it. A given name gives all themes
+    of one collection with that name. Raises ValueError for an unknown theme, or a theme name found
+    in several collections.
     """
     folded = requested_name.casefold()
     themes_by_collection: dict[CollectionName, list[ThemeView]] = {}
@@ -126,7 +134,10 @@ def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
 
 
 def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeView]:
-    """Iterate over the themes of a collection's served `DEFAULT` clustering, level by level."""
+    """Iterate over the themes of a collection's served `DEFAULT` clustering, level by level.
+
+    Empty if the collection has no such clustering. At most 20,000 themes per level.
+    """
     served_timestamp = find_served_timestamp(tables, name)
     levels = next(
         (
@@ -150,13 +161,15 @@ def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeVi
 
 
 def iter_themes(tables: Tables) -> Iterator[ThemeView]:
-    """Iterate over the themes of the searched collections, by collection name; streamed."""
+    """Iterate over the themes of the first 200 collections that have themes, by collection;
+    streamed.
+    """
     for name in _list_collections(tables):
         yield from iter_served_themes(tables, name)
 
 
 def _list_collections(tables: Tables) -> list[CollectionName]:
-    """Return the first collections by name that have themes."""
+    """Return the names of the first 200 collections that have themes, by name."""
     if not tables.exist():
         return []
     collection_rows = iter_collection_rows(tables)
@@ -181,12 +194,16 @@ def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:
     return f"{message}{end}"
 
 
-# Tags: the clusters of documents by the configuration `DEFAULT`, from the documents' rows
+# Tags of documents: their clusters by the configuration `DEFAULT`, from the documents' rows.
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Cluster of a document by label. `given_name`: given name of the cluster, '' if none."""
+    """Tag of a document: the first-level theme that it is in.
+
+    `name`: name of the collection. `label`: label of the theme. `given_name`: name that a person
+        gave the theme, '' if none.
+    """
 
     name: CollectionName
     label: str
@@ -196,10 +213,10 @@ class Tag:
 def find_tags(
     tables: Tables, names: Sequence[CollectionName], document_ids: Sequence[str]
 ) -> Mapping[str, list[Tag]]:
-    """Return the tags of documents, by document id, in the order of the collections.
+    """Return the themes of documents in several collections, by document id.
 
-    Documents without tags are left out. Reads names times ids rows at once, so the caller must
-    limit their number.
+    The themes of a document are in the order of the collections. Documents without themes are left
+    out. One request reads a row per collection and document, so the caller must limit their number.
     """
     document_keys = {
         name.build_document_row(id_): (name, id_) for id_ in document_ids for name in names
@@ -214,7 +231,7 @@ def find_tags(
 
 
 def _add_names(tables: Tables, tags: Mapping[str, list[Tag]]) -> dict[str, list[Tag]]:
-    """Return the tags with the given names of their themes."""
+    """Return the tags of documents, by document id, with the names that people gave the themes."""
     labels: dict[CollectionName, set[str]] = {}
     for tag in (single_tag for tag_group in tags.values() for single_tag in tag_group):
         labels.setdefault(tag.name, set()).add(tag.label)

@@ -1,4 +1,5 @@
-"""Dates and themes of a clustering's documents, read once per state of the collection.
+"""Sample of the dates and clusters of a clustering's documents, cached until the collection
+changes.
 
 Limits: the first 20,000 documents by id.
 """
@@ -28,7 +29,7 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.clusters import ClusterMember, add_titles
 
 SAMPLE_MAX = 20_000
-"""Maximum documents in the sample, the first by id."""
+"""Maximum number of documents in the sample. The first ones by id are used."""
 
 CACHE_SIZE = 4
 UNDATED = -1
@@ -42,15 +43,15 @@ Key = tuple[CollectionName, str, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class DocumentSample:
-    """Sampled documents; a document has the same index in each sequence.
+    """Sample of the documents of a clustering; a document has the same index in each sequence.
 
-    `rows`: their rows in `documents`.
-    `days`: days since 1970, UNDATED without a date.
-    `places`: index in `labels`, ABSENT if not in the clustering.
-    `scores`: cosine to the centroid, 0 for those in no cluster.
+    `rows`: row keys of the documents in the table `documents`.
+    `days`: dates in days since 1970, UNDATED without a date.
+    `places`: index in `labels` of the document's cluster, ABSENT if not in the clustering.
+    `scores`: cosine similarity to the centroid, 0 for a document in no cluster.
     `labels`: labels of clusters, then reasons of unclustered documents.
-    `clusters`: number of labels that are of clusters.
-    `is_complete`: whether the sample has all documents of the clustering.
+    `clusters`: number of entries in `labels` that are labels of clusters.
+    `is_complete`: whether the sample has all documents of the collection.
     """
 
     rows: Sequence[bytes]
@@ -62,13 +63,13 @@ class DocumentSample:
     is_complete: bool
 
     def get_id(self, number: int) -> str:
-        """Return the id of a document by its index."""
+        """Return the id of a sampled document by its index."""
         return parse_document_row(self.rows[number])[2]
 
 
 @dataclass(slots=True)
 class DocumentSampleCache:
-    """Cache of the samples of the last few clusterings. Thread-safe."""
+    """Cache of the document samples of the 4 clusterings read last. Thread-safe."""
 
     sample_max: int = SAMPLE_MAX
     _cache: OrderedDict[Key, DocumentSample] = field(default_factory=OrderedDict)
@@ -77,9 +78,10 @@ class DocumentSampleCache:
     def get(
         self, tables: Tables, name: CollectionName, conf: str, timestamp: int, *, level: int = 0
     ) -> DocumentSample:
-        """Return the sample of a clustering; read it again after a change of the collection.
+        """Return the document sample of a clustering; read it again after a change of the
+        collection.
 
-        Reads two rows per document.
+        Reading takes two rows per document.
         """
         sequence = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
         key = (name, conf, timestamp, level, sequence)
@@ -104,9 +106,9 @@ class DocumentSampleCache:
 def list_sampled_members(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, ids: Sequence[str]
 ) -> tuple[ClusterMember, ...]:
-    """Return documents with their scores in a clustering and their titles.
+    """Return documents with their scores in a clustering and their titles, in the order of `ids`.
 
-    `conf`: the configuration part of the row keys, of a level or of unclustered documents.
+    `conf`: configuration as in the row keys, of one level or of the unclustered documents.
     """
     rows = [build_assignment_row(name, conf, timestamp, id_) for id_ in ids]
     cells = tables.get_rows(ASSIGNMENTS, rows, ["main:score"])
@@ -123,7 +125,10 @@ def sample_documents(
     *,
     level: int = 0,
 ) -> DocumentSample:
-    """Sample the first `sample_max` documents of the collection by id."""
+    """Read the dates and clusters of the first `sample_max` documents of a collection, by id.
+
+    `timestamp`: time of the clustering. `level`: level of granularity.
+    """
     prefix = name.row
     rows = [
         (row, decode_int(cells, "main:time", UNDATED))
@@ -151,9 +156,11 @@ def _to_day(seconds: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _PlacementArrays:
-    """Placements of documents: the index of each one's label, and its score.
+    """Clusters and scores of the sampled documents, by the index of the document.
 
-    `labels`: those of clusters first.
+    `places`: index in `labels` of the document's cluster or reason, ABSENT if it has none.
+    `labels`: labels of clusters, then reasons of unclustered documents.
+    `clusters`: number of entries in `labels` that are labels of clusters.
     """
 
     places: Sequence[int]
@@ -189,9 +196,10 @@ def _load_placements(
 def _iter_assignments(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, last: bytes
 ) -> Iterator[tuple[bytes, str, float]]:
-    """Iterate over the assignments of a level up to the row ending `last`.
+    """Iterate over the assignments of documents to clusters on one level, in row order.
 
-    Each has the row ending, label and score.
+    Each is the end of the row key (the encoded document id), the label and the score. Stops after
+    the row key end `last`.
     """
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label", "main:score"]):

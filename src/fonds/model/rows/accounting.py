@@ -1,5 +1,7 @@
-"""Rows of the accounting tables: inputs, entries, how each message ended, counts by reason, and
-decisions of people about failures.
+"""Rows of the accounting tables, which record what became of everything that entered a pipeline.
+
+They store inputs, entries, how each message ended, counts by reason, and decisions and notes of
+people about failures.
 """
 
 from __future__ import annotations

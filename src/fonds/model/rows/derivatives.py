@@ -1,4 +1,4 @@
-"""Rows derived from files: PDFs, papers, citations, stories and text sketches."""
+"""Rows of data computed from files: PDFs, papers, citations, stories and text sketches."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class JatsRow:
     extractor: str
 
 
-# Works that papers are, and works they cite.
+# Catalogue works that papers and their references were matched with.
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,11 @@ class MatchRow:
 
 @dataclass(frozen=True, slots=True)
 class CitationRow:
-    """`citations`: a reference in the list of a file, and the work it was matched with."""
+    """Row of `citations`: an entry in the reference list of a file, and the work it was matched
+    with.
+
+    A work is a publication in the catalogue.
+    """
 
     TABLE: ClassVar[str] = "citations"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex", "number")

@@ -1,4 +1,4 @@
-"""Rows of files, captures, WARC files, takedowns and embargoes."""
+"""Rows of stored files, their captures, WARC files, takedowns and embargoes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CdxRow:
 class WarcFileRow:
     """Row of `warc_files`: a path or URL at which a WARC file was seen.
 
-    - `name`: name of the WARC file in the table `cdx`.
+    - `name`: name of the WARC file, as in the column `warc_path` of the table `cdx`.
     - `path`: path or URL of the WARC file.
     - `head_sha1`: SHA-1 of the first 1,024 bytes in hex; "" if the bytes could not be read.
     - `file_name`: last component of `name`.
@@ -91,7 +91,10 @@ class CrawlerCountRow:
 
 @dataclass(frozen=True, slots=True)
 class TakedownRow:
-    """`takedowns`: a removed file: its bytes are refused, and its address shows a tombstone."""
+    """Row of `takedowns`: a file removed from all stores.
+
+    Its bytes are refused from then on, and its address shows a tombstone.
+    """
 
     TABLE: ClassVar[str] = "takedowns"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
@@ -110,7 +113,10 @@ class TakedownRow:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoRow:
-    """`embargoes`: a file hidden from readers until a date, although it is stored and processed."""
+    """Row of `embargoes`: a file that readers cannot see until a date.
+
+    The file is stored and processed like any other.
+    """
 
     TABLE: ClassVar[str] = "embargoes"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)

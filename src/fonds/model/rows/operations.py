@@ -1,4 +1,4 @@
-"""Rows of scheduled tasks, leases, workers, access control, fixity and the deep audit."""
+"""Rows for recurring tasks, leases, workers, access control, fixity and the deep audit."""
 
 from __future__ import annotations
 
@@ -156,9 +156,10 @@ class FixityRow:
 
     The row is written in one transaction with the data.
 
-    - `sha1hex`: SHA-1 of the file.
-    - `part`: name of the table that has the derived row, or name of a blob
+    - `sha1hex`: SHA-1 of the file from which the data was derived.
+    - `part`: which data it is: name of the table that has the derived row, or name of a blob
       (`derivatives/fixity.py`).
+    - `size_bytes`, `sha256hex`: size and SHA-256 of the data.
     """
 
     TABLE: ClassVar[str] = "fixity"

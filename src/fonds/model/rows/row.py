@@ -23,14 +23,14 @@ class Row(Protocol):
 
 
 class DerivativeRow(Protocol):
-    """Row computed from one file, identified by its SHA-1: status, time and extractor."""
+    """Interface of a row with data computed from one file, which its SHA-1 identifies."""
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
 
     @property
     def sha1hex(self) -> str:
-        """SHA-1 of the file in hex; primary key of the row."""
+        """SHA-1 in hex of the file from which the row was computed; primary key of the row."""
 
     @property
     def updated(self) -> datetime:
