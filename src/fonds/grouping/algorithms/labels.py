@@ -1,4 +1,4 @@
-"""Labels of clusters: the terms and phrases that distinguish a cluster, spelled as in its documents.
+"""Labels of clusters: terms and phrases that distinguish a cluster, spelled as in its documents.
 
 A phrase replaces a single term that it contains if it is frequent enough. A label has up to three
 terms or phrases, which share no term. No two clusters have the same label.

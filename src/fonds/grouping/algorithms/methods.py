@@ -321,8 +321,9 @@ class _OpenStories:
         self._clock = 0.0
 
     def join(self, vectors: Floats, times: NDArray[np.float64] | None, options: Options) -> Ints:
-        """Assign documents, in order, to open stories or new ones. Return each document's story number.
+        """Assign documents, in order, to open stories or new ones.
 
+        Return the story number of each document.
         `vectors`: vectors of the documents, of length 1.
         `times`: date of each document in seconds; None to use the position instead.
         """

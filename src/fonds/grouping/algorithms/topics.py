@@ -1,4 +1,4 @@
-"""Topics: few large clusters, in which every document has one.
+"""Topics: few large clusters. Every document is in a cluster.
 
 Steps: micro-clusters (many small clusters of a sample), Ward linkage that merges them to a tree,
 one run of k-means, and refinement by terms. Micro-clusters are computed once. Each granularity is a
@@ -84,10 +84,10 @@ def cut_tree(pairs: Sequence[tuple[int, int]], clusters: int) -> Ints:
 
 
 def choose_cluster_count(costs: Sequence[float], clusters_max: int) -> int:
-    """Return the number of clusters, at most `clusters_max`, at which the next merge is costliest.
+    """Return the number of clusters, at most `clusters_max`, where the cost of a merge rises most.
 
-    More exactly, the cost of the next merge is the highest multiple of the cost of the merge before
-    it. A single centroid gives 1.
+    At this number, the cost of the next merge is the highest multiple of the cost of the merge
+    before it. A single centroid gives 1.
     `costs`: costs of the merges, in order.
     """
     merge_costs = np.maximum(np.array(costs[::-1][:clusters_max], dtype=np.float64), 1e-12)
@@ -156,7 +156,8 @@ def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Part
 def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints | None:
     """Return the previous topic of each document; new documents get the nearest topic.
 
-    Return None if there are no previous topics or another number of topics is requested.
+    Return None if there are fewer than two previous topics, or another number of topics is
+    requested.
     """
     if prepared.previous is None or not len(prepared.previous) or int(prepared.previous.max()) < 1:
         return None
