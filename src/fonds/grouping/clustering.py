@@ -169,7 +169,7 @@ def list_all_stored_clusterings(tables: Tables, name: CollectionName) -> list[St
 def filter_ready(clusterings: list[StoredClustering], collection: Cells) -> list[StoredClustering]:
     """Return the clusterings that are served now or may have been served before.
 
-    These are all that are not newer than the served clustering of their configuration.
+    Clusterings that are newer than the served one of their configuration are left out.
     `collection`: cells of the collection's row.
     """
     return [
@@ -214,7 +214,7 @@ class ModelCache:
         Return None if the model no longer exists.
         Raises DamagedInputError if the stored model is damaged.
         """
-        # Loads numpy.
+        # Imported here because it loads numpy.
         from fonds.grouping.clustering_model import read_model
 
         key = (clustering.name, clustering.conf)
@@ -229,7 +229,7 @@ class ModelCache:
         return model
 
 
-# Placement of a document in a cluster, or in none with a reason
+# Placement of a document: its cluster, or the reason why it is in no cluster
 
 
 SHORT = "short"

@@ -61,9 +61,10 @@ class _ModelNumbers:
     `of_terms`: number of dimensions of the vector space that are term vectors.
     `dense`: length of the dense vectors; 0 if the model uses none.
     `language`: two-letter language of texts that state none.
-    `places`: as in `ClusteringModel`.
-    `finer`: for each finer level, its number, the labels of its clusters, and the first-level
-        cluster of each.
+    `places`: for each first-level cluster, the (level name, label) pairs of itself and of its
+        coarser clusters, the first level first.
+    `finer`: for each level finer than the first, its number, the labels of its clusters, and the
+        number of the first-level cluster that each belongs to.
     """
 
     of_terms: int

@@ -27,7 +27,10 @@ _CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True, order=True)
 class CollectionName:
-    """Name of a collection: namespace and key."""
+    """Name of a collection of documents: a namespace, and a key that is unique within it.
+
+    As text, it is written `NAMESPACE/KEY`.
+    """
 
     namespace: str
     key: str

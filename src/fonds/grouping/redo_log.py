@@ -160,8 +160,8 @@ def perform(
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, leases, lease)
     if not leases.is_held(lease):
-        # The next holder may be reading the change now. It is applied, and removed with a later
-        # one.
+        # The next lease holder may be reading the logged change now. It is already applied, and a
+        # later change deletes it.
         return sequence
     if find_oldest_needed(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)

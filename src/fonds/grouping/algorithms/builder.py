@@ -189,7 +189,11 @@ def build(
 def _project_documents(
     collection: TextCollection, dense: NDArray[np.floating[Any]] | None, options: Options
 ) -> ProjectedVectors:
-    """Fit a vector space to the distinct documents and return their vectors in it."""
+    """Fit a vector space to a collection and return the vectors of its distinct documents.
+
+    Distinct documents are those that are not near-duplicates of another.
+    `dense`: dense vectors of all documents; None if there are none.
+    """
     weights = compute_idf(collection.dictionary.documents, collection.dictionary.document_counts)
     weighted = compute_tfidf(collection.frequencies[collection.distinct], weights)
     width = 0 if dense is None else dense.shape[1]

@@ -54,8 +54,8 @@ class TermSlice:
     """Term counts and near-duplicate hashes of one slice (batch) of documents.
 
     `languages`: two-letter language that each document was read in.
-    `numbers`, `starts`: terms of all documents in order, as in `TermRows`, numbered by the
-        vocabulary of the reader.
+    `numbers`, `starts`: the terms of document i, in order, are `numbers[starts[i]:starts[i + 1]]`,
+        numbered by the reader's vocabulary; -1 separates terms that are not adjacent.
     `frequencies`: term frequencies, documents x terms.
     `contents`: hash of the terms and counts of each document; 0 for an empty one.
     `bands`: documents x 5 MinHash bands; near-duplicates are likely to share a band.
@@ -148,21 +148,27 @@ class TextCollection:
     def build_rows(self, distinct_numbers: Ints) -> TermRows:
         """Return the features of some distinct documents, in the order of the text.
 
-        `distinct_numbers`: positions in `distinct`. Terms that are no feature separate their
-            neighbours.
+        Features are the terms that count. Distinct documents are those that are not near-duplicates
+        of another. Terms that are no feature separate their neighbours.
+        `distinct_numbers`: positions of the documents in `distinct`.
         """
         selected = select_rows(self.read, self.distinct[distinct_numbers])
         return TermRows(self.places[selected.numbers], selected.starts, self.dictionary.terms)
 
     def count_lengths(self) -> Ints:
-        """Return the number of feature occurrences in each distinct document."""
+        """Return the number of feature occurrences in each distinct document.
+
+        Features are the terms that count. Distinct documents are those that are not near-duplicates
+        of another.
+        """
         ones = np.ones(self.frequencies.shape[1], np.float32)
         return np.asarray(self.frequencies @ ones).astype(np.int64)[self.distinct]
 
     def spread_values(self, values: Ints) -> Ints:
-        """Expand an array from distinct documents to all documents.
+        """Expand an array from distinct documents to all documents, and return it.
 
-        Each document gets the value of its original. Documents without features get EMPTY.
+        A near-duplicate gets the value of its original document. A document without features (terms
+        that count) gets EMPTY (-1).
         `values`: one value per distinct document.
         """
         places = np.zeros(len(self.originals), dtype=np.int64)
@@ -173,9 +179,10 @@ class TextCollection:
         return spread
 
     def gather_values(self, values: Ints) -> Ints:
-        """Reduce an array from all documents to distinct documents.
+        """Reduce an array from all documents to distinct documents, and return it.
 
         Each distinct document gets the highest value among its near-duplicates and itself.
+        `values`: one value per document.
         """
         filled = self.originals != EMPTY
         highest = np.full(len(self.originals), np.iinfo(np.int64).min)

@@ -64,10 +64,11 @@ class Lineage:
 
 
 def create_ids(clusters: int, version: int) -> tuple[str, ...]:
-    """Return ids for new clusters. Two versions of a collection never share an id.
+    """Return ids for new clusters: the version in hexadecimal, a dash, and the cluster number.
 
+    Clusterings of a collection have different versions, so their new ids differ.
     `clusters`: number of ids.
-    `version`: number of the clustering.
+    `version`: version of the clustering, such as its timestamp.
     """
     return tuple(f"{version:x}-{number}" for number in range(clusters))
 

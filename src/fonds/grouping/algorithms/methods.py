@@ -183,7 +183,8 @@ _DOCUMENT_BATCH = 50_000
 def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[Ints, Floats]:
     """Reassign documents to the clusters that their terms indicate, until few documents move.
 
-    Return the cluster number of each document, and the evidence (features x clusters).
+    Return the cluster number of each document, and how strongly each term indicates each cluster
+    (features x clusters).
     `weighted`: tf-idf, documents x features.
     `members`: current cluster number of each document.
     `clusters`: number of clusters.

@@ -183,7 +183,8 @@ class ProjectedVectors:
     def select(self, documents: Ints | slice) -> Floats:
         """Return the vectors of some documents in the given order: documents x dimensions, float32.
 
-        Each vector has length 1; that of a document without features is zero.
+        Each vector has length 1. It is zero for a document with neither features (terms that count)
+        nor a dense vector.
         `documents`: positions of the documents.
         """
         dense = None if self.dense is None else self.dense[documents].astype(np.float32)
@@ -221,7 +222,8 @@ def fit_space(weighted: Matrix, collection: TextCollection, dense: int, seed: in
 def project(space: VectorSpace, weighted: Matrix, dense: Floats | None) -> Floats:
     """Return the vectors of documents in a vector space: documents x dimensions, float32.
 
-    Each vector has length 1; that of a document without features is zero.
+    Each vector has length 1. It is zero for a document with neither features (terms that count) nor
+    a dense vector.
     `weighted`: tf-idf of the documents, documents x features.
     `dense`: dense vectors of the documents, documents x `space.dense`; None if the space uses none.
     Raises ValueError if the length of the dense vectors differs from the space's.

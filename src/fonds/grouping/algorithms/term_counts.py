@@ -86,9 +86,10 @@ def read_rows(
 def number_terms(
     vocabulary: Vocabulary, texts: Sequence[str], languages: Sequence[str]
 ) -> tuple[Places, Ints]:
-    """Return the term numbers of all texts in one array, and the start of each text in it.
+    """Return the terms of texts, in order, as one array of term numbers, and each text's start.
 
-    Both are as in `TermRows`. New terms are added to the vocabulary.
+    The terms of text i are `numbers[starts[i]:starts[i + 1]]`. -1 separates terms that are not
+    adjacent in the text. New terms are added to the vocabulary.
     `languages`: two-letter language of each text.
     """
     numbers = array("i")
@@ -111,7 +112,8 @@ def count_terms(numbers: Places, starts: Ints, width: int) -> Matrix:
     """Return how often each term occurs in each document: documents x terms, float32.
 
     The column indices of each row of the sparse matrix are sorted.
-    `numbers`, `starts`: terms of the documents, as in `TermRows`.
+    `numbers`, `starts`: the terms of document i are `numbers[starts[i]:starts[i + 1]]`; -1 is no
+        term.
     `width`: number of terms.
     """
     is_term = numbers >= 0

@@ -202,8 +202,9 @@ def _compute_means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Flo
 def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Floats | None]:
     """Return the topic of each document by k-means from given centroids, refined by terms.
 
-    Also return the evidence (features x topics), or None if there are too many topics.
-    `begin`: centroids to start from.
+    Also return how strongly each term indicates each topic (features x topics); None for a single
+    topic or too many of them.
+    `begin`: centroids to start from, topics x dimensions.
     """
     vectors = prepared.vectors
     clusters = min(len(begin), len(vectors))
@@ -219,9 +220,10 @@ def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Fl
 
 
 def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Floats | None]:
-    """Return the topic of each document, refined by its terms, largest topic first.
+    """Return the topic of each document, refined by its terms. Topics are numbered by size.
 
-    Also return the evidence (features x topics), or None for a single topic or too many of them.
+    Also return how strongly each term indicates each topic (features x topics); None for a single
+    topic or too many of them.
     `members`: current topic of each document.
     """
     clusters = int(members.max()) + 1

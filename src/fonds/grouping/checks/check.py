@@ -147,7 +147,7 @@ def repair_collection(
     for conf in rebuilt_confs:
         result = rebuild(changes, name, conf, threads=threads)
         yield f"{name} was rebuilt by {conf}: {result.documents:,} documents"
-    # Without this, the damaged clustering would be kept next to the new one.
+    # Rebuilding alone would keep the damaged clustering next to the new one.
     outdated = {
         (item.conf, item.timestamp)
         for item in damages_by_remedy[Remedy.DROP] + damages_by_remedy[Remedy.BUILD]

@@ -71,7 +71,11 @@ class DocumentReader:
     keeps_pages: bool
 
     def __call__(self, part: KeyRange) -> Iterator[bytes]:
-        """Yield the records of the documents in one key range."""
+        """Read the documents in one key range and yield their term counts as records.
+
+        These are one record per page of documents, if pages are kept, then one per term with its
+        document frequency. The empty term has the number of documents.
+        """
         tables, reader = self.open_tables(), TermReader()
         counts: Counter[int] = Counter()
         documents = 0

@@ -54,10 +54,10 @@ def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str)
 
 
 def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
-    """Remove the oldest clusterings of a configuration, so that `kept` ones remain.
+    """Remove the oldest clusterings of a configuration, beyond the number that it keeps.
 
-    Only clusterings up to the given one are counted and removed. `kept` is a parameter of the
-    configuration; 1 if the configuration was deleted. Return the number of removed clusterings.
+    Only clusterings up to the given one are counted and removed. If the configuration was deleted,
+    one clustering is kept. Return the number of removed clusterings.
     """
     try:
         kept_count = get(changes.tables, clustering.name.namespace, clustering.conf).kept

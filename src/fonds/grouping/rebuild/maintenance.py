@@ -156,7 +156,7 @@ def maintain(
         except LeaseConflictError:
             continue
         except ConfigurationError as error:
-            # For example, an extra is missing on this machine; other configurations continue.
+            # For example, an extra is not installed on this machine. Other configurations go on.
             done.append(MaintenanceResult(name, conf, 0, False, "", str(error)))
             continue
         done.append(MaintenanceResult(name, conf, removed, is_settled, reason))

@@ -132,7 +132,10 @@ class Corpus:
         )
 
     def find_place(self, id_: str) -> int | None:
-        """Return the position of a document in `ids`; None if the document is not grouped."""
+        """Return the position of a document, by id, among the grouped documents.
+
+        Return None if the document is not grouped.
+        """
         position = bisect_left(self.ids, id_)
         return position if position < len(self.ids) and self.ids[position] == id_ else None
 

@@ -190,7 +190,10 @@ class _Rebuild:
 
     @property
     def stored(self) -> StoredClustering:
-        """The new clustering as other processes know it from its rows, without cells."""
+        """The new clustering of this rebuild, in the form in which stored clusterings are listed.
+
+        Its cells are left out.
+        """
         return StoredClustering(self.name, self.conf, self.timestamp, self._levels, {})
 
     def begin(self) -> int:
