@@ -82,19 +82,21 @@ _BEGIN = "main:configuration:"
 
 
 def build_column(conf: str, field: str) -> str:
-    """Return the column `main:configuration:CONF:FIELD` of a collection's row.
+    """Return the column name `main:configuration:CONF:FIELD` of a collection's row.
 
-    It holds one value, for example a timestamp, per configuration of the collection.
+    The column holds one value, for example a timestamp, for a configuration of the collection.
+    `conf`: name of the configuration.
     """
     return f"{_BEGIN}{conf}:{field}"
 
 
 def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
-    """Return one per-configuration field of a collection's row, as integers by configuration name.
+    """Return a field that a collection's row has per configuration, as integers by configuration.
 
     `collection`: cells of the collection's row.
-    `field`: last part of the column, as in `build_column`. Configurations without a value are left
-        out.
+    `field`: last part of the column name `main:configuration:CONF:FIELD`.
+
+    Configurations without a value are left out.
     """
     suffix = f":{field}"
     return {
@@ -105,36 +107,37 @@ def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
 
 
 def served_column(conf: str) -> str:
-    """Return the column with the timestamp of a collection's served clustering by `conf`.
+    """Return the name of the column with the timestamp of the clustering that `conf` serves.
 
-    The column belongs to the collection's row. The served clustering is the one that readers see by
-    default. Writing this one cell makes a new clustering visible.
+    The column belongs to a collection's row, and `conf` is a configuration. The served clustering
+    is the one that readers see by default. Writing this one cell makes a new clustering visible.
     """
     return build_column(conf, REBUILT)
 
 
 def processed_column(conf: str) -> str:
-    """Return the column with the time of a collection's last assignment by `conf`.
+    """Return the name of the column with the time of the last assignment by `conf`.
 
-    The column belongs to the collection's row. The time is the last one at which a document was
-    assigned to a cluster by this configuration.
+    The column belongs to a collection's row, and `conf` is a configuration. The time is the last
+    one at which a document was assigned to a cluster by this configuration.
     """
     return build_column(conf, "processed")
 
 
 def building_column(conf: str) -> str:
-    """Return the column with the timestamp of a collection's clustering being built by `conf`.
+    """Return the name of the column with the timestamp of the clustering being built by `conf`.
 
-    The column belongs to the collection's row. Its cell is empty if no rebuild is in progress.
+    The column belongs to a collection's row, and `conf` is a configuration. Its cell is empty if no
+    rebuild is in progress.
     """
     return build_column(conf, BUILDING)
 
 
 def settled_column(conf: str) -> str:
-    """Return the column with the timestamp of a collection's settled clustering by `conf`.
+    """Return the name of the column with the timestamp of the settled clustering by `conf`.
 
-    The column belongs to the collection's row. A clustering is settled once its placements are
-    written in all documents' rows.
+    The column belongs to a collection's row, and `conf` is a configuration. A clustering is settled
+    once its placements are written in all documents' rows.
     """
     return build_column(conf, "settled")
 
@@ -197,7 +200,7 @@ def list_served_configurations(collection: Cells) -> dict[str, int]:
 
 
 class ModelCache:
-    """Cache of the models that assign later documents to clusters. Thread-safe.
+    """Cache of the models that assign documents added later to clusters. Thread-safe.
 
     It keeps at most `count_max` models, one per collection and configuration, and drops the least
     recently used ones.

@@ -1,4 +1,4 @@
-"""Model stored with a clustering and read again to assign later documents to its clusters."""
+"""Model stored with a clustering and read again to assign documents added later to its clusters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HEAD = slice(4, 8)
 
 @dataclass(frozen=True, slots=True)
 class ClusteringModel:
-    """Model of a stored clustering that can assign later documents to its clusters.
+    """Model of a stored clustering that can assign documents added later to its clusters.
 
     `conf`, `timestamp`: configuration and rebuild time of the clustering.
     `model`: dictionary, weights, vector space and centroids.
@@ -122,7 +122,7 @@ def write_model(
 def read_model(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> ClusteringModel | None:
-    """Read the model that assigns later documents to the clusters of a clustering.
+    """Read the model that assigns documents added later to the clusters of a clustering.
 
     Return None if the clustering has no model or no longer exists.
     Raises DamagedInputError if the stored model is damaged.
@@ -164,7 +164,10 @@ def read_model(
 
 
 def _centroids_column(level: int) -> str:
-    """Return the column with the cluster centroids of a level; 0 is the first level."""
+    """Return the name of the column with the cluster centroids of a level (granularity).
+
+    The first level is 0.
+    """
     return f"{CENTROIDS}_{level}" if level else CENTROIDS
 
 

@@ -131,9 +131,10 @@ def build_dense_vectors(
     """Return the dense vectors of documents that a configuration uses for grouping.
 
     If the configuration names an encoder, valid cells in `stored_cells` are reused and the other
-    vectors are computed from the texts. Otherwise the posted vectors are used; a vector of another
-    length becomes zeros.
+    vectors are computed from the texts. Otherwise the vectors are those that the application posted
+    with the documents; a vector of another length becomes zeros.
     `numbers`: length of the vectors; 0 means that the configuration uses terms only.
+    `stored_cells`: cells of encoded vectors, by document id.
     Raises ConfigurationError if the encoder is not installed.
     """
     if not numbers:

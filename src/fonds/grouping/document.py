@@ -143,8 +143,9 @@ def parse_document(cells: Cells) -> StoredDocument:
 
 
 def build_encoded_column(encoder: str) -> str:
-    """Return the column of a document's row with the vector that an encoder computes from the text.
+    """Return the name of the column with a document's vector that an encoder computes.
 
+    The encoder computes the vector from the text. The column belongs to the document's row.
     Raises ValueError for an unknown encoder.
     """
     return ENCODED[ENCODERS.index(encoder)]
@@ -186,9 +187,9 @@ def is_same(cells: Cells, new_cells: Cells) -> bool:
 
 
 def build_member_column(conf: str) -> str:
-    """Return the column of a document's row with the label of its cluster by a configuration.
+    """Return the name of the column with the label of a document's cluster by a configuration.
 
-    `DEFAULT` has the column `main:member_of` of Grouperfish's layout. For another configuration,
-    its name is appended.
+    The column belongs to the document's row. `DEFAULT` has the column `main:member_of` of
+    Grouperfish's layout. For another configuration, its name is appended.
     """
     return "main:member_of" if conf == DEFAULT else f"main:member_of:{conf}"

@@ -24,7 +24,7 @@ class UnclusteredReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinerLevel:
-    """Level of a clustering with at least as many clusters as the first level.
+    """Level (granularity) of a clustering with at least as many clusters as the first level.
 
     `level`: number of the level; the first is 0.
     `centroids`: centroids of its clusters, clusters x dimensions.
@@ -38,7 +38,7 @@ class FinerLevel:
 
 @dataclass(frozen=True, slots=True)
 class PlacementModel:
-    """Model that assigns later documents to clusters; it does not change until the next rebuild.
+    """Model that assigns new documents to clusters; it does not change until the next rebuild.
 
     `dictionary`: the terms that count, called features, with their document counts.
     `weights`: inverse document frequency (idf) of each feature.
@@ -100,14 +100,16 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Complete result of a clustering algorithm. A document is its position in the input.
+    """Complete result of a clustering algorithm.
+
+    Documents are identified by their position in the input.
 
     `levels`: all granularities, the requested or chosen one first.
     `originals`: for each document, the one it is a near-duplicate of, possibly itself; -1 for an
         empty document.
     `unclustered`: number of documents in no first-level cluster, by reason.
     `events`: changes of the first-level clusters since the previous clustering.
-    `model`: model that assigns later documents.
+    `model`: model that assigns documents that are added later.
     `frequencies`: term frequencies, documents x features; each row is stored as a document's
         `vector_idf`.
     """

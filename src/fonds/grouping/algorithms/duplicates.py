@@ -67,8 +67,8 @@ def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
 def rank_documents(document_hashes: Hashes) -> Ints:
     """Return the positions of documents in the order of their content hashes.
 
-    The order of different documents depends only on their content. Equal documents are adjacent.
-    `document_hashes`: hash of each document by `hash_documents`.
+    So the order depends only on the documents' content. Equal documents are adjacent.
+    `document_hashes`: content hash of each document, by `hash_documents`.
     """
     return np.argsort(document_hashes, kind="stable").astype(np.int64)
 

@@ -269,7 +269,11 @@ def _count_spelling(
 
 
 def _find_single_term(word: str, language: str) -> str:
-    """Return the term of one written word; "" if the word has no term or several."""
+    """Return the comparable term of one word as written in a text.
+
+    Return "" if the word has no term, such as a stop word, or several.
+    `language`: two-letter language of the text.
+    """
     terms = [term for term in split_terms(word, language) if term]
     return terms[0] if len(terms) == 1 else ""
 

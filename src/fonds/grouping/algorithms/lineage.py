@@ -53,7 +53,7 @@ class LineageEvent:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Cluster ids of a new clustering, and the changes since the previous one.
+    """Cluster ids of a new clustering, and the changes of clusters since the previous clustering.
 
     `ids`: id of each new cluster; a cluster that continues a previous one keeps its id.
     `events`: all changes, including new clusters and those that are gone.

@@ -57,7 +57,10 @@ class Partition:
 
 
 class Family(Protocol):
-    """Clustering algorithm. The same documents and options always give the same clusters."""
+    """Protocol of an algorithm that partitions documents into clusters.
+
+    It is deterministic: the same documents and options always give the same clusters.
+    """
 
     def __call__(self, prepared: PreparedDocuments, options: Options) -> Partition:
         """Return the clusters of the prepared documents, of which there is at least one."""

@@ -148,10 +148,11 @@ def _load_assignments(
     ids: Sequence[str],
     columns: Sequence[str],
 ) -> dict[str, Mapping[str, bytes]]:
-    """Return the cells of documents' assignments on one level, by document id.
+    """Return the cells of documents' assignments to clusters on one level, by document id.
 
-    Documents without an assignment are left out.
+    A level is one granularity of a clustering. Documents without an assignment are left out.
     `conf`: configuration part of the row keys, which names the level.
+    `columns`: columns to read.
     """
     rows = {
         build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_ for id_ in ids
@@ -196,10 +197,10 @@ def check_clusterings(
 
 
 def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
-    """Check that each cluster's stored size equals the number of its documents, on each level.
+    """Check that the stored size of each cluster equals the number of its documents.
 
-    Yield a message for each cluster whose size, members, scores and assignments differ, and for
-    assignments to missing clusters.
+    All levels (granularities) of a clustering are checked. Yield a message for each cluster whose
+    size, members, scores and assignments differ, and for assignments to missing clusters.
     """
     for conf in clustering.iter_level_confs():
         prefix = build_clustering_prefix(
@@ -228,7 +229,10 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
 
 
 def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str:
-    """Return what is wrong with the model that assigns later documents; '' if nothing is."""
+    """Read the model that assigns new documents to the clusters of a clustering, to check it.
+
+    Return what is wrong with the model; '' if nothing is.
+    """
     try:
         model = read_model(changes.tables, clustering.name, clustering.conf, clustering.timestamp)
     except DamagedInputError as error:

@@ -57,7 +57,8 @@ class DocumentReader:
 
     `open_tables`: function that opens the tables.
     `clustering`: the clustering being built.
-    `last_change`: documents that a later collection change wrote are skipped.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include; documents that a later change wrote are skipped.
     `configuration`: configuration of the clustering.
     `usual_language`: two-letter language of texts that state none.
     `keeps_pages`: whether to yield the records with the counts of pages.
@@ -146,9 +147,9 @@ def build_reading_job(read: DocumentReader, parts: tuple[KeyRange, ...], fingerp
 
 
 def collect_frequencies(results: Iterator[bytes]) -> tuple[int, Iterator[tuple[str, int]]]:
-    """Return the number of documents, and an iterator over each term with its document frequency.
+    """Return the number of documents, and an iterator over (term, document frequency) pairs.
 
-    Terms are in the order of the results.
+    The document frequency of a term is the number of documents that contain it. Terms are in order.
     `results`: results of the job that reads a collection.
     """
     first = next(results, _TERM_ENDS + b"0")

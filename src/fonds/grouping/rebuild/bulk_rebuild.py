@@ -152,7 +152,8 @@ class BulkPasses:
         """Read the documents to group and return their counts, as `read_corpus` does.
 
         The engine's processes read the texts and return term counts; the result is the same.
-        `last_change`: documents that a later collection change wrote are skipped.
+        `last_change`: number of the last collection change (batch of added or deleted documents) to
+            include; documents that a later change wrote are skipped.
         `progress`: function that is called with the number of documents collected.
         `store_encoded`: function that stores the vectors that an encoder computed.
         """

@@ -118,7 +118,7 @@ def encode_record(part: int, page: int, value: bytes) -> bytes:
 
 
 def decode_record(record: bytes) -> tuple[bytes, bytes]:
-    """Return the key of a page, and the encoded page, from a record of a bulk job."""
+    """Return the key of a page of documents, and the encoded page, from a record of a bulk job."""
     key, _, encoded_page = record.partition(b" ")
     return key, b64decode(encoded_page)
 
@@ -192,9 +192,9 @@ def split_key_ranges(
 def iter_rows(
     tables: Tables, name: CollectionName, key_range: KeyRange
 ) -> Iterator[list[tuple[bytes, Cells]]]:
-    """Iterate over the documents' rows in a range of row keys, in pages.
+    """Iterate over the documents' rows in a range of row keys, in pages of row keys and cells.
 
-    Documents that were added after the collection was split are included.
+    Documents that were added after the collection was split into ranges are included.
     """
     for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=key_range.after):
         yield [(row, cells) for row, cells in page if row <= key_range.last]

@@ -90,10 +90,11 @@ def _has_grown(configuration: Configuration, since: ChangeCounts) -> bool:
 
 
 def _has_outliers(configuration: Configuration, since: ChangeCounts) -> bool:
-    """Return whether the share of outliers among documents since the rebuild is too high.
+    """Return whether the share of outliers among documents added since the rebuild is too high.
 
-    The limit is `outliers_factor` times the share at the rebuild. That share counts as at least one
-    in twenty.
+    An outlier is a document that is not similar enough to any cluster. The limit is
+    `outliers_factor` of the configuration times the share at the rebuild, which counts as at least
+    one in twenty.
     """
     if configuration.outliers_factor is None:
         return False

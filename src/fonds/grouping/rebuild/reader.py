@@ -153,7 +153,8 @@ def read_corpus(
     Documents that a later collection change wrote are skipped; the rebuild assigns them afterwards.
 
     `clustering`: the clustering being built.
-    `last_change`: number of the last collection change to include.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include.
     `progress`: function that is called with the number of documents read.
     `store_encoded`: function that stores the vectors that an encoder computed.
     """
@@ -185,7 +186,8 @@ def read_page(
     """Read a page of documents' rows and return the documents' term counts.
 
     `page`: row keys and cells of the documents.
-    `last_change`: documents that a later collection change wrote are skipped.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include; documents that a later change wrote are skipped.
     `usual_language`: two-letter language of texts that state none.
     `reader`: reader that counts and numbers the terms.
     """
@@ -217,7 +219,8 @@ def iter_unchanged_documents(
     """Iterate over the documents in some rows that no later collection change wrote.
 
     `page`: row keys and cells of the documents.
-    `last_change`: number of the last collection change to include.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include.
     """
     for _, cells in page:
         parsed = parse_document(cells)

@@ -199,7 +199,8 @@ class _Rebuild:
     def begin(self) -> int:
         """Register the new clustering, so that collection changes are logged for it from now on.
 
-        Return the number of the last collection change before.
+        Return the number of the last collection change before. A change is a batch of added or
+        deleted documents.
         Raises ConfigurationError if the collection does not exist.
         """
         with self.changes.lease(self.name) as collection:
@@ -252,7 +253,8 @@ class _Rebuild:
     def read(self, last_change: int) -> Corpus:
         """Read the documents to group and return their term counts.
 
-        `last_change`: documents that a later collection change wrote are skipped.
+        `last_change`: number of the last collection change (batch of added or deleted documents) to
+            include; documents that a later change wrote are skipped.
         """
         return self._passes.read(
             self.tables,
@@ -340,10 +342,10 @@ class _Rebuild:
         return count
 
     def publish(self, model: ClusteringModel) -> int:
-        """Assign the last changed documents under the collection's lease, and serve the clustering.
+        """Assign the documents changed since the last round, and serve the new clustering.
 
-        Writing one cell makes the clustering visible. Return the number of documents that were
-        assigned.
+        Both are done under the collection's lease. Writing one cell makes the clustering visible.
+        Return the number of documents that were assigned.
         Raises LeaseConflictError if the lease may have expired, or the collection was removed.
         """
         with self.changes.lease(self.name) as collection:
@@ -391,9 +393,10 @@ class _Rebuild:
 def load_current_documents(
     changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
 ) -> tuple[list[Document], EncodedCells]:
-    """Return the current documents with these ids, and their cells of encoded vectors.
+    """Return the stored documents with these ids as they are now, and their encoded vectors.
 
-    Missing documents are left out.
+    Missing documents are left out. Encoded vectors are cells with vectors that an encoder computed
+    from texts, by document id and column.
     """
     rows = changes.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
