@@ -58,7 +58,9 @@ class Document:
 class StoredDocument:
     """Document as read from its row in the table `documents`.
 
-    `sequence`: number of the collection change that last wrote the document.
+    `document`: the document.
+    `sequence`: number of the collection change (batch of added or deleted documents) that last
+        wrote the document.
     """
 
     document: Document

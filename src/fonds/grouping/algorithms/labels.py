@@ -443,9 +443,10 @@ def _choose_parts(
 
 
 def _make_distinct(cluster_labels: Sequence[Label]) -> list[Label]:
-    """Return the labels with repeated texts made unique.
+    """Return the labels of clusters with repeated texts made unique.
 
-    A repeated label gets its next strongest terms appended, and a number if that is not enough.
+    A repeated text gets the cluster's next strongest terms appended, and a number if that is not
+    enough.
     """
     used_texts: set[str] = set()
     labels = []

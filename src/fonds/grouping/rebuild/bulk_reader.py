@@ -167,7 +167,10 @@ def _encode_count(term: str, documents: int) -> bytes:
 
 
 def _decode_term(record: bytes) -> bytes | None:
-    """Return the term, in UTF-8, that a record of the job counts; None for the record of a page."""
+    """Return the term, in UTF-8, whose document frequency a record of the job holds.
+
+    Return None for a record that holds a page of documents.
+    """
     return None if record.startswith(MARK) else record[len(TERM) :].rpartition(_TERM_ENDS)[0]
 
 
