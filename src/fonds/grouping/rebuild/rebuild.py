@@ -416,7 +416,7 @@ def _remove_followed_changes(
 
 
 def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
-    """Return two counts of distinct terms in a sample of about 500 grouped documents.
+    """Return two counts of distinct terms in a sample of under 1,000 grouped documents.
 
     The first is the number of terms, the second the number missing from the model's dictionary.
     """
