@@ -1,1 +1,1 @@
-"""Collections of documents and their clusterings."""
+"""Collections of documents, and the clusterings that group their documents into themes."""

@@ -1,6 +1,6 @@
-"""Stored clusterings of a collection: their rows, which one is served, and placements.
+"""Stored clusterings of a collection: their rows, the served one, and document placements.
 
-Each clustering is numbered by the time of its rebuild.
+A clustering is identified by its collection, its configuration and the timestamp of its rebuild.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 DROPPED = "main:dropped"
-"""Column that is set before the rows of a clustering are deleted.
+"""Column of a row of `clusterings` that is set before the clustering's rows are deleted.
 
-From then on, all other code ignores the clustering.
+Once it is set, readers and rebuilds ignore the clustering.
 """
 
 COLUMNS = (
@@ -45,7 +45,14 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredClustering:
-    """Clustering as stored in its row. `levels` is 0 while it is being built."""
+    """Clustering of a collection as stored in its row of the table `clusterings`.
+
+    `name`: the collection.
+    `conf`: name of the configuration that the clustering was built with.
+    `timestamp`: time of the rebuild, in seconds; higher for each later clustering.
+    `levels`: number of granularities; 0 until the rebuild writes it.
+    `cells`: the cells that were read from the row, by column.
+    """
 
     name: CollectionName
     conf: str
@@ -55,15 +62,15 @@ class StoredClustering:
 
     @property
     def row(self) -> bytes:
-        """Row key in `clusterings`."""
+        """Row key of the clustering in the table `clusterings`."""
         return build_clustering_prefix(
             self.name.namespace, self.name.key, self.conf, self.timestamp
         )
 
     def iter_level_confs(self) -> Iterator[str]:
-        """Iterate over the configuration part of the row keys.
+        """Iterate over the configuration parts of the row keys of this clustering's clusters.
 
-        There is one for each level, then one for unclustered documents.
+        Each level (granularity) has one; the last is for unclustered documents.
         """
         for level in range(self.levels):
             yield build_level_conf(self.conf, level)
@@ -75,12 +82,22 @@ _BEGIN = "main:configuration:"
 
 
 def build_column(conf: str, field: str) -> str:
-    """Return a collection's column for a field of a configuration."""
+    """Return the column name `main:configuration:CONF:FIELD` of a collection's row.
+
+    The column holds one value, for example a timestamp, for a configuration of the collection.
+    `conf`: name of the configuration.
+    """
     return f"{_BEGIN}{conf}:{field}"
 
 
 def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
-    """Return the value of a field for each configuration that has it in a collection's row."""
+    """Return a field that a collection's row has per configuration, as integers by configuration.
+
+    `collection`: cells of the collection's row.
+    `field`: last part of the column name `main:configuration:CONF:FIELD`.
+
+    Configurations without a value are left out.
+    """
     suffix = f":{field}"
     return {
         name[len(_BEGIN) : -len(suffix)]: decode_int(collection, name)
@@ -90,32 +107,46 @@ def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
 
 
 def served_column(conf: str) -> str:
-    """Return the column with the timestamp of the clustering that readers see by default.
+    """Return the name of the column with the timestamp of the clustering that `conf` serves.
 
-    Writing this one cell makes a new clustering visible.
+    The column belongs to a collection's row, and `conf` is a configuration. The served clustering
+    is the one that readers see by default. Writing this one cell makes a new clustering visible.
     """
     return build_column(conf, REBUILT)
 
 
 def processed_column(conf: str) -> str:
-    """Return the column with the time a document was last assigned by a configuration."""
+    """Return the name of the column with the time of the last assignment by `conf`.
+
+    The column belongs to a collection's row, and `conf` is a configuration. The time is the last
+    one at which a document was assigned to a cluster by this configuration.
+    """
     return build_column(conf, "processed")
 
 
 def building_column(conf: str) -> str:
-    """Return the column with the clustering of a configuration that is being built."""
+    """Return the name of the column with the timestamp of the clustering being built by `conf`.
+
+    The column belongs to a collection's row, and `conf` is a configuration. Its cell is empty if no
+    rebuild is in progress.
+    """
     return build_column(conf, BUILDING)
 
 
 def settled_column(conf: str) -> str:
-    """Return the column with the clustering whose placements are in all documents' rows."""
+    """Return the name of the column with the timestamp of the settled clustering by `conf`.
+
+    The column belongs to a collection's row, and `conf` is a configuration. A clustering is settled
+    once its placements are written in all documents' rows.
+    """
     return build_column(conf, "settled")
 
 
 def list_stored_clusterings(tables: Tables, name: CollectionName) -> list[StoredClustering]:
     """Return all clusterings of a collection: served, kept or being built.
 
-    The oldest is first per configuration.
+    Clusterings that are being removed are left out. They are sorted by configuration, then oldest
+    first.
     """
     return [
         clustering
@@ -125,7 +156,10 @@ def list_stored_clusterings(tables: Tables, name: CollectionName) -> list[Stored
 
 
 def list_all_stored_clusterings(tables: Tables, name: CollectionName) -> list[StoredClustering]:
-    """Return all clusterings of a collection, including those being removed."""
+    """Return all clusterings of a collection, including those being removed.
+
+    They are sorted by configuration, then oldest first.
+    """
     clusterings = []
     for row, cells in tables.iter_rows(CLUSTERINGS, name.row, COLUMNS):
         _, _, conf, timestamp = parse_clustering_row(row)
@@ -136,7 +170,11 @@ def list_all_stored_clusterings(tables: Tables, name: CollectionName) -> list[St
 
 
 def filter_ready(clusterings: list[StoredClustering], collection: Cells) -> list[StoredClustering]:
-    """Return the clusterings that are served, or were served before the current one."""
+    """Return the clusterings that are served now or may have been served before.
+
+    Clusterings that are newer than the served one of their configuration are left out.
+    `collection`: cells of the collection's row.
+    """
     return [
         clustering
         for clustering in clusterings
@@ -145,17 +183,28 @@ def filter_ready(clusterings: list[StoredClustering], collection: Cells) -> list
 
 
 def is_served(clustering: StoredClustering, collection: Cells) -> bool:
-    """Return whether readers see this clustering by default."""
+    """Return whether this clustering is the one that readers see by default for its configuration.
+
+    `collection`: cells of the collection's row.
+    """
     return clustering.timestamp == decode_int(collection, served_column(clustering.conf), -1)
 
 
 def list_served_configurations(collection: Cells) -> dict[str, int]:
-    """Return the configurations with a served clustering in a collection, with its timestamp."""
+    """Return the timestamp of the served clustering of each configuration, by configuration name.
+
+    `collection`: cells of the collection's row. Configurations without a served clustering are left
+    out.
+    """
     return group_by_configuration(collection, REBUILT)
 
 
 class ModelCache:
-    """Cache of at most `count_max` models of served clusterings, per collection and configuration."""
+    """Cache of the models that assign documents added later to clusters. Thread-safe.
+
+    It keeps at most `count_max` models, one per collection and configuration, and drops the least
+    recently used ones.
+    """
 
     def __init__(self, count_max: int = 16) -> None:
         self._count_max = count_max
@@ -163,8 +212,12 @@ class ModelCache:
         self._lock = threading.Lock()
 
     def get(self, tables: Tables, clustering: StoredClustering) -> ClusteringModel | None:
-        """Return the model of a clustering; None if it no longer exists."""
-        # Loads numpy.
+        """Return the model of a clustering, from the cache or the clustering's row.
+
+        Return None if the model no longer exists.
+        Raises DamagedInputError if the stored model is damaged.
+        """
+        # Imported here because it loads numpy.
         from fonds.grouping.clustering_model import read_model
 
         key = (clustering.name, clustering.conf)
@@ -179,7 +232,7 @@ class ModelCache:
         return model
 
 
-# Placement of a document in a cluster, or in none with a reason
+# Placement of a document: its cluster, or the reason why it is in no cluster
 
 
 SHORT = "short"
@@ -198,15 +251,20 @@ REASONS = {
     OUTLIER: "not similar enough to any cluster",
     EXCLUDED: "excluded from a cluster by a person, and not similar enough to another",
 }
-"""Reasons why a document is in no cluster; they label the rows that count them."""
+"""Reasons why a document is in no cluster, each with its description.
+
+Each reason is also the label of the row that counts the documents with this reason.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Placement of a document in a cluster of a level, or as unclustered.
+    """Placement of a document in a cluster on one level of a clustering, or as unclustered.
 
-    `score`: as in its cell.
-    `original`: the document it is a near-duplicate of, '' if none.
+    `conf`: configuration part of the row key, which names the level or the unclustered documents.
+    `label`: label of the cluster; for an unclustered document, the reason.
+    `score`: cosine similarity to the cluster's centroid, as the bytes of its cell.
+    `original`: id of the document that this one is a near-duplicate of; '' if none.
     """
 
     conf: str

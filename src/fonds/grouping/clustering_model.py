@@ -1,4 +1,4 @@
-"""Stored model of a clustering, read again to place later documents."""
+"""Model stored with a clustering and read again to assign documents added later to its clusters."""
 
 from __future__ import annotations
 
@@ -33,11 +33,15 @@ _HEAD = slice(4, 8)
 
 @dataclass(frozen=True, slots=True)
 class ClusteringModel:
-    """Model of a clustering that can place later documents.
+    """Model of a stored clustering that can assign documents added later to its clusters.
 
-    `places`: for each first-level cluster the (level name, label) pairs of itself and of its
-        coarser levels, the first level first.
-    `finer`: for each finer level, as in the model, its name and the labels of its clusters.
+    `conf`, `timestamp`: configuration and rebuild time of the clustering.
+    `model`: dictionary, weights, vector space and centroids.
+    `places`: for each first-level cluster, the (level name, label) pairs of the cluster itself and
+        of its coarser clusters, the first level first.
+    `finer`: for each level finer than the first, in the order of `model.finer`, its name and the
+        labels of its clusters.
+    `configuration`: the configuration that the clustering was built with.
     `term_set`: the terms of the dictionary.
     """
 
@@ -52,7 +56,16 @@ class ClusteringModel:
 
 @dataclass(frozen=True, slots=True)
 class _ModelNumbers:
-    """Parts of a model other than matrices."""
+    """Fields of a stored clustering model that are not matrices; stored as JSON in one cell.
+
+    `of_terms`: number of dimensions of the vector space that are term vectors.
+    `dense`: length of the dense vectors; 0 if the model uses none.
+    `language`: two-letter language of texts that state none.
+    `places`: for each first-level cluster, the (level name, label) pairs of itself and of its
+        coarser clusters, the first level first.
+    `finer`: for each level finer than the first, its number, the labels of its clusters, and the
+        number of the first-level cluster that each belongs to.
+    """
 
     of_terms: int
     dense: int
@@ -69,7 +82,10 @@ def write_model(
     result: Clustering,
     labels: Sequence[Sequence[str]],
 ) -> None:
-    """Write the model of a clustering to its row. `labels`: labels of the clusters of each level."""
+    """Write the model of a clustering to the clustering's row.
+
+    `labels`: for each level, the labels of its clusters.
+    """
     model = result.model
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     values = {
@@ -106,8 +122,9 @@ def write_model(
 def read_model(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> ClusteringModel | None:
-    """Read the model of a clustering; return None if the model no longer exists.
+    """Read the model that assigns documents added later to the clusters of a clustering.
 
+    Return None if the clustering has no model or no longer exists.
     Raises DamagedInputError if the stored model is damaged.
     """
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
@@ -147,13 +164,19 @@ def read_model(
 
 
 def _centroids_column(level: int) -> str:
-    """Return the column with the centroids of a level."""
+    """Return the name of the column with the cluster centroids of a level (granularity).
+
+    The first level is 0.
+    """
     return f"{CENTROIDS}_{level}" if level else CENTROIDS
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCentroids:
-    """Labels and centroids of the clusters of a level; `centroids` is clusters x latent dimensions."""
+    """Labels and centroids of the clusters on one level of a clustering.
+
+    `centroids`: clusters x dimensions of the vector space, in the order of `labels`.
+    """
 
     labels: tuple[str, ...]
     centroids: NDArray[np.float32]
@@ -162,9 +185,10 @@ class ClusterCentroids:
 def read_centroids(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, level: int = 0
 ) -> ClusterCentroids | None:
-    """Read only the centroids of a level from a model.
+    """Read the labels and centroids of one level from a stored model, without its other matrices.
 
-    None if the model is gone or lacks this level. Raises DamagedInputError.
+    Return None if the model no longer exists or has no centroids for this level.
+    Raises DamagedInputError if the stored centroids are damaged.
     """
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     cells = tables.get_row(CLUSTERINGS, row, [NUMBERS])
@@ -184,7 +208,11 @@ def read_centroids(
 def build_paths(
     conf: str, levels: Sequence[Level], labels: Sequence[Sequence[str]]
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """Return for each first-level cluster the path of itself and its parents, level by level."""
+    """Return for each first-level cluster the path from the cluster to its coarsest ancestor.
+
+    A path is a tuple of (level name, label) pairs. It begins with the cluster itself.
+    `labels`: for each level, the labels of its clusters.
+    """
     by_count = {
         len(level.clusters): position for position, level in reversed(list(enumerate(levels)))
     }
@@ -205,7 +233,11 @@ def build_paths(
 def write_chunks(
     tables: Tables, table: str, row: bytes, first: str, chunks: Sequence[bytes]
 ) -> None:
-    """Write a value in chunks and remove leftover chunks after the last one."""
+    """Write a value to a row as numbered chunks, one cell each.
+
+    Also delete the next eight chunk cells, which a longer earlier value may have left.
+    `first`: column of the first chunk.
+    """
     for number, chunk in enumerate(chunks):
         tables.put(table, [(row, {build_chunk_column(first, number): chunk})])
     leftover_columns = [
@@ -216,9 +248,11 @@ def write_chunks(
 
 
 def get_chunks(tables: Tables, table: str, row: bytes, first: str) -> list[bytes]:
-    """Return the chunks of a value in order; empty if it does not exist.
+    """Return the chunks of a value that a row stores in several cells, in order.
 
-    The first chunk states the number of chunks. `join_chunks` checks that they belong together.
+    Return an empty list if the value does not exist. The first chunk states the number of chunks.
+    Missing chunks are skipped; `join_chunks` detects them.
+    `first`: column of the first chunk.
     """
     cells = tables.get_row(table, row, [first])
     if cells is None or first not in cells:

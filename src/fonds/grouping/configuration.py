@@ -1,6 +1,6 @@
-"""Configurations: how a collection is grouped, and when it is rebuilt.
+"""Configurations: how a collection of documents is grouped, and when it is rebuilt.
 
-They are stored in rows by namespace and name.
+Configurations are stored in the table `configurations`, by namespace and name.
 """
 
 from __future__ import annotations
@@ -122,9 +122,11 @@ NAMES = tuple(field.name for field in fields(Configuration))
 def build_configuration(
     values: Mapping[str, object], defaults: Configuration | None = None
 ) -> Configuration:
-    """Build a configuration from these values over `defaults` or the built-in defaults.
+    """Build a validated configuration from parameter values.
 
-    Raises ValueError for an unknown name (with the nearest one) or a value out of bounds.
+    Parameters that are not in `values` come from `defaults`, or else from the built-in defaults.
+    Raises ValueError for an unknown parameter (and suggests the nearest name) or a value out of
+    bounds.
     """
     for name in values:
         if name not in NAMES:
@@ -138,9 +140,12 @@ def build_configuration(
 
 
 def read_value(name: str, text: str) -> object:
-    """Parse the value of a parameter: `none`, a number, a name or a comma-separated list.
+    """Parse the value of one configuration parameter, as written on a command line or in a form.
 
-    Raises ValueError.
+    Return None for `none` or an empty text, a list for a parameter with several values
+    (comma-separated), else a number or a name.
+    Raises ValueError for an unknown parameter, or a text that is not a number where one is
+    required.
     """
     if name not in NAMES:
         raise ValueError(format_unknown_name("parameter", name, NAMES))
@@ -153,9 +158,9 @@ def read_value(name: str, text: str) -> object:
 
 
 def get(tables: Tables, namespace: str, conf: str) -> Configuration:
-    """Return the configuration of this name. `DEFAULT` exists without being saved.
+    """Return the configuration with this name in a namespace.
 
-    Raises UnknownNameError if there is none.
+    `DEFAULT` exists without being saved. Raises UnknownNameError if no configuration has the name.
     """
     cells = tables.get_row(CONFIGURATIONS, build_collection_row(namespace, conf), [_COLUMN])
     if cells is not None:
@@ -168,14 +173,22 @@ def get(tables: Tables, namespace: str, conf: str) -> Configuration:
 
 
 def parse_configuration(cells: Cells) -> Configuration:
-    """Return the configuration in a row: a saved one, or the one a clustering was built with."""
+    """Return the configuration stored in the cells of a row.
+
+    The row is one of `configurations`, or that of a clustering, which stores what it was built
+    with.
+    Raises ValueError if a stored parameter is not valid.
+    """
     return build_configuration(msgspec.json.decode(decode_text(cells, _COLUMN, "{}")))
 
 
 def save_configuration(
     tables: Tables, namespace: str, conf: str, configuration: Configuration
 ) -> None:
-    """Save a configuration, replacing one of the same name. Raises ValueError."""
+    """Validate and save a configuration. It replaces one of the same name in the namespace.
+
+    Raises ValueError for an invalid namespace, name or parameter.
+    """
     validate_name(CollectionName(namespace, "-"))
     row = build_collection_row(namespace, validate_conf(conf))
     cells = {"main:namespace": namespace.encode(), "main:name": conf.encode()}
@@ -183,7 +196,10 @@ def save_configuration(
 
 
 def remove(tables: Tables, namespace: str, conf: str) -> bool:
-    """Delete a configuration; return whether it existed. Clusterings built with it stay."""
+    """Delete a configuration from a namespace and return whether it existed.
+
+    Clusterings that were built with the configuration stay.
+    """
     row = build_collection_row(namespace, conf)
     was_there = tables.get_row(CONFIGURATIONS, row, [_COLUMN]) is not None
     tables.delete(CONFIGURATIONS, [row])
@@ -205,7 +221,10 @@ def build_values(configuration: Configuration) -> dict[str, Any]:
 
 
 def iter_filters(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """Iterate over the fields and values that documents must have."""
+    """Iterate over the filters of a configuration, as pairs of a field and its required value.
+
+    Documents that fail a filter are not grouped.
+    """
     for condition in configuration.where:
         name, _, value = condition.partition("=")
         yield name, value

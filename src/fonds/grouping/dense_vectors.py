@@ -1,8 +1,8 @@
-"""Dense vectors of documents: posted with them, or computed from the text by an encoder.
+"""Dense vectors of documents: posted by the application, or computed from texts by an encoder.
 
-The encoder is loaded once per process. Computed vectors are stored in the document's row
-(`processing:vector_<encoder>`) and reused while the cell matches the model and the text. They are
-deleted with the row.
+An encoder is a small language model, loaded once per process. Computed vectors are stored in the
+document's row (`processing:vector_<encoder>`). A stored vector is reused while its cell matches the
+model and the text. It is deleted with the row.
 """
 
 from __future__ import annotations
@@ -28,19 +28,26 @@ _ENCODER_LOCK = Lock()
 
 @dataclass(frozen=True, slots=True)
 class DenseVectors:
-    """Dense vectors to use, documents x dimensions, and the cells of those that were just computed."""
+    """Dense vectors of some documents, and new cells to store.
+
+    `numbers`: documents x dimensions, float32; None if the configuration uses terms only.
+    `new_cells`: cells of the vectors that an encoder has just computed, by document id and column.
+    """
 
     numbers: Floats | None
     new_cells: EncodedCells = field(default_factory=dict)
 
 
 def get_dimensions(configuration: Configuration) -> int:
-    """Return the length of the dense vectors to use; 0 if only terms are used."""
+    """Return the length of the dense vectors that a configuration uses; 0 if it uses terms only."""
     return DIMENSIONS if configuration.encoder is not None else configuration.dense or 0
 
 
 def check_encoder(configuration: Configuration) -> None:
-    """Raise ConfigurationError, which names the extra, if the configured encoder is not installed."""
+    """Load the encoder that a configuration names, if any, to check that it is installed.
+
+    Raises ConfigurationError, which names the missing extra, if it is not installed.
+    """
     if configuration.encoder is not None:
         with _ENCODER_LOCK:
             _load_encoder()
@@ -49,10 +56,13 @@ def check_encoder(configuration: Configuration) -> None:
 def encode_documents(
     encoder: str, documents: Sequence[Document], stored_cells: Mapping[str, Cells]
 ) -> DenseVectors:
-    """Return the vectors of the texts, float32, each of length 1 to within 0.001.
+    """Return the dense vectors that an encoder computes from documents' texts.
 
-    Each has the precision of the stored cell. Valid cells in `stored_cells` are reused; the others
-    are computed. Raises ConfigurationError without the extra.
+    Vectors are float32, of length 1 to within 0.001 (zeros for a blank text), and rounded as in
+    their stored cells. Valid cells are reused; other vectors are computed and returned as new
+    cells.
+    `stored_cells`: cells of encoded vectors, by document id.
+    Raises ConfigurationError if the extra `dense` is not installed.
     """
     column, new_cells = build_encoded_column(encoder), {}
     vectors = np.zeros((len(documents), DIMENSIONS), np.float32)
@@ -69,12 +79,18 @@ def encode_documents(
 
 
 def hash_text(text: str) -> bytes:
-    """Return the hash of what an encoder reads of a text."""
+    """Return a hash of the part of a text that an encoder reads.
+
+    A stored vector carries this hash, which shows whether the text has changed since.
+    """
     return hash_mark(encode_utf8(read_part(text)))
 
 
 def is_valid_cell(cell: bytes, text: str, version: bytes | None = None) -> bool:
-    """Return whether a cell is intact and matches a text and a model version (None: any)."""
+    """Return whether the cell of an encoded vector is intact and was computed from this text.
+
+    `version`: model version that the cell must have; None accepts any.
+    """
     try:
         text_vector = decode_text_vector(cell)
     except DamagedInputError:
@@ -83,8 +99,11 @@ def is_valid_cell(cell: bytes, text: str, version: bytes | None = None) -> bool:
 
 
 def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCells) -> None:
-    """Write cells into the rows of documents that are there with the text they are of. For who holds the
-    collection's lease."""
+    """Write cells of encoded vectors into the rows of their documents.
+
+    Cells of missing documents, and cells that do not match the stored text, are skipped. The caller
+    must hold the collection's lease.
+    """
     rows = {name.build_document_row(id_): cells for id_, cells in encoded_cells.items()}
     stored_rows = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
     puts = []
@@ -109,10 +128,14 @@ def build_dense_vectors(
     documents: Sequence[Document],
     stored_cells: Mapping[str, Cells],
 ) -> DenseVectors:
-    """Return the dense vectors to use, documents x `numbers`.
+    """Return the dense vectors of documents that a configuration uses for grouping.
 
-    With an encoder, reuse valid cells in `stored_cells` and compute the others. Otherwise use the
-    posted vectors, zeros for a wrong length.
+    If the configuration names an encoder, valid cells in `stored_cells` are reused and the other
+    vectors are computed from the texts. Otherwise the vectors are those that the application posted
+    with the documents; a vector of another length becomes zeros.
+    `numbers`: length of the vectors; 0 means that the configuration uses terms only.
+    `stored_cells`: cells of encoded vectors, by document id.
+    Raises ConfigurationError if the encoder is not installed.
     """
     if not numbers:
         return DenseVectors(None)

@@ -1,4 +1,4 @@
-"""Document of a collection and its row."""
+"""Document of a collection, and its cells in the table `documents`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ URL_MAX_CHARS = 4000
 SEQUENCE = "main:sequence"
 VECTOR = "processing:vector_dense"
 ENCODED = tuple(f"processing:vector_{one}" for one in ENCODERS)
-"""Columns with the vectors that encoders computed from the text."""
+"""Columns of a document's row with the vectors that encoders computed from its text."""
 EncodedCells = dict[str, dict[str, bytes]]
-"""Cells of encoded vectors, by document id and column."""
+"""Cells with vectors that encoders computed from texts, by document id and column."""
 
 TEXTLESS_COLUMNS = ("main:id", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
 COLUMNS = ("main:text", VECTOR, *ENCODED, *TEXTLESS_COLUMNS)
@@ -34,13 +34,14 @@ COLUMNS = ("main:text", VECTOR, *ENCODED, *TEXTLESS_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Document to group. `id` is the application's own.
+    """Document to group, as an application posts it.
 
-    `text`: complete text, including the title if it should count.
-    `title`, `url`: for display.
-    `language`: two letters, '' if not stated.
-    `time`: date in seconds since 1970, None if undated.
-    `vector`: numbers from the application's own language model, () without; only the direction
+    `id`: id that the application gave the document.
+    `text`: complete text, including the title if the title is to count in the grouping.
+    `title`, `url`: only displayed and used in filters.
+    `language`: two-letter code; '' if the document states none.
+    `time`: date in seconds since 1970; None if undated.
+    `vector`: dense vector from the application's own language model, () if none; only its direction
         counts.
     """
 
@@ -55,9 +56,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """Document as stored in its row.
+    """Document as read from its row in the table `documents`.
 
-    `sequence` is the number of the collection change that wrote the document.
+    `document`: the document.
+    `sequence`: number of the collection change (batch of added or deleted documents) that last
+        wrote the document.
     """
 
     document: Document
@@ -65,9 +68,9 @@ class StoredDocument:
 
 
 def validate_document(document: Document) -> Document:
-    """Return the document.
+    """Return the document unchanged if it is valid.
 
-    Raises ValueError for an invalid id, time or vector, LimitError for a text over 4 MiB.
+    Raises ValueError for an invalid id, time or vector. Raises LimitError for a text over 4 MiB.
     """
     validate_id(document.id)
     size = len(document.text.encode("utf-8", "replace"))
@@ -90,16 +93,21 @@ def validate_document(document: Document) -> Document:
 
 
 def is_vector(numbers: Sequence[float]) -> bool:
-    """Return whether these numbers are a valid vector or empty."""
+    """Return whether these numbers are a valid dense vector of a document.
+
+    An empty vector is valid. Others need finite numbers that are not all 0, and a length within the
+    limit.
+    """
     if len(numbers) > NUMBERS_MAX:
         return False
     return not numbers or (all(map(isfinite, numbers)) and any(numbers))
 
 
 def build_cells(name: CollectionName, document: Document, sequence: int) -> dict[str, bytes]:
-    """Return the cells of a document's row, except clusters and computed vectors.
+    """Return the cells of a document's row, except its clusters and computed vectors.
 
-    Each cell is written every time, so nothing of a replaced text remains.
+    Empty values are written too, so nothing of a replaced document remains.
+    `sequence`: number of the collection change that writes the document.
     """
     return {
         "main:namespace": encode_utf8(name.namespace),
@@ -117,7 +125,10 @@ def build_cells(name: CollectionName, document: Document, sequence: int) -> dict
 
 
 def parse_document(cells: Cells) -> StoredDocument:
-    """Return the document of a row; without its text if that was not read."""
+    """Return the document in the cells of its row. Fields whose columns were not read are empty.
+
+    Raises DamagedInputError if the posted vector cannot be decoded.
+    """
     time = decode_int(cells, "main:time", -1)
     return StoredDocument(
         Document(
@@ -134,14 +145,18 @@ def parse_document(cells: Cells) -> StoredDocument:
 
 
 def build_encoded_column(encoder: str) -> str:
-    """Return the column of the vector that this encoder computes from the text."""
+    """Return the name of the column with a document's vector that an encoder computes.
+
+    The encoder computes the vector from the text. The column belongs to the document's row.
+    Raises ValueError for an unknown encoder.
+    """
     return ENCODED[ENCODERS.index(encoder)]
 
 
 def collect_encoded_cells(rows: Mapping[bytes, Cells]) -> EncodedCells:
-    """Return the cells of encoded vectors in documents' rows, by id.
+    """Return the cells of encoded vectors in documents' rows, by document id and column.
 
-    Documents without them are left out.
+    Documents without encoded vectors are left out.
     """
     encoded_cells: EncodedCells = {}
     for cells in rows.values():
@@ -152,16 +167,21 @@ def collect_encoded_cells(rows: Mapping[bytes, Cells]) -> EncodedCells:
 
 
 def build_outdated_cells(existing: Cells, new_cells: Cells) -> dict[str, bytes]:
-    """Return empty cells that overwrite the encoded vectors of a row whose text changes."""
+    """Return empty cells that overwrite a document's encoded vectors if its text changes.
+
+    Return an empty dict if the text does not change.
+    `existing`: cells of the current row.
+    `new_cells`: cells that will be written, with the new text.
+    """
     if existing.get("main:text") == new_cells["main:text"]:
         return {}
     return {column: b"" for column in ENCODED if existing.get(column)}
 
 
 def is_same(cells: Cells, new_cells: Cells) -> bool:
-    """Return whether a row equals the new cells, except for the sequence.
+    """Return whether a document's stored row already equals the cells to write.
 
-    An empty cell may be missing.
+    The change number (`main:sequence`) is not compared. A missing cell equals an empty one.
     """
     return all(
         cells.get(name, b"") == value for name, value in new_cells.items() if name != SEQUENCE
@@ -169,8 +189,9 @@ def is_same(cells: Cells, new_cells: Cells) -> bool:
 
 
 def build_member_column(conf: str) -> str:
-    """Return the column with the label of a document's cluster.
+    """Return the name of the column with the label of a document's cluster by a configuration.
 
-    `DEFAULT` has the column of the original layout; the name of another configuration is appended.
+    The column belongs to the document's row. `DEFAULT` has the column `main:member_of` of
+    Grouperfish's layout. For another configuration, its name is appended.
     """
     return "main:member_of" if conf == DEFAULT else f"main:member_of:{conf}"

@@ -1,7 +1,8 @@
-"""Stored inverted index of a collection, read to find near-duplicates.
+"""Inverted index of a collection, stored in its row and read to find near-duplicates.
 
-Dictionary, index and ids are written under the collection's lease. The cell that identifies them is
-written last, so a reader that sees it knows that the three belong together.
+A rebuild writes the dictionary, the index and the document ids under the collection's lease. The
+cell with the index state is written last. A reader that sees this cell therefore knows that the
+three belong together.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ INDEX_IDS = "processing:index_ids"
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocuments:
-    """Documents in the stored index. `ids` has their ids by number in `terms`."""
+    """Inverted index of a collection, as read from its row.
+
+    `ids`: document ids, by the document number that `terms` uses.
+    `terms`: index from terms to document numbers.
+    """
 
     ids: Sequence[str] = field(repr=False)
     terms: InvertedTerms = field(repr=False)
@@ -46,7 +51,13 @@ def write_index(
     ids: Sequence[str],
     indexed: IndexState,
 ) -> None:
-    """Write dictionary, index and the ids its numbers stand for; for the holder of the collection's lease."""
+    """Write the dictionary, the inverted index and its document ids to a collection's row.
+
+    The dictionary is copied from the clustering's row. The caller must hold the collection's lease.
+    `index`: documents of each term, as numbers.
+    `ids`: document id for each number in `index`.
+    `indexed`: state of the index, which is written last.
+    """
     row = clustering.name.row
     tables.put(COLLECTIONS, [(row, {INDEXED: b""})])
     dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, DICTIONARY)
@@ -57,11 +68,10 @@ def write_index(
 
 
 def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedDocuments | None:
-    """Read the index of a clustering; None if it was replaced.
+    """Read a collection's inverted index; None if it does not belong to the clustering `timestamp`.
 
-    Uses six bytes of memory per posting.
-
-    Raises DamagedInputError.
+    The index uses six bytes of memory per posting (one term in one document).
+    Raises DamagedInputError if the stored index is damaged.
     """
     dictionary = decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, DICTIONARY))
     runs = decode_postings(get_chunks(tables, COLLECTIONS, name.row, INDEX))

@@ -1,6 +1,7 @@
-"""Names of collections, configurations and clusters, and their written form `NAMESPACE/KEY`.
+"""Names of collections, configurations, documents and leases, with their validation.
 
-In a namespace, a slash is written `%2F` and a percent sign `%25`; a key is written unchanged.
+The name of a collection is written `NAMESPACE/KEY`. In a namespace, a slash is written `%2F` and a
+percent sign `%25`. A key is written unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ DEFAULT = "DEFAULT"
 PART_MAX_CHARS = 250
 ID_MAX_CHARS = 1000
 DOT_SEGMENTS = frozenset({".", ".."})
-"""Path segments that clients resolve, percent-encoded or not (RFC 3986, section 5.2.4)."""
+"""URL path segments that HTTP clients resolve (RFC 3986, section 5.2.4).
+
+They do so even if the segments are percent-encoded.
+"""
 UNCLUSTERED = "unclustered"
 _LEVEL = "@"
 _ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
@@ -23,7 +27,10 @@ _CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True, order=True)
 class CollectionName:
-    """Name of a collection: namespace and key."""
+    """Name of a collection of documents: a namespace, and a key that is unique within it.
+
+    As text, it is written `NAMESPACE/KEY`.
+    """
 
     namespace: str
     key: str
@@ -34,18 +41,18 @@ class CollectionName:
 
     @property
     def row(self) -> bytes:
-        """Row key of the collection (f3), and prefix of all its documents and clusters."""
+        """Row key of the collection (f3), which is a prefix of the row keys of its documents."""
         return build_collection_row(self.namespace, self.key)
 
     def build_document_row(self, document_id: str) -> bytes:
-        """Return the row key of one of its documents (f1)."""
+        """Return the row key (f1) of a document of this collection in the table `documents`."""
         return build_document_row(self.namespace, self.key, document_id)
 
 
 def parse(text: str) -> CollectionName:
-    """Parse the name of a collection, written `NAMESPACE/KEY`.
+    """Parse and validate the name of a collection, written `NAMESPACE/KEY`.
 
-    Raises ValueError without a slash, or if the namespace or the key is invalid.
+    Raises ValueError if the slash is missing, or the namespace or key is invalid.
     """
     if "/" not in text:
         raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
@@ -53,15 +60,19 @@ def parse(text: str) -> CollectionName:
 
 
 def split_key(text: str) -> CollectionName:
-    """Split `NAMESPACE/KEY` without validation."""
+    """Split a collection name, written `NAMESPACE/KEY`, at the first slash, without validation.
+
+    `%2F` and `%25` in the namespace are decoded.
+    """
     namespace, _, key = text.partition("/")
     return CollectionName(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), namespace), key)
 
 
 def validate_name(name: CollectionName) -> CollectionName:
-    """Return the name.
+    """Return the name of a collection unchanged if it is valid.
 
-    Raises ValueError for an empty or long part, `.` and `..`, and what UTF-8 cannot encode.
+    Raises ValueError if the namespace or key is empty, longer than 250 characters, `.` or `..`, or
+    cannot be encoded as UTF-8.
     """
     for part_name, part in (("namespace", name.namespace), ("key", name.key)):
         _check(f"the {part_name} of a collection", part, PART_MAX_CHARS)
@@ -69,9 +80,10 @@ def validate_name(name: CollectionName) -> CollectionName:
 
 
 def validate_conf(conf: str) -> str:
-    """Return the name of a configuration.
+    """Return the name of a configuration unchanged if it is valid.
 
-    Raises ValueError for other than letters, digits, `.`, `_` and `-`.
+    A name has 1 to 100 ASCII letters, digits, `.`, `_` and `-`, and begins with a letter or digit.
+    Raises ValueError for any other name.
     """
     if not _CONF.fullmatch(conf):
         raise ValueError(
@@ -82,21 +94,28 @@ def validate_conf(conf: str) -> str:
 
 
 def validate_id(document_id: str) -> str:
-    """Return the id of a document. Raises ValueError for an empty or long one, `.` and `..`."""
+    """Return the id of a document unchanged if it is valid.
+
+    Raises ValueError if it is empty, longer than 1,000 characters, `.` or `..`, or cannot be
+    encoded as UTF-8.
+    """
     return _check("the id of a document", document_id, ID_MAX_CHARS)
 
 
 def build_level_conf(conf: str, level: int) -> str:
-    """Return the configuration part of the row keys of a level.
+    """Return the configuration part of the row keys of one level (granularity) of a clustering.
 
-    This is the name for the first level, `NAME@1` for the second. By its keys, each level is a
-    separate clustering.
+    It is the configuration's name for the first level (0), and `NAME@1` for the second (1). In the
+    tables, each level is therefore stored like a clustering of its own.
     """
     return conf if level == 0 else f"{conf}{_LEVEL}{level}"
 
 
 def build_unclustered_conf(conf: str) -> str:
-    """Return the configuration part of the row keys of unclustered documents."""
+    """Return the configuration part of the row keys of unclustered documents: `NAME@unclustered`.
+
+    Unclustered documents are those in no cluster of a clustering.
+    """
     return f"{conf}{_LEVEL}{UNCLUSTERED}"
 
 
@@ -113,10 +132,10 @@ def _check(noun: str, text: str, count_max: int) -> str:
 
 
 def name_collection_lease(name: CollectionName) -> str:
-    """Return the name of the lease for changing a collection."""
+    """Return the name of the lease that a process must hold to change a collection."""
     return f"collection {name}"
 
 
 def name_rebuild_lease(name: CollectionName, conf: str) -> str:
-    """Return the name of the lease for a rebuild."""
+    """Return the name of the lease for a rebuild of a collection by one configuration."""
     return f"rebuild {name} {conf}"

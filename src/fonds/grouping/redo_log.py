@@ -1,12 +1,13 @@
 """Redo log of collection changes: each change is logged before it is applied.
 
-Several tables cannot be written atomically. The holder of a collection's lease therefore
-1. logs all writes in the table `changes` under the next number,
+A change is a batch of added or deleted documents. It writes to several tables, which cannot be
+written atomically. The holder of a collection's lease therefore
+1. logs all writes in the table `changes`, under the next change number,
 2. applies them,
-3. records the number in the collection's row (`main:sequence`).
+3. records the change number in the collection's row (`main:sequence`).
 
-If the holder dies, the next holder applies the change again. This is safe because all values are
-absolute.
+If the holder dies, the next holder applies the change again. Repeating it is safe because the log
+holds final values, not differences.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ T = TypeVar("T")
 
 SEQUENCE = "main:sequence"
 INDEXED = "main:indexed"
-"""Column with the state of a collection's inverted index; empty while the index is being written.
+"""Column of a collection's row with the state of its inverted index.
+
+The cell is empty while the index is being written.
 """
 
 REDO_MAX_BYTES = 9_000_000
@@ -49,11 +52,11 @@ _SEQUENCE_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """State of the inverted index of a collection, used to find near-duplicates.
+    """State of the inverted index of a collection, which is used to find near-duplicates.
 
     - `timestamp`: timestamp of the clustering to which the index belongs.
     - `last_change`: number of the last collection change that the index certainly includes.
-    - `language`: language assumed for texts that state none.
+    - `language`: two-letter language assumed for texts that state none.
     """
 
     timestamp: int
@@ -62,13 +65,16 @@ class IndexState:
 
 
 def parse_index_state(cells: Cells) -> IndexState | None:
-    """Return the state of a collection's index from its row; None if it has none."""
+    """Return the state of a collection's inverted index from the cells of the collection's row.
+
+    Return None if the collection has no complete index.
+    """
     state_json = cells.get(INDEXED)
     return msgspec.json.decode(state_json, type=prepare_type(IndexState)) if state_json else None
 
 
 def build_index_cells(state: IndexState) -> dict[str, bytes]:
-    """Return the cell with the state of an index."""
+    """Return the cell for a collection's row with the state of its inverted index."""
     return {INDEXED: msgspec.json.encode(state)}
 
 
@@ -84,16 +90,16 @@ class PendingWrites:
     puts: dict[str, dict[bytes, dict[str, bytes]]] = field(default_factory=dict)
 
     def put(self, table: str, row: bytes, cells: Cells) -> None:
-        """Put these cells. Earlier removals in the same row stay."""
+        """Plan to write cells to a row. Planned removals in the row stay and are applied first."""
         self.puts.setdefault(table, {}).setdefault(row, {}).update(cells)
 
     def remove(self, table: str, row: bytes) -> None:
-        """Remove the row, and cancel earlier puts to it."""
+        """Plan to remove a row, and cancel the cells planned for it so far."""
         self.removed.setdefault(table, {})[row] = None
         self.puts.get(table, {}).pop(row, None)
 
     def remove_cell(self, table: str, row: bytes, column: str) -> None:
-        """Remove one cell."""
+        """Plan to remove one cell of a row, and cancel a value planned for the cell so far."""
         self.puts.get(table, {}).get(row, {}).pop(column, None)
         names = self.removed.setdefault(table, {}).setdefault(row, [])
         if names is not None:
@@ -102,9 +108,10 @@ class PendingWrites:
     def apply(
         self, tables: Tables, leases: Leases | None = None, lease: Lease | None = None
     ) -> None:
-        """Apply the writes.
+        """Apply the planned writes to the tables, removals first.
 
-        Raises LeaseConflictError before the next write if the lease may have expired.
+        `leases`, `lease`: lease to check before each table is written; None for no check.
+        Raises LeaseConflictError if the lease may have expired; later writes are then not applied.
         """
         for table, rows in self.removed.items():
             _check(leases, lease)
@@ -119,7 +126,11 @@ class PendingWrites:
 
 @dataclass(frozen=True, slots=True)
 class _RedoRecord:
-    """Contents of a row of `changes`."""
+    """Writes of one logged change, as stored in a row of the table `changes`.
+
+    `removed`: by table, the row keys with the columns to remove; None removes the whole row.
+    `puts`: by table, the row keys with the cells to write.
+    """
 
     removed: dict[str, list[tuple[bytes, list[str] | None]]]
     puts: dict[str, list[tuple[bytes, dict[str, bytes]]]]
@@ -134,11 +145,13 @@ def perform(
     leases: Leases,
     lease: Lease,
 ) -> int:
-    """Log a change, apply it and record its completion. Return its number.
+    """Log a collection change, apply it and record its completion. Return the change's number.
 
-    `cells`: the collection's row.
-    `ids`: the documents it affects.
-    Raises LimitError for a change over 9 MB.
+    `cells`: cells of the collection's row.
+    `ids`: ids of the documents that the change affects.
+    `writes`: all writes of the change.
+    Raises LimitError for a change over 9 MB. Raises LeaseConflictError if the lease may have
+    expired.
     """
     sequence = decode_int(cells, SEQUENCE) + 1
     redo = _encode_writes(writes)
@@ -147,8 +160,8 @@ def perform(
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, leases, lease)
     if not leases.is_held(lease):
-        # The next holder may be reading the change now. It is applied, and removed with a later
-        # one.
+        # The next lease holder may be reading the logged change now. It is already applied, and a
+        # later change deletes it.
         return sequence
     if find_oldest_needed(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)
@@ -160,7 +173,12 @@ def perform(
 def recover(
     tables: Tables, name: CollectionName, cells: Mapping[str, bytes], leases: Leases, lease: Lease
 ) -> bool:
-    """Apply a logged change that was not completed. Return whether there was one."""
+    """Complete the logged change that a previous lease holder did not complete, if any.
+
+    Return whether there was such a change.
+    `cells`: cells of the collection's row.
+    Raises LeaseConflictError if the lease may have expired.
+    """
     sequence = decode_int(cells, SEQUENCE) + 1
     row = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
     if row is None:
@@ -172,10 +190,11 @@ def recover(
 def list_changed_ids(
     tables: Tables, name: CollectionName, after: int, last_change: int | None = None
 ) -> tuple[list[str], int]:
-    """Return the distinct ids of documents changed after the change number `after`.
+    """Return the ids of documents changed after a change number, and the last change number read.
 
-    Changes after the number `last_change` are ignored, if it is given. Also return the number of
-    the last change that was read; `after` if there was none.
+    `after`: number of the change after which to start; also returned if no change follows.
+    `last_change`: number of the last change to include; None for no limit.
+    Each id is listed once, in the order of its first change.
     """
     ids: dict[str, None] = {}
     last = after
@@ -191,7 +210,10 @@ def list_changed_ids(
 
 
 def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> None:
-    """Delete the logged changes with numbers up to `last_change`, which are no longer needed."""
+    """Delete the logged changes of a collection up to the change number `last_change`.
+
+    The caller must know that no rebuild needs them any more.
+    """
     rows = []
     for row, _ in tables.iter_rows(CHANGES, name.row, [_IDS]):
         if int.from_bytes(row[-_SEQUENCE_BYTES:], "big") > last_change:
@@ -201,10 +223,11 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
 
 
 def find_oldest_needed(cells: Cells, last: int) -> int:
-    """Return the number up to which changes, at most `last`, are no longer needed.
+    """Return the highest change number, at most `last`, up to which logged changes can be deleted.
 
-    A rebuild in progress needs them, and so does the search for near-duplicates among documents
-    newer than the index.
+    A rebuild in progress needs all logged changes, so the number is then 0. The search for
+    near-duplicates needs the changes that the inverted index does not include.
+    `cells`: cells of the collection's row.
     """
     if is_followed(cells):
         return 0
@@ -215,15 +238,18 @@ def find_oldest_needed(cells: Cells, last: int) -> int:
 
 
 def is_followed(cells: Cells) -> bool:
-    """Return whether a clustering of the collection is being built.
+    """Return whether any clustering of a collection is being built, given the collection's cells.
 
-    Then changes must be kept for it.
+    While one is being built, logged changes must be kept for it.
     """
     return any(name.endswith(":building") and value for name, value in cells.items())
 
 
 def build_change_row(name: CollectionName, sequence: int) -> bytes:
-    """Return the row of a change: the collection's row (f3), then the change number in eight bytes."""
+    """Return the row key of a logged change in the table `changes`.
+
+    It is the collection's row key (f3) and the change number in eight bytes, big-endian.
+    """
     return name.row + sequence.to_bytes(_SEQUENCE_BYTES, "big")
 
 
@@ -274,6 +300,6 @@ def _check(leases: Leases | None, lease: Lease | None) -> None:
 
 
 def iter_chunks(ids: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Split ids, or items keyed by them, into runs of at most `size`."""
+    """Iterate over a sequence in consecutive slices of at most `size` items."""
     for start in range(0, len(ids), size):
         yield ids[start : start + size]

@@ -1,7 +1,7 @@
-"""Tables of collections: names, families, access, and the encoding of cells and rows.
+"""Tables that store collections and clusterings: names, column families, access and encoding.
 
 Source: Grouperfish's HBase layout, v0.2, for `documents`, `clusters` and `collections`.
-`docs/collections.md` describes the other tables and columns.
+`docs/collections.md` describes the other tables and the columns.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ FAMILIES = {
     THEMES: ("main",),
 }
 REMOVED = "main:removed"
-"""Column that is set before the rows of a collection are deleted.
+"""Column of a collection's row that is set before the collection's rows are deleted.
 
-From then on, the collection is invisible.
+Once it is set, the collection is invisible to readers.
 """
 
 RANK_BYTES = 4
@@ -58,20 +58,25 @@ SIZE, DISTINCT = "main:size", "main:distinct"
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Tables of collections in one table store. `prefix` precedes each table name."""
+    """Access to the tables of collections and clusterings in one table store.
+
+    `store`: the table store.
+    `prefix`: text that precedes each table name in the store.
+    """
 
     store: Table
     prefix: str = ""
 
     def declare(self) -> None:
-        """Create all missing tables, `collections` last. Idempotent."""
+        """Create the tables that are missing, `collections` last. Repeated calls change nothing."""
         for name in sorted(FAMILIES, key=COLLECTIONS.__eq__):
             self.store.declare(self.prefix + name, FAMILIES[name])
 
     def exist(self) -> bool:
-        """Return whether the tables exist.
+        """Return whether the table `collections` exists.
 
-        A library folder (home) without groupings has no tables and may be read-only.
+        It is created last, so the other tables of the version that created it exist too. A library
+        folder (home) that was never used for grouping has no tables and may be read-only.
         """
         try:
             self.get_page(COLLECTIONS, b"", ["main:size"], count_max=1)
@@ -80,7 +85,10 @@ class Tables:
         return True
 
     def is_complete(self) -> bool:
-        """Return whether all tables exist; a home from an older version may lack some."""
+        """Return whether all tables of this version exist.
+
+        A library folder (home) from an older version may lack some.
+        """
         try:
             self.get_page(THEMES, b"", ["main:id"], count_max=1)
         except ConfigurationError:
@@ -88,13 +96,19 @@ class Tables:
         return self.exist()
 
     def get_row(self, table: str, key: bytes, columns: Sequence[str] | None = None) -> Cells | None:
-        """Return one row; None if it does not exist."""
+        """Return the cells of one row, by column; None if the row does not exist.
+
+        `columns`: columns or column prefixes to read; None for all.
+        """
         return self.store.get(self.prefix + table, [key], columns).get(key)
 
     def get_rows(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the rows that exist, by key."""
+        """Return the cells of several rows, by row key and column. Missing rows are left out.
+
+        `columns`: columns or column prefixes to read; None for all.
+        """
         return self.store.get(self.prefix + table, keys, columns) if keys else {}
 
     def get_page(
@@ -106,7 +120,11 @@ class Tables:
         after: bytes | None = None,
         count_max: int = PAGE_ROWS,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Return at most `count_max` rows after the key `after`, in order of key."""
+        """Return one page of the rows whose key begins with `prefix`, in order of key.
+
+        `after`: row key after which the page begins; None for the start.
+        `count_max`: maximum number of rows.
+        """
         return self.store.scan(
             self.prefix + table, prefix, after=after, count_max=count_max, columns=columns
         )
@@ -120,7 +138,11 @@ class Tables:
         after: bytes | None = None,
         page_rows: int = PAGE_ROWS,
     ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-        """Iterate over all rows with a prefix in order of key, streamed."""
+        """Iterate over the rows of a table whose key begins with `prefix`, in order of key.
+
+        Rows are read in pages of `page_rows`, so they need not fit in memory.
+        `after`: row key after which to start; None for the first row.
+        """
         return iter_rows(
             self.store, self.prefix + table, prefix,
             after=after, columns=columns, page_rows=page_rows,
@@ -135,9 +157,10 @@ class Tables:
         after: bytes | None = None,
         page_rows: int = PAGE_ROWS,
     ) -> Iterator[Page]:
-        """Iterate over the same rows in pages of `page_rows`.
+        """Iterate over the rows whose key begins with `prefix`, in pages, in order of key.
 
-        A page is read only after the previous one is processed.
+        A page has at most `page_rows` rows. It is read only after the previous page is processed.
+        `after`: row key after which to start; None for the first row.
         """
         return iter_pages(
             self.store, self.prefix + table, prefix,
@@ -145,21 +168,24 @@ class Tables:
         )  # fmt: skip
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Cells]]) -> None:
-        """Write cells."""
+        """Write cells to rows of a table. Cells of the rows that are not given stay as they are."""
         if rows:
             self.store.put(self.prefix + table, rows)
 
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Remove rows, or some of their cells."""
+        """Delete rows of a table, or only some columns of these rows.
+
+        `columns`: columns to delete; None deletes whole rows.
+        """
         if keys:
             self.store.delete(self.prefix + table, keys, columns)
 
     def delete_prefix(self, table: str, prefix: bytes) -> int:
-        """Remove every row with a prefix; return their number.
+        """Delete all rows of a table whose key begins with `prefix`; return their number.
 
-        For most tables this reads few columns of each row.
+        To save reading, only a few columns of each row are read in most tables.
         """
         count, columns = 0, _A_CELL.get(table)
         while page := self.get_page(table, prefix, columns):
@@ -181,7 +207,10 @@ _A_CELL = {
 
 
 def is_collection_row(cells: Cells | None) -> bool:
-    """Return whether a row of `collections` is a collection that is not being removed."""
+    """Return whether a row of the table `collections` holds a collection that is not being removed.
+
+    `cells`: cells of the row; None for a missing row, which gives False.
+    """
     return cells is not None and "main:namespace" in cells and REMOVED not in cells
 
 
@@ -192,9 +221,12 @@ def iter_collection_rows(
     *,
     after: bytes | None = None,
 ) -> Iterator[tuple[CollectionName, Cells]]:
-    """Iterate over the collections with a row prefix and their cells, after the row `after`.
+    """Iterate over collections that are not being removed: their names and the cells of their rows.
 
-    Streamed.
+    Rows are read in pages, in order of key.
+    `prefix`: prefix of the row keys, for example of a namespace.
+    `extra_columns`: further columns to read; `main:` reads the whole family.
+    `after`: row key after which to start; None for the first row.
     """
     columns = (
         extra_columns if "main:" in extra_columns else ("main:namespace", REMOVED, *extra_columns)
@@ -205,19 +237,25 @@ def iter_collection_rows(
 
 
 def decode_text(cells: Cells | None, column: str, default: str = "") -> str:
-    """Decode a cell as text."""
+    """Return a cell as text; `default` if the row or cell is missing. Invalid UTF-8 is replaced."""
     value = None if cells is None else cells.get(column)
     return default if value is None else value.decode("utf-8", "replace")
 
 
 def decode_int(cells: Cells | None, column: str, default: int = 0) -> int:
-    """Decode a cell as an integer in decimal digits."""
+    """Return a cell with decimal digits as an integer.
+
+    Return `default` if the row or cell is missing or has anything but digits.
+    """
     value = None if cells is None else cells.get(column)
     return default if value is None or not value.isdigit() else int(value)
 
 
 def decode_float(cells: Cells | None, column: str, default: float = 0.0) -> float:
-    """Decode a cell as a decimal number."""
+    """Return a cell with a decimal number as a float.
+
+    Return `default` if the row or cell is missing or is not a number.
+    """
     value = None if cells is None else cells.get(column)
     try:
         return default if value is None else float(value)
@@ -226,7 +264,7 @@ def decode_float(cells: Cells | None, column: str, default: float = 0.0) -> floa
 
 
 def encode_utf8(value: object) -> bytes:
-    """Encode text or a number for a cell; a lone surrogate becomes a question mark."""
+    """Encode text or a number as UTF-8 for a cell; a lone surrogate becomes a question mark."""
     return str(value).encode("utf-8", "replace")
 
 
@@ -236,17 +274,18 @@ def encode_json(value: object) -> bytes:
 
 
 def format_score(score: float) -> bytes:
-    """Encode a score for its cell: the cosine with four digits."""
+    """Encode a document's score for its cell: a cosine with four decimals; below 0 becomes 0."""
     return f"{max(score, 0.0):.4f}".encode()
 
 
 def build_member_row(
     name: CollectionName, conf: str, timestamp: int, label: str, score: bytes, id_: str
 ) -> bytes:
-    """Return the row key of a document in its cluster's list of members.
+    """Return the row key of a document in the table `members`.
 
-    The list sorts by descending score, then by id. It consists of the cluster's row key, four bytes
-    that decrease with the score, and the id's UTF-8.
+    The table lists the documents of each cluster. Rows of a cluster sort by descending score, then
+    by document id. The key consists of the cluster's row key, four bytes that decrease with the
+    score, and the id in UTF-8.
     """
     rank = round((1.0 - min(max(float(score), 0.0), 1.0)) * _RANK_MAX)
     cluster_row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
@@ -254,8 +293,8 @@ def build_member_row(
 
 
 def build_assignment_row(name: CollectionName, conf: str, timestamp: int, id_: str) -> bytes:
-    """Return the row key of a document's assignment in a clustering.
+    """Return the row key of a document's assignment to a cluster, in the table `assignments`.
 
-    It is f2 with the id instead of the label.
+    It is built like the row key of a cluster (f2), with the document id instead of the label.
     """
     return build_cluster_row(name.namespace, name.key, conf, timestamp, id_)

@@ -10,19 +10,19 @@ The entry points:
 - `builder.CountedDocuments(counts, texts, times_s, dense)` replaces `GroupingInput` for more texts
   than fit in memory. `corpus.TermReader` reads them in slices and `corpus.TermCounts` collects the
   counts.
-- `assignment.assign(model, texts, languages, dense)` returns `Assignments` for documents that come
-  later. It does not change the model.
+- `assignment.assign(model, texts, languages, dense)` returns `Assignments` for documents that are
+  added after the rebuild. It does not change the model.
 - `lineage.carry_ids(...)` returns ids that persist over rebuilds, and which clusters were kept,
   grew, split, merged, are new or gone.
 - `encoder.Encoder(...).encode(texts)` returns dense vectors; it needs the extra `dense`.
 
-`version` numbers the builds of one collection, for example the rebuild's timestamp. It is part of
-the dictionary, of each stored vector and of the ids of new clusters. `previous` is the previous
-clustering: the cluster of each input document, and the cluster ids. A rebuild with it starts from
-the previous clusters.
+`version` numbers the builds of one collection, for example by the rebuild's timestamp. It is part
+of the dictionary, of each stored vector and of the ids of new clusters. `previous` is the previous
+clustering: the cluster of each input document, and the cluster ids. A rebuild that gets it starts
+from the previous clusters.
 
 A family of algorithms is one function from prepared documents and options to a `methods.Partition`.
-It is registered in `builder.FAMILIES`.
+Each is registered in `builder.FAMILIES`.
 
-`fonds.grouping.stored` encodes what is stored.
+The package `fonds.grouping.stored` encodes these results for the tables.
 """

@@ -2,9 +2,10 @@
 
 Source: the incremental path of Grouperfish's HBase layout, v0.2 (`configuration:$conf:processed`).
 
-The model does not change until the next rebuild, so the result does not depend on when a document
-comes. A document is an outlier if its cosine to its cluster is below that of 95 % of the cluster's
-documents. A growing share of outliers indicates that a rebuild is due. Limits: linear in the texts.
+The model of the clustering does not change until the next rebuild. So the result for a document
+does not depend on when the document is added. A document is an outlier if its cosine similarity to
+its cluster is below that of 95 % of the cluster's documents. A growing share of outliers indicates
+that a rebuild is due. Limits: time is linear in the length of the texts.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ from fonds.model.vectors import Vector
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Assignments of documents to clusters.
+    """Result of assigning documents to clusters, in the order of the documents.
 
-    `members`: cluster of each document, int64, -1 for none.
-    `scores`: cosine to the cluster, float32; to the nearest cluster for an outlier, 0 for an empty
-        document.
+    `members`: first-level cluster number of each document, int64; -1 for none.
+    `scores`: cosine similarity of each document to the centroid of its cluster, float32. For an
+        outlier, that of its best cluster, or 0 if it is excluded from that cluster. 0 for a
+        document without known terms.
     `unclustered`: number of documents in no cluster, by reason.
-    `frequencies`, `weighted`: one row per document for its stored vectors.
-    `finer`: cluster of each document on each finer level, within its first-level cluster.
+    `frequencies`, `weighted`: term frequencies and tf-idf, documents x features; each row is stored
+        as a vector of the document.
+    `finer`: for each finer level, the cluster of each document, within its first-level cluster.
     """
 
     members: Ints = field(repr=False)
@@ -55,13 +58,15 @@ def assign(
     dense: Floats | None = None,
     excluded: Mapping[int, Collection[int]] | None = None,
 ) -> Assignments:
-    """Assign documents to the clusters of a model.
+    """Assign documents to the clusters of a model and return the assignments.
 
-    `excluded`: clusters that must not receive a document, by the document's position. A document
-        whose best cluster is excluded, or that has none, goes to the nearest other cluster within
-        reach.
+    `languages`: language of each text; None if unknown.
+    `dense`: dense vectors, documents x dimensions; None if the model uses none.
+    `excluded`: cluster numbers that a document must not get, by the document's position. If its
+        best cluster is excluded, or it has none, the document gets the nearest other cluster that
+        accepts its similarity.
 
-    Raises ValueError if dense vectors are missing, or given without the model using them.
+    Raises ValueError if dense vectors are missing, or given for a model that uses none.
     """
     given_languages = languages or [None] * len(texts)
     read_languages = [
@@ -105,14 +110,24 @@ def assign(
 def _find_nearest_allowed(
     similarities: Floats, score_minimums: Floats, excluded: Collection[int]
 ) -> int:
-    """Return the nearest allowed cluster within reach; NO_CLUSTER if there is none."""
+    """Return the number of the nearest cluster that may receive a document; NO_CLUSTER if none.
+
+    `similarities`: cosine similarity of the document to each cluster.
+    `score_minimums`: minimum cosine similarity of each cluster.
+    `excluded`: clusters that must not receive the document.
+    """
     allowed = similarities >= score_minimums
     allowed[list(excluded)] = False
     return int(np.where(allowed, similarities, -np.inf).argmax()) if allowed.any() else NO_CLUSTER
 
 
 def _assign_finer(vectors: Floats, members: Ints, finer: FinerLevel) -> Ints:
-    """Return the nearest finer cluster in each document's cluster, or NO_CLUSTER."""
+    """Return the cluster number of each document on a finer level.
+
+    It is the nearest of the finer clusters within the document's first-level cluster, or
+    NO_CLUSTER.
+    `members`: first-level cluster of each document.
+    """
     similarities = np.where(
         members[:, None] == finer.coarser_clusters[None, :], vectors @ finer.centroids.T, -np.inf
     )
@@ -125,7 +140,11 @@ def _assign_finer(vectors: Floats, members: Ints, finer: FinerLevel) -> Ints:
 
 
 def build_vector(rows: Matrix, document: int, version: int) -> Vector:
-    """Return one row of a frequency or tf-idf matrix as a stored vector."""
+    """Return one document's row of a term frequency or tf-idf matrix as a vector to store.
+
+    `document`: row number.
+    `version`: version of the dictionary that the columns belong to.
+    """
     part = slice(rows.indptr[document], rows.indptr[document + 1])
     values = rows.data[part].astype(np.float32)
     return Vector(version, rows.indices[part].astype(np.int64), values)

@@ -1,10 +1,11 @@
 """Builder of a clustering from texts.
 
-Steps: read the texts, remove near-duplicates, compute weights and vectors, partition, label, and
-carry over cluster ids.
+Steps: read the texts, remove near-duplicates, compute tf-idf weights and vectors, partition the
+documents, label the clusters, and carry over the cluster ids of the previous clustering.
 
 The result depends only on the set of distinct documents, not on their order or number of copies:
-distinct documents are sorted by content and each counts once. Limits: linear in the texts.
+distinct documents are sorted by content, and each counts once. Limits: time and memory are linear
+in the length of the texts.
 """
 
 from __future__ import annotations
@@ -75,10 +76,11 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GroupingInput:
-    """Documents to group, in any order; all fields have the same length.
+    """Documents to group, in any order. All sequences have one item per document.
 
     `languages`: language of each text; None if unknown, to be guessed.
-    `times_s`: seconds of any clock, for stories.
+    `times_s`: date of each document in seconds of any clock, used by the algorithm `stories`; or
+        None.
     `dense`: documents x dimensions, float32, from a language model; or None.
     """
 
@@ -88,7 +90,7 @@ class GroupingInput:
     dense: Floats | None = None
 
     def count(self) -> CountedDocuments:
-        """Read the texts and return the counted documents."""
+        """Read the texts and return the documents with their term counts, ready to be grouped."""
         reader = TermReader()
         counts = TermCounts(reader.vocabulary)
         languages = resolve_languages(self.texts, self.languages)
@@ -103,11 +105,13 @@ class GroupingInput:
 
 @dataclass(frozen=True, slots=True)
 class CountedDocuments:
-    """Documents that were read; their texts need not be in memory.
+    """Documents whose terms are already counted, so their texts need not be in memory.
 
     `counts`: term counts of the documents; grouping consumes them.
-    `texts`: returns the texts of documents by position again, to spell labels; "" for a missing
-        one. Other fields: as in `GroupingInput`.
+    `texts`: function that returns the texts of documents by position, to spell labels; "" for a
+        missing text.
+    `times_s`: date of each document in seconds of any clock; or None.
+    `dense`: documents x dimensions, from a language model; or None.
     """
 
     counts: TermCounts
@@ -118,7 +122,11 @@ class CountedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class PreviousClustering:
-    """Previous clustering: the cluster of each input document (-1 if new) and the cluster ids."""
+    """Previous clustering of the documents that are grouped again.
+
+    `members`: previous cluster number of each input document, -1 for none.
+    `ids`: id of each previous cluster, by number.
+    """
 
     members: Ints
     ids: tuple[str, ...]
@@ -132,9 +140,13 @@ def build(
     previous: PreviousClustering | None = None,
     progress: Progress = lambda stage: None,
 ) -> Clustering:
-    """Build a clustering of documents. `version` must be higher than that of any previous one.
+    """Build and return a clustering of documents.
 
-    `progress` is called with the name of each stage as it begins: read, place, group, label.
+    `version`: number of this clustering, higher than that of any previous one of the collection.
+    `previous`: previous clustering, whose cluster ids are carried over; None if there is none.
+    `progress`: function that is called with the name of each stage as it begins: read, place,
+        group, label.
+
     Raises ValueError for options out of bounds.
     """
     validate_options(options)
@@ -177,7 +189,11 @@ def build(
 def _project_documents(
     collection: TextCollection, dense: NDArray[np.floating[Any]] | None, options: Options
 ) -> ProjectedVectors:
-    """Fit a vector space to the distinct documents and return their vectors."""
+    """Fit a vector space to a collection and return the vectors of its distinct documents.
+
+    Distinct documents are those that are not near-duplicates of another.
+    `dense`: dense vectors of all documents; None if there are none.
+    """
     weights = compute_idf(collection.dictionary.documents, collection.dictionary.document_counts)
     weighted = compute_tfidf(collection.frequencies[collection.distinct], weights)
     width = 0 if dense is None else dense.shape[1]
@@ -188,7 +204,11 @@ def _project_documents(
 def count_unclustered(
     members: Ints, has_features: NDArray[np.bool_]
 ) -> dict[UnclusteredReason, int]:
-    """Count the documents in no cluster, by reason."""
+    """Return the number of documents in no cluster, by reason.
+
+    `members`: cluster number of each document, NO_CLUSTER for none.
+    `has_features`: whether each document has a term that counts; documents without one are empty.
+    """
     return {
         UnclusteredReason.EMPTY: int((~has_features).sum()),
         UnclusteredReason.OUTLIER: int(((members == NO_CLUSTER) & has_features).sum()),
@@ -196,9 +216,9 @@ def count_unclustered(
 
 
 def _partition_documents(prepared: PreparedDocuments, options: Options) -> Partition:
-    """Partition the documents with the chosen family.
+    """Partition the documents into clusters with the algorithm that the options name.
 
-    With fewer than two, return one cluster or none.
+    A single document is one cluster; without documents there are none.
     """
     count = len(prepared.vectors)
     if count < 2:
@@ -212,7 +232,11 @@ def _build_levels(
     prepared: PreparedDocuments,
     partition: Partition,
 ) -> tuple[list[Level], list[Floats], Floats]:
-    """Return the levels without ids, their centroids, and the reach of first-level clusters."""
+    """Return the levels of a clustering without cluster ids, and data for its placement model.
+
+    The second item is the centroids of each level. The third is the minimum cosine similarity at
+    which each first-level cluster accepts a document.
+    """
     levels: list[Level] = []
     all_centroids: list[Floats] = []
     score_minimums = np.zeros(0, np.float32)
@@ -230,7 +254,11 @@ def _build_levels(
 def _build_finer_levels(
     levels: Sequence[Ints], centroids: Sequence[Floats]
 ) -> tuple[FinerLevel, ...]:
-    """Return the levels finer than the first, from the members of distinct documents."""
+    """Return the levels with at least as many clusters as the first, for the placement model.
+
+    `levels`: for each level, the cluster number of each distinct document.
+    `centroids`: for each level, the centroids of its clusters.
+    """
     return tuple(
         FinerLevel(number, centroids[number], find_parents(members, levels[0]))
         for number, members in enumerate(levels)
@@ -280,14 +308,23 @@ def _build_level(
 
 
 def _rank_members(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
-    """Return the documents of each cluster, nearest to its centroid first."""
+    """Return the documents of each cluster, nearest to its centroid first.
+
+    `members`: cluster number of each document.
+    `scores`: cosine similarity of each document to its cluster's centroid.
+    `clusters`: number of clusters.
+    """
     order = np.lexsort((-scores, members))
     bounds = np.searchsorted(members[order], np.arange(clusters + 1))
     return [order[bounds[cluster] : bounds[cluster + 1]] for cluster in range(clusters)]
 
 
 def _compute_score_minimums(members: Ints, scores: Floats, clusters: int) -> Floats:
-    """Return the 5th percentile of the cosines of each cluster's documents."""
+    """Return the minimum cosine similarity at which each cluster accepts a later document.
+
+    It is the 5th percentile of the similarities of the cluster's own documents; 1 for an empty
+    cluster.
+    """
     return np.array(
         [
             np.percentile(scores[ranked], SCORE_MIN_PERCENTILE) if len(ranked) else 1.0
@@ -300,7 +337,11 @@ def _compute_score_minimums(members: Ints, scores: Floats, clusters: int) -> Flo
 def _assign_ids(
     levels: Sequence[Level], version: int, previous: PreviousClustering | None
 ) -> tuple[tuple[Level, ...], tuple[LineageEvent, ...]]:
-    """Return the levels with ids and parents, and the lineage events of the first level."""
+    """Return the levels with cluster ids and parents, and the lineage events of the first level.
+
+    First-level clusters keep the id of the previous cluster that they continue; others get new ids.
+    `version`: number of this clustering, which is part of new ids.
+    """
     events: tuple[LineageEvent, ...] = ()
     coarser = {
         len(level.clusters): level for level in sorted(levels, key=lambda item: len(item.clusters))

@@ -1,4 +1,4 @@
-"""Result and options of a grouping: labelled clusters, documents' clusters, and the model."""
+"""Result and options of a clustering algorithm: labelled clusters, members, and model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from fonds.model.vectors import Dictionary
 
 
 class UnclusteredReason(StrEnum):
-    """Reason why a document is in no cluster."""
+    """Reason why the algorithms put a document in no cluster.
+
+    `EMPTY`: the document has no term that counts. `OUTLIER`: it is not similar enough to any
+        cluster.
+    """
 
     EMPTY = "empty"
     OUTLIER = "outlier"
@@ -20,11 +24,11 @@ class UnclusteredReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinerLevel:
-    """Level with at least as many clusters as the first.
+    """Level (granularity) of a clustering with at least as many clusters as the first level.
 
-    `level`: its number.
-    `centroids`: centroids of its clusters.
-    `coarser_clusters`: the first-level cluster that has most of each cluster's documents.
+    `level`: number of the level; the first is 0.
+    `centroids`: centroids of its clusters, clusters x dimensions.
+    `coarser_clusters`: for each cluster, the first-level cluster that has most of its documents.
     """
 
     level: int
@@ -34,13 +38,16 @@ class FinerLevel:
 
 @dataclass(frozen=True, slots=True)
 class PlacementModel:
-    """Model that assigns later documents; it does not change until the next rebuild.
+    """Model that assigns new documents to clusters; it does not change until the next rebuild.
 
-    `weights`: idf of each feature.
-    `centroids`: clusters x latent dimensions, float32, length 1.
-    `score_minimums`: minimum cosine for each cluster to accept a document.
-    `evidence`: features x clusters; None if the nearest centroid decides.
-    `language`: language for texts that state none.
+    `dictionary`: the terms that count, called features, with their document counts.
+    `weights`: inverse document frequency (idf) of each feature.
+    `space`: projection of documents to vectors.
+    `centroids`: centroids of the first-level clusters, clusters x dimensions, float32, length 1.
+    `score_minimums`: for each cluster, the minimum cosine similarity to accept a document.
+    `evidence`: features x clusters, how strongly a term indicates a cluster; None if the nearest
+        centroid decides.
+    `language`: two-letter language for texts that state none.
     `finer`: the levels finer than the first.
     """
 
@@ -56,16 +63,16 @@ class PlacementModel:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Cluster with its label and terms.
+    """Cluster of documents with its label and terms.
 
-    `id`: persists over rebuilds.
-    `label`: describes the subject for people.
+    `id`: id that persists over rebuilds while the cluster continues.
+    `label`: name of the cluster's subject, for people.
     `size`: number of documents.
     `distinct`: number of documents that are not near-duplicates of another.
-    `terms`: strongest terms as written, with their log-likelihood ratios.
+    `terms`: strongest terms as written in the documents, with their log-likelihood ratios.
     `representatives`: positions of the documents nearest to the centroid, nearest first.
-    `parent`: number of the cluster on the next coarser level that has most of its documents; None
-        on the coarsest.
+    `parent`: number of the cluster on the next coarser level that has most of this cluster's
+        documents; None on the coarsest level.
     """
 
     id: str
@@ -79,10 +86,10 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One granularity of a clustering.
+    """One granularity of a clustering, from few broad to many narrow clusters.
 
-    `members`: cluster number of each document, int64, -1 for none.
-    `scores`: cosine of each document to its cluster's centroid, float32, 0 for none.
+    `members`: cluster number of each document, int64; -1 for none.
+    `scores`: cosine similarity of each document to its cluster's centroid, float32; 0 for none.
     `clusters`: clusters by number, largest first.
     """
 
@@ -93,14 +100,18 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Complete result of a grouping. Documents are identified by their position in the input.
+    """Complete result of a clustering algorithm.
 
-    `levels`: the requested or chosen level first.
-    `originals`: for each document the one it is a near-duplicate of, possibly itself; -1 for an
-        empty one.
+    Documents are identified by their position in the input.
+
+    `levels`: all granularities, the requested or chosen one first.
+    `originals`: for each document, the one it is a near-duplicate of, possibly itself; -1 for an
+        empty document.
     `unclustered`: number of documents in no first-level cluster, by reason.
-    `events`: changes since the previous clustering.
-    `frequencies`: documents x features, one row per `vector_idf`.
+    `events`: changes of the first-level clusters since the previous clustering.
+    `model`: model that assigns documents that are added later.
+    `frequencies`: term frequencies, documents x features; each row is stored as a document's
+        `vector_idf`.
     """
 
     levels: tuple[Level, ...]
@@ -111,7 +122,10 @@ class Clustering:
     frequencies: Matrix = field(repr=False)
 
     def build_weights(self, documents: Ints) -> Matrix:
-        """Return the tf-idf of some documents, one row per `vector_tfidf`."""
+        """Return the tf-idf matrix of some documents, given by position: documents x features.
+
+        Each row is stored as a document's `vector_tfidf`.
+        """
         return compute_tfidf(self.frequencies[documents], self.model.weights)
 
 
@@ -122,7 +136,11 @@ CLUSTERS_MAX = 2000
 
 
 class Algorithm(StrEnum):
-    """Algorithm families by name."""
+    """Algorithm families that group documents.
+
+    `TOPICS`: few broad clusters. `STORIES`: many small clusters about one event each. `FACTORS`:
+    non-negative matrix factorization. `DENSITY`: dense regions (HDBSCAN).
+    """
 
     TOPICS = "topics"
     STORIES = "stories"
@@ -132,14 +150,14 @@ class Algorithm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Parameters of a grouping.
+    """Parameters of a clustering algorithm.
 
-    `clusters`: number of topics or factors; None to choose one between 2 and `clusters_max`.
-    `granularities`: further numbers of topics from the same run.
-    `threshold`: minimum cosine between a document and a story.
-    `half_life_s`: seconds without a document after which a story's cosines are halved; None to
-        ignore time.
-    `size_min`: smaller stories and dense groups are not clusters.
+    `clusters`: number of topics or factors. None: topics choose one between 2 and `clusters_max`.
+    `granularities`: further numbers of topics, each computed as a level of its own.
+    `threshold`: minimum cosine similarity between a document and a story.
+    `half_life_s`: seconds without a document after which the similarities to a story are halved;
+        None to ignore time.
+    `size_min`: minimum number of documents of a story or dense group; smaller ones are no clusters.
     `seed`: seed of all random choices.
     """
 
@@ -154,7 +172,7 @@ class Options:
 
 
 def validate_options(options: Options) -> Options:
-    """Return the options. Raises ValueError if one is out of bounds."""
+    """Return the options of an algorithm unchanged. Raises ValueError if one is out of bounds."""
     clusters = 1 if options.clusters is None else options.clusters
     cluster_counts = (*options.granularities, options.clusters_max, clusters)
     if (

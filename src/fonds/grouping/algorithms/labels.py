@@ -1,7 +1,7 @@
-"""Labels of clusters: the terms and phrases that distinguish each one, spelled as in its documents.
+"""Labels of clusters: terms and phrases that distinguish a cluster, spelled as in its documents.
 
-A phrase replaces its parts if it is frequent enough. A label has up to three parts, none of which
-shares a term with another. Labels are unique.
+A phrase replaces a single term that it contains if it is frequent enough. A label has up to three
+terms or phrases, which share no term. No two clusters have the same label.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ DOCUMENTS_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """Phrases of a collection.
+    """Phrases of a collection: pairs and triples of adjacent terms.
 
-    `parts`: features of each phrase in order.
-    `present`: sampled documents x phrases, float32 ones.
-    `documents`: the sampled documents.
+    `parts`: for each phrase, its terms in order, as feature numbers.
+    `present`: sampled documents x phrases, float32 ones where a document contains a phrase.
+    `documents`: positions of the sampled documents.
     """
 
     parts: tuple[tuple[int, ...], ...]
@@ -51,7 +51,10 @@ class Phrases:
 
 
 def find_phrases(collection: TextCollection, strong: Ints) -> Phrases:
-    """Find the phrases that consist of strong terms only; `strong` lists their features."""
+    """Find the pairs and triples of adjacent strong terms in a sample of a collection's documents.
+
+    `strong`: feature numbers of the terms that are characteristic of a cluster, ascending.
+    """
     count = len(collection.distinct)
     share = max(1, -(-int(collection.count_lengths().sum()) // PLACES_MAX))
     documents = sample_evenly(count, count // share)
@@ -77,7 +80,10 @@ def find_phrases(collection: TextCollection, strong: Ints) -> Phrases:
 
 
 def _number_strong_terms(rows: TermRows, strong: Ints) -> NDArray[np.int64]:
-    """Return the number among the strong terms for each occurrence, -1 for other terms."""
+    """Return the position in `strong` of each term occurrence in the rows; -1 for other terms.
+
+    `strong`: feature numbers of the terms that are characteristic of a cluster.
+    """
     places = np.full(len(rows.terms) + 1, -1, dtype=np.int64)
     places[strong] = np.arange(len(strong))
     return places[rows.numbers]
@@ -86,7 +92,13 @@ def _number_strong_terms(rows: TermRows, strong: Ints) -> NDArray[np.int64]:
 def _find_adjacent_pairs(
     first: NDArray[np.int64], second: NDArray[np.int64], document_numbers: Ints
 ) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
-    """Return adjacent pairs that occur in two or more documents, and the pair at each position."""
+    """Return the adjacent pairs that occur in two or more documents, and where they occur.
+
+    The second item is an array with the pair's number at each position, or -1.
+    `first`, `second`: number of the term or phrase at each position and at the next one; -1 for
+        none.
+    `document_numbers`: document of each position.
+    """
     count = len(first)
     if count <= 0:
         return [], np.zeros(0, dtype=np.int64)
@@ -118,11 +130,19 @@ def _find_adjacent_pairs(
 
 Doubles = NDArray[np.float64]
 SHARE_MIN = 1.5
-"""A term that names a cluster occurs there at least this many times as often as elsewhere."""
+"""Minimum ratio between a term's frequency in a cluster and elsewhere.
+
+A term below it cannot name the cluster. Frequencies are shares of documents.
+"""
 
 
 def count_by_cluster(present: Matrix, members: Ints, clusters: int) -> Matrix:
-    """Count the documents of each cluster that have each column of `present`: clusters x columns."""
+    """Return how many documents of each cluster contain each term or phrase: clusters x columns.
+
+    `present`: documents x terms or phrases, ones.
+    `members`: cluster number of each document, -1 for none.
+    `clusters`: number of clusters.
+    """
     inside = members >= 0
     belongs = sp.csr_matrix(
         (np.ones(int(inside.sum()), np.float32), (members[inside], np.flatnonzero(inside))),
@@ -134,10 +154,13 @@ def count_by_cluster(present: Matrix, members: Ints, clusters: int) -> Matrix:
 
 
 def compute_ratios(counts: Matrix, sizes: Ints, everywhere: Ints, documents: int) -> Matrix:
-    """Return the ratio of each count, above 0 if the term is characteristic: clusters x columns.
+    """Return the log-likelihood ratio of each term or phrase in each cluster: clusters x columns.
 
+    It is above 0 if the term is characteristic of the cluster, else 0.
+    `counts`: number of documents of each cluster that contain each column's term: clusters x
+        columns.
     `sizes`: number of documents in each cluster.
-    `everywhere`: number of documents that contain each column.
+    `everywhere`: number of all documents that contain each column's term.
     `documents`: number of all documents.
     """
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
@@ -161,7 +184,10 @@ def compute_ratios(counts: Matrix, sizes: Ints, everywhere: Ints, documents: int
 
 
 def find_strongest(scores: Matrix, count_max: int) -> list[list[tuple[int, float]]]:
-    """Return for each row at most `count_max` columns with scores above 0, highest first."""
+    """Return for each row the (column, score) pairs with a score above 0, highest score first.
+
+    At most `count_max` pairs are returned per row.
+    """
     strongest = []
     for row in range(scores.shape[0]):
         part = slice(scores.indptr[row], scores.indptr[row + 1])
@@ -178,7 +204,7 @@ def find_strongest(scores: Matrix, count_max: int) -> list[list[tuple[int, float
 
 
 def _compute_entropy(observed: Doubles, expected: Doubles) -> Doubles:
-    """Return observed x ln(observed / expected), 0 if nothing was observed."""
+    """Return observed x ln(observed / expected), element by element; 0 where observed is 0."""
     safe = np.where(observed > 0, observed, 1)
     terms: Doubles = np.where(
         observed > 0, observed * np.log(safe / np.maximum(expected, 1e-12)), 0
@@ -202,7 +228,12 @@ Phrase = tuple[str, ...]
 def find_spellings(
     phrases: Iterable[Phrase], texts: Sequence[str], languages: Sequence[str]
 ) -> dict[Phrase, str]:
-    """Return the most common written form of each phrase; the joined terms if no text contains it."""
+    """Return the most common written form of each phrase in some texts.
+
+    A phrase is a tuple of one to three terms. If no text contains it, its joined terms are
+    returned.
+    `languages`: two-letter language of each text.
+    """
     phrase_set = set(phrases)
     spellings: dict[Phrase, Counter[str]] = defaultdict(Counter)
     for text, language in zip(texts[:DOCUMENTS_MAX], languages, strict=False):
@@ -213,7 +244,10 @@ def find_spellings(
 
 
 def join_phrase(phrase: Phrase) -> str:
-    """Join terms to one text; overlapping character pairs are merged."""
+    """Join the terms of a phrase to one text, with spaces between words.
+
+    Overlapping character pairs, the terms of scripts without spaces, are merged.
+    """
     text = phrase[0]
     for term in phrase[1:]:
         overlaps = is_spaceless(term[0]) and text.endswith(term[0])
@@ -235,7 +269,11 @@ def _count_spelling(
 
 
 def _find_single_term(word: str, language: str) -> str:
-    """Return the term of a written word; "" if it has none or several."""
+    """Return the comparable term of one word as written in a text.
+
+    Return "" if the word has no term, such as a stop word, or several.
+    `language`: two-letter language of the text.
+    """
     terms = [term for term in split_terms(word, language) if term]
     return terms[0] if len(terms) == 1 else ""
 
@@ -250,7 +288,10 @@ UNLABELLED = "unlabelled"
 _STRONG_TERMS = 60
 _PHRASES_MAX = 20
 _PHRASE_SHARE = 0.4
-"""A phrase replaces its part if this share of the part's documents in the cluster contain it."""
+"""Minimum share of a term's documents in a cluster that contain a phrase with the term.
+
+From this share on, the phrase replaces the term in the cluster's label.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +299,8 @@ class Label:
     """Label of a cluster.
 
     `text`: name of the cluster.
-    `terms`: its strongest single terms as written, with their ratios.
+    `terms`: its strongest single terms as written in its documents, with their log-likelihood
+        ratios.
     """
 
     text: str
@@ -272,10 +314,11 @@ def label_clusters(
     clusters: int,
     samples: Sequence[tuple[Sequence[str], Sequence[str]]],
 ) -> list[Label]:
-    """Return the labels of the clusters 0 to `clusters` - 1.
+    """Return a label for each of the clusters 0 to `clusters` - 1.
 
-    `weighted`, `members`: of the distinct documents.
-    `samples`: for each cluster the texts of some documents and the languages to read them in.
+    `weighted`: tf-idf of the distinct documents, documents x features.
+    `members`: cluster number of each distinct document, -1 for none.
+    `samples`: for each cluster, the texts of some documents and their languages, to spell terms.
     """
     terms = collection.dictionary.terms
     sizes = np.bincount(members[members >= 0], minlength=clusters)
@@ -304,9 +347,10 @@ def label_clusters(
 def _filter_label_terms(
     terms: Sequence[str], row: list[tuple[int, float]]
 ) -> list[tuple[int, float]]:
-    """Return the terms that may be part of a label.
+    """Return the (feature, score) pairs whose terms may be part of a label.
 
-    Numbers are left out, and so is the weaker of singular and plural.
+    Numbers are left out. Of the singular and plural of a word, only the stronger one stays.
+    `row`: candidate pairs, strongest first.
     """
     naming: dict[str, tuple[int, float]] = {}
     for feature, score in row:
@@ -318,7 +362,12 @@ def _filter_label_terms(
 def _find_phrases(
     phrases: Phrases, members: Ints, clusters: int
 ) -> list[list[tuple[tuple[int, ...], float, int]]]:
-    """Return the strongest phrases of each cluster: features, ratio, documents of the cluster."""
+    """Return the strongest phrases of each cluster.
+
+    Each phrase is a tuple of its feature numbers, its log-likelihood ratio, and the number of
+    documents of the cluster that contain it. Both numbers are scaled up from the sample to all
+    documents.
+    """
     if not phrases.parts:
         return [[] for _ in range(clusters)]
     sampled_members = members[phrases.documents]
@@ -369,7 +418,13 @@ def _choose_parts(
     several: list[tuple[tuple[int, ...], float, int]],
     counts: dict[int, float],
 ) -> list[tuple[int, ...]]:
-    """Return the features of each part of a label, strongest first, without overlaps."""
+    """Return the terms and phrases of a cluster's label, strongest first, at most three.
+
+    Each is a tuple of feature numbers, and no two share a feature.
+    `single`: strongest single terms as (feature, ratio) pairs.
+    `several`: phrases as tuples of features, ratio and number of documents.
+    `counts`: number of the cluster's documents with each feature.
+    """
     label_parts: list[tuple[int, ...]] = []
     for feature, _ in single:
         if any(feature in phrase for phrase in label_parts):
@@ -388,7 +443,11 @@ def _choose_parts(
 
 
 def _make_distinct(cluster_labels: Sequence[Label]) -> list[Label]:
-    """Make labels unique: a repeated label gets its next term appended, or else a number."""
+    """Return the labels of clusters with repeated texts made unique.
+
+    A repeated text gets the cluster's next strongest terms appended, and a number if that is not
+    enough.
+    """
     used_texts: set[str] = set()
     labels = []
     for label in cluster_labels:

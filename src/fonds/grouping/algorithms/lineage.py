@@ -1,9 +1,9 @@
-"""Lineage of clusters over rebuilds: which persist, split, merge, are new or gone.
+"""Lineage of clusters over rebuilds: which ones persist, split, merge, are new or gone.
 
-Clusters are matched one to one so that as many documents as possible stay (the assignment problem,
-H. W. Kuhn, 1955). A match counts if the two clusters share half of the documents of either that are
-in both clusterings. Only documents in both clusterings are compared, so growth alone changes no
-identity.
+Clusters of the previous and the new clustering are matched one to one, so that as many documents as
+possible stay in their cluster (the assignment problem, H. W. Kuhn, 1955). A match counts if the two
+clusters share at least half of the documents of the smaller one. Only documents in both clusterings
+are compared, so growth alone changes no identity.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from fonds.grouping.algorithms.term_counts import Ints
 
 SHARED_MIN = 0.5
 PART_MIN = 0.2
-"""Minimum share of a cluster's documents to count as a part it split into."""
+"""Minimum share of a cluster's documents in a new cluster to say that it split into this one."""
 GROWN_MIN = 1.2
 
 
 class LineageChange(StrEnum):
-    """Change of a cluster between two clusterings."""
+    """Change of a cluster between two clusterings.
+
+    A grown cluster has at least 1.2 times the documents that it had before.
+    """
 
     KEPT = "kept"
     GROWN = "grown"
@@ -37,7 +40,11 @@ class LineageChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LineageEvent:
-    """Change from the clusters `before` to the clusters `after`, by id; either may be empty."""
+    """Change from some previous clusters to some new clusters.
+
+    `before`: ids of the previous clusters; empty if the cluster is new.
+    `after`: ids of the new clusters; empty if the cluster is gone.
+    """
 
     change: LineageChange
     before: tuple[str, ...]
@@ -46,10 +53,10 @@ class LineageEvent:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Ids and changes of a new clustering.
+    """Cluster ids of a new clustering, and the changes of clusters since the previous clustering.
 
-    `ids`: id of each cluster.
-    `events`: all changes, including new clusters.
+    `ids`: id of each new cluster; a cluster that continues a previous one keeps its id.
+    `events`: all changes, including new clusters and those that are gone.
     """
 
     ids: tuple[str, ...]
@@ -57,16 +64,26 @@ class Lineage:
 
 
 def create_ids(clusters: int, version: int) -> tuple[str, ...]:
-    """Return ids for new clusters; no two versions of a collection share one."""
+    """Return ids for new clusters: the version in hexadecimal, a dash, and the cluster number.
+
+    Clusterings of a collection have different versions, so their new ids differ.
+    `clusters`: number of ids.
+    `version`: version of the clustering, such as its timestamp.
+    """
     return tuple(f"{version:x}-{number}" for number in range(clusters))
 
 
 def carry_ids(
     previous: Ints, ids_before: Sequence[str], after: Ints, clusters: int, version: int
 ) -> Lineage:
-    """Carry ids from the clusters in `previous` to those in `after`.
+    """Return the ids of new clusters, carried over from the previous clusters that they continue.
 
-    Both arrays have a cluster for each document, -1 for none or for an unknown document.
+    The result includes the changes of all clusters.
+    `previous`, `after`: previous and new cluster number of each document; -1 for none or for a
+        document that is not in the clustering.
+    `ids_before`: id of each previous cluster.
+    `clusters`: number of new clusters.
+    `version`: number of the new clustering, which is part of new ids.
     Raises ValueError if a previous cluster has no id.
     """
     if len(previous) and int(previous.max()) >= len(ids_before):
@@ -86,10 +103,13 @@ def carry_ids(
 def find_events(
     previous: Ints, ids_before: Sequence[str], after: Ints, ids: Sequence[str]
 ) -> tuple[LineageEvent, ...]:
-    """Return the events between two clusterings, given the carried ids.
+    """Return the changes of clusters between two clusterings, such as kept, split or gone.
 
-    Each cluster on either side has one. Both arrays have a cluster for each document, as in
-    `carry_ids`.
+    Each cluster, previous or new, is in at least one event.
+    `previous`, `after`: previous and new cluster number of each document; -1 for none or for a
+        document that is not in the clustering.
+    `ids_before`: id of each previous cluster.
+    `ids`: id of each new cluster, equal to the id of the previous cluster that it continues.
     """
     shared = _count_shared(previous, after, len(ids_before), len(ids))
     places = {id_: old for old, id_ in enumerate(ids_before)}
@@ -112,14 +132,21 @@ def find_events(
 
 
 def find_parents(fine: Ints, coarse: Ints) -> Ints:
-    """Return for each finer cluster the coarser cluster that has most of its documents."""
+    """Return for each finer cluster the coarser cluster that has most of its documents.
+
+    `fine`, `coarse`: finer and coarser cluster number of each document, -1 for none.
+    """
     clusters = int(fine.max(initial=-1)) + 1
     shared = _count_shared(fine, coarse, clusters, int(coarse.max(initial=-1)) + 1)
     return shared.argmax(axis=1).astype(np.int64) if shared.size else np.zeros(0, np.int64)
 
 
 def _count_shared(previous: Ints, after: Ints, olds: int, news: int) -> NDArray[np.int64]:
-    """Count the documents that each pair of clusters shares: previous x after."""
+    """Return the number of documents that each pair of clusters shares: previous x new clusters.
+
+    `previous`, `after`: previous and new cluster number of each document, -1 for none.
+    `olds`, `news`: number of previous and new clusters.
+    """
     in_both = (previous >= 0) & (after >= 0)
     keys = previous[in_both] * news + after[in_both]
     return np.bincount(keys, minlength=olds * news).reshape(olds, news).astype(np.int64)
@@ -139,7 +166,11 @@ def _find_kept_events(
 def _find_split_and_merge_events(
     shared: NDArray[np.int64], ids_before: Sequence[str], ids: Sequence[str]
 ) -> list[LineageEvent]:
-    """Return the events of clusters that split into several or merged from several."""
+    """Return an event for each cluster that split into several or was merged from several.
+
+    `shared`: number of shared documents, previous x new clusters.
+    `ids_before`, `ids`: ids of the previous and the new clusters.
+    """
     events = []
     for old, row in enumerate(shared):
         parts = np.flatnonzero((row > 0) & (row >= PART_MIN * row.sum()))

@@ -1,6 +1,7 @@
-"""Algorithm families: a common interface, density, factors and stories, and helpers they share.
+"""Algorithm families that group documents: common interface, density, factors and stories.
 
-A family takes prepared documents and returns a cluster number for each.
+A family takes prepared documents and returns a cluster number for each. Functions that several
+families share are here too. `topics.py` has the family `topics`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ NO_CLUSTER = -1
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocuments:
-    """Distinct documents with at least one feature, in rank order.
+    """Distinct documents to partition, each with at least one feature (term that counts).
 
-    `vectors`: documents x latent dimensions, computed in parts.
-    `weighted`: their tf-idf.
-    `times_s`: seconds of any clock, float64; or None.
-    `previous`: cluster of each in the previous clustering, NO_CLUSTER for new ones; or None.
+    Their order depends only on their content.
+
+    `vectors`: vectors of the documents, computed in parts.
+    `weighted`: tf-idf of the documents, documents x features.
+    `times_s`: date of each document in seconds of any clock, float64; None if unknown.
+    `previous`: cluster of each document in the previous clustering, NO_CLUSTER for new documents;
+        None without a previous clustering.
     """
 
     vectors: ProjectedVectors = field(repr=False)
@@ -40,10 +44,10 @@ class PreparedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Clusters of the prepared documents at one or more granularities, the requested one first.
+    """Clusters of the prepared documents at one or more granularities (levels).
 
-    `levels`: for each, an int64 array with each document's cluster, numbered from 0 without gaps,
-        or NO_CLUSTER.
+    `levels`: for each level, the requested one first, an int64 array with the cluster of each
+        document. Clusters are numbered from 0 without gaps; NO_CLUSTER for none.
     `evidence`: features x clusters of the first level, float32: how strongly each term indicates
         each cluster. None if the nearest centroid decides.
     """
@@ -53,14 +57,21 @@ class Partition:
 
 
 class Family(Protocol):
-    """Deterministic clustering algorithm: the same documents and options give the same clusters."""
+    """Protocol of an algorithm that partitions documents into clusters.
+
+    It is deterministic: the same documents and options always give the same clusters.
+    """
 
     def __call__(self, prepared: PreparedDocuments, options: Options) -> Partition:
-        """Return the clusters of at least one document."""
+        """Return the clusters of the prepared documents, of which there is at least one."""
 
 
 def renumber_clusters(members: Ints) -> Ints:
-    """Renumber clusters from 0 by size, largest first; ties are ordered by first document."""
+    """Return cluster numbers that begin at 0 and are ordered by cluster size, largest first.
+
+    Clusters of equal size are ordered by their first document. NO_CLUSTER stays.
+    `members`: current cluster number of each document.
+    """
     old_numbers, first, inverse, sizes = np.unique(
         members, return_index=True, return_inverse=True, return_counts=True
     )
@@ -73,7 +84,11 @@ def renumber_clusters(members: Ints) -> Ints:
 
 
 def compute_centroids(vectors: ProjectedVectors, members: Ints, clusters: int) -> Floats:
-    """Return the mean vector of each cluster: clusters x latent dimensions, float32, length 1."""
+    """Return the normalized mean vector of each cluster: clusters x dimensions, float32, length 1.
+
+    `members`: cluster number of each document, -1 for none.
+    `clusters`: number of clusters.
+    """
     sums = np.zeros((clusters, vectors.width), dtype=np.float64)
     for part, part_vectors in vectors.iter_parts():
         part_members = members[part]
@@ -89,9 +104,11 @@ def compute_centroids(vectors: ProjectedVectors, members: Ints, clusters: int) -
 
 
 def compute_cosines(vectors: ProjectedVectors, members: Ints, centres: Floats) -> Floats:
-    """Return the cosine of each document to its cluster's centroid, float32.
+    """Return the cosine similarity of each document to its cluster's centroid, float32.
 
-    0 for documents in no cluster.
+    It is 0 for documents in no cluster.
+    `members`: cluster number of each document, -1 for none.
+    `centres`: centroids, clusters x dimensions.
     """
     scores = np.zeros(len(members), np.float32)
     for part, part_vectors in vectors.iter_parts():
@@ -102,7 +119,10 @@ def compute_cosines(vectors: ProjectedVectors, members: Ints, centres: Floats) -
 
 
 def find_nearest_centroids(vectors: ProjectedVectors, centres: Floats) -> Ints:
-    """Return the nearest centroid of each document."""
+    """Return for each document the number of the cluster with the nearest centroid.
+
+    `centres`: centroids, clusters x dimensions.
+    """
     nearest = np.zeros(len(vectors), dtype=np.int64)
     for part, part_vectors in vectors.iter_parts():
         nearest[part] = (part_vectors @ centres.T).argmax(axis=1)
@@ -112,8 +132,8 @@ def find_nearest_centroids(vectors: ProjectedVectors, centres: Floats) -> Ints:
 # Density: groups of any number in dense regions; documents between them are in no cluster
 #
 # Source: R. Campello, D. Moulavi and J. Sander, "Density-based clustering based on hierarchical
-# density estimates", 2013 (HDBSCAN). Limits: fitted on 20,000 documents; the others go to the
-# nearest group within reach.
+# density estimates", 2013 (HDBSCAN). Limits: fitted on 20,000 documents. Each other document goes
+# to the nearest group if its cosine similarity to the group's centroid is high enough.
 
 
 SAMPLE_DOCUMENTS = 20_000
@@ -122,7 +142,10 @@ _REACH_PERCENTILE = 5
 
 
 def partition_by_density(prepared: PreparedDocuments, options: Options) -> Partition:
-    """Find dense groups of at least `size_min` documents, and at least five."""
+    """Partition documents into dense groups (HDBSCAN); documents between groups are in no cluster.
+
+    A group has at least `options.size_min` documents, and at least five.
+    """
     vectors = prepared.vectors
     places = sample_evenly(len(vectors), SAMPLE_DOCUMENTS)
     members = np.full(len(vectors), NO_CLUSTER, dtype=np.int64)
@@ -161,7 +184,14 @@ _DOCUMENT_BATCH = 50_000
 
 
 def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[Ints, Floats]:
-    """Refine the clusters of all documents by their terms; return them with the evidence."""
+    """Reassign documents to the clusters that their terms indicate, until few documents move.
+
+    Return the cluster number of each document, and how strongly each term indicates each cluster
+    (features x clusters).
+    `weighted`: tf-idf, documents x features.
+    `members`: current cluster number of each document.
+    `clusters`: number of clusters.
+    """
     evidence = compute_evidence(weighted, members, clusters)
     for _ in range(ROUNDS_MAX):
         new_members = assign_by_evidence(weighted, evidence)
@@ -176,7 +206,12 @@ def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[In
 
 
 def compute_evidence(weighted: Matrix, members: Ints, clusters: int) -> Floats:
-    """Return features x clusters, float32: higher values indicate the cluster more strongly."""
+    """Return how strongly each term indicates each cluster: features x clusters, float32.
+
+    Higher values are stronger. They are the weights of a complement naive Bayes classifier.
+    `weighted`: tf-idf, documents x features.
+    `members`: cluster number of each document, -1 for none.
+    """
     inside = members >= 0
     belongs = sp.csr_matrix(
         (np.ones(int(inside.sum()), np.float32), (members[inside], np.flatnonzero(inside))),
@@ -192,7 +227,11 @@ def compute_evidence(weighted: Matrix, members: Ints, clusters: int) -> Floats:
 
 
 def assign_by_evidence(weighted: Matrix, evidence: Floats) -> Ints:
-    """Return the cluster that the terms of each document indicate most strongly."""
+    """Return for each document the number of the cluster that its terms indicate most strongly.
+
+    `weighted`: tf-idf, documents x features.
+    `evidence`: features x clusters, how strongly each term indicates each cluster.
+    """
     parts = [
         np.asarray(weighted[start : start + _DOCUMENT_BATCH] @ evidence).argmax(axis=1)
         for start in range(0, weighted.shape[0], _DOCUMENT_BATCH)
@@ -211,7 +250,10 @@ FACTOR_ROUNDS_MAX = 200
 
 
 def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Partition:
-    """Find the configured number of factors, ten by default; each document is in one."""
+    """Partition documents by non-negative matrix factorization: each goes to its largest factor.
+
+    The number of factors is `options.clusters`, or ten. Every document is in a cluster.
+    """
     weighted = prepared.weighted
     sample = weighted[sample_evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
     clusters = min(options.clusters or DEFAULT_CLUSTERS, *sample.shape)
@@ -233,7 +275,8 @@ def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Parti
     return Partition((renumber_clusters(members),))
 
 
-# Stories: many small clusters. A document joins the nearest story within reach or starts a new one
+# Stories: many small clusters. A document joins the nearest story if it is similar enough, or else
+# starts a new story
 #
 # Documents are processed by time, then by rank. With a half-life, a story without recent documents
 # needs a higher cosine. Without one, a second pass moves every document to the nearest final story.
@@ -247,7 +290,10 @@ _BATCH_SIZE = 512
 
 
 def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Partition:
-    """Find stories; a document without a story is in no cluster."""
+    """Partition documents into stories: many small clusters of similar documents.
+
+    Documents in stories smaller than `options.size_min` are in no cluster.
+    """
     times = prepared.times_s
     order = np.arange(len(prepared.vectors)) if times is None else np.argsort(times, kind="stable")
     open_stories = _OpenStories(prepared.vectors.width)
@@ -266,7 +312,10 @@ def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Par
 
 
 class _OpenStories:
-    """Stories that may still grow: the sum of their vectors and the time of their last document."""
+    """Stories that further documents may still join.
+
+    For each story it keeps the sum of its documents' vectors and the time of its last document.
+    """
 
     def __init__(self, directions: int) -> None:
         self._sums = np.zeros((0, directions), np.float32)
@@ -276,7 +325,12 @@ class _OpenStories:
         self._clock = 0.0
 
     def join(self, vectors: Floats, times: NDArray[np.float64] | None, options: Options) -> Ints:
-        """Assign the documents in order and return the story of each."""
+        """Assign documents, in order, to open stories or new ones.
+
+        Return the story number of each document.
+        `vectors`: vectors of the documents, of length 1.
+        `times`: date of each document in seconds; None to use the position instead.
+        """
         open_count = len(self._sums)
         similarities = vectors @ _normalize_rows(self._sums).T
         batch_similarities = vectors @ vectors.T
@@ -319,7 +373,11 @@ class _OpenStories:
 
 
 def _reassign(vectors: ProjectedVectors, members: Ints, threshold: float) -> Ints:
-    """Move each document to the story with the nearest centroid, if it is within reach."""
+    """Move each document to the story with the nearest centroid, if it is similar enough.
+
+    Return the story number of each document; other documents keep theirs.
+    `threshold`: minimum cosine similarity.
+    """
     centroids = compute_centroids(vectors, members, int(members.max()) + 1)
     result = members.copy()
     for start in range(0, len(vectors), _BATCH_SIZE):

@@ -1,14 +1,14 @@
-"""Vector space of a collection: fit latent dimensions once, then project any document.
+"""Vector space of a collection: fit its dimensions once, then project any document.
 
-A sparse vector has two parts, each normalized to length 1 before weighting:
+The vector of a document has two parts, each normalized to length 1 before weighting:
 - The mean of its terms' vectors. It captures the subject even of a short text.
-- Its coordinates in the strongest latent dimensions (latent semantic analysis). It is precise for
-  many terms and has the weight 2n / (n + 50) for n distinct terms.
+- Its coordinates in the strongest latent dimensions (latent semantic analysis). This part is
+  precise for documents with many terms and has the weight 2n / (n + 50) for n distinct terms.
 
-A dense vector from a language model may precede both, which then have the weight one half.
+A dense vector from a language model may precede both parts, which then have the weight one half.
 
-Source: truncated SVD by random projection, N. Halko, P. G. Martinsson and J. A. Tropp, 2011. Bound:
-fitted on at most 20,000 documents; 200 dimensions, plus those of the dense vector.
+Source: truncated SVD by random projection, N. Halko, P. G. Martinsson and J. A. Tropp, 2011.
+Limits: fitted on at most 20,000 documents; 200 dimensions, plus those of the dense vector.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ _TERM_VECTOR_ROUNDS = 2
 
 
 def compute_term_vectors(collection: TextCollection, seed: int) -> Floats:
-    """Return features x at most 100, float32.
+    """Return a vector for each feature (term that counts): features x at most 100, float32.
 
-    Rare terms have zeros; without frequent terms there are no columns.
+    Terms with similar neighbours get similar vectors. Rare terms get zeros. Without enough frequent
+    terms, there are no columns.
+    `seed`: seed of the random projection.
     """
     document_counts = collection.dictionary.document_counts
     order = np.argsort(-document_counts, kind="stable")[:TERMS_MAX]
@@ -77,7 +79,10 @@ def compute_term_vectors(collection: TextCollection, seed: int) -> Floats:
 
 
 def _sample_passages(collection: TextCollection) -> Matrix:
-    """Return the terms of evenly sampled passages: passages x features, float32 ones."""
+    """Return which features occur in evenly sampled passages: passages x features, float32 ones.
+
+    A passage is 64 consecutive terms of a document.
+    """
     counts = -(-collection.count_lengths() // PASSAGE_TERMS)
     ends = np.cumsum(counts)
     passages = sample_evenly(int(counts.sum()), PASSAGES_MAX)
@@ -102,9 +107,10 @@ def _sample_passages(collection: TextCollection) -> Matrix:
 
 
 def _compute_mutual_information(present: Matrix) -> Matrix:
-    """Return the positive pointwise mutual information of terms x terms.
+    """Return the positive pointwise mutual information of pairs of terms: terms x terms.
 
-    Only pairs that occur at least twice count.
+    Only pairs that occur in at least two passages count.
+    `present`: passages x terms, ones.
     """
     lengths = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)
     weighted = sp.csr_matrix(sp.diags((1 / lengths).astype(np.float32)) @ present)
@@ -137,11 +143,12 @@ _DOCUMENT_BATCH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSpace:
-    """Projection into a vector space.
+    """Projection of documents into a vector space.
 
-    `directions`: features x latent dimensions, float32. The first `term_dimensions` columns are
-        term vectors, the others are the latent dimensions of the collection.
-    `dense`: length of the preceding dense vectors; 0 without.
+    `directions`: features x dimensions, float32. The first `term_dimensions` columns are term
+        vectors, the others are latent dimensions of the collection.
+    `term_dimensions`: number of dimensions from term vectors.
+    `dense`: length of the dense vectors that precede these dimensions; 0 if there are none.
     """
 
     directions: Floats = field(repr=False)
@@ -151,12 +158,14 @@ class VectorSpace:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedVectors:
-    """Documents in a vector space, projected on demand.
+    """Vectors of documents in a vector space, computed on demand.
 
-    All vectors at once would need more memory than the terms.
+    All vectors at once would need more memory than the term weights.
 
-    `weighted`: tf-idf of the documents.
-    `dense`: documents x `space.dense`, float32 or float16; None without.
+    `space`: the vector space.
+    `weighted`: tf-idf of the documents, documents x features.
+    `dense`: dense vectors of the documents, documents x `space.dense`, float32 or float16; None if
+        the space uses none.
     """
 
     space: VectorSpace
@@ -168,26 +177,36 @@ class ProjectedVectors:
 
     @property
     def width(self) -> int:
-        """Number of dimensions, including those of dense vectors."""
+        """Number of dimensions of the vectors, including those of dense vectors."""
         return int(self.space.directions.shape[1]) + self.space.dense
 
     def select(self, documents: Ints | slice) -> Floats:
-        """Return the vectors of some documents in the given order: float32, each of length 1."""
+        """Return the vectors of some documents in the given order: documents x dimensions, float32.
+
+        Each vector has length 1. It is zero for a document with neither features (terms that count)
+        nor a dense vector.
+        `documents`: positions of the documents.
+        """
         dense = None if self.dense is None else self.dense[documents].astype(np.float32)
         return project(self.space, self.weighted[documents], dense)
 
     def iter_parts(self) -> Iterator[tuple[slice, Floats]]:
-        """Iterate over all documents in parts: the slice and its vectors."""
+        """Iterate over the vectors of all documents, 20,000 documents at a time.
+
+        Yields the slice of document positions and their vectors.
+        """
         for start in range(0, len(self), _DOCUMENT_BATCH):
             part = slice(start, min(start + _DOCUMENT_BATCH, len(self)))
             yield part, self.select(part)
 
 
 def fit_space(weighted: Matrix, collection: TextCollection, dense: int, seed: int) -> VectorSpace:
-    """Fit the space of a collection. The same documents in the same order give the same space.
+    """Fit the vector space of a collection.
 
-    `weighted`: tf-idf of its distinct documents.
-    `dense`: length of their dense vectors.
+    The same documents in the same order give the same space.
+    `weighted`: tf-idf of the collection's distinct documents.
+    `dense`: length of the documents' dense vectors; 0 if there are none.
+    `seed`: seed of the random projections.
     """
     vectors = compute_term_vectors(collection, seed)
     sample = weighted[sample_evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
@@ -201,10 +220,13 @@ def fit_space(weighted: Matrix, collection: TextCollection, dense: int, seed: in
 
 
 def project(space: VectorSpace, weighted: Matrix, dense: Floats | None) -> Floats:
-    """Return documents x dimensions, float32, each of length 1.
+    """Return the vectors of documents in a vector space: documents x dimensions, float32.
 
-    Zeros for a document without features. `dense`, documents x `space.dense`, is required if the
-    space was fitted with it. Raises ValueError if its length differs.
+    Each vector has length 1. It is zero for a document with neither features (terms that count) nor
+    a dense vector.
+    `weighted`: tf-idf of the documents, documents x features.
+    `dense`: dense vectors of the documents, documents x `space.dense`; None if the space uses none.
+    Raises ValueError if the length of the dense vectors differs from the space's.
     """
     dense_length = 0 if dense is None else dense.shape[1]
     if dense_length != space.dense:

@@ -1,6 +1,6 @@
-"""Stop words by language: words that occur in every text and name no theme.
+"""Stop words by language: frequent words that occur in every text and name no theme.
 
-These are the stop words of the language. English adds those of scikit-learn.
+They come from `fonds.text.stop_words`. For English, those of scikit-learn are added.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["list_languages", "load_stop_words"]
 
 @cache
 def load_stop_words(language: str) -> frozenset[str]:
-    """Return the folded stop words of a two-letter language; empty if unknown.
+    """Return the case-folded stop words of a two-letter language; empty if the language is unknown.
 
-    "" is an undetected language and gets those of English.
+    "" means that the language was not detected; it gets the English stop words.
     """
     language = language or "en"
     words = get_stop_words(language)
@@ -29,9 +29,10 @@ def load_stop_words(language: str) -> frozenset[str]:
 
 
 def is_stop_word_pair(first: str, second: str, language: str) -> bool:
-    """Return whether two adjacent characters of a script without spaces name nothing.
+    """Return whether a pair of adjacent characters says nothing about a text's subject.
 
-    That is the case if both are Hiragana or either is a stop word.
+    This is for scripts without spaces, such as Japanese. A pair says nothing if both characters are
+    Hiragana or either is a stop word.
     """
     words = load_stop_words(language)
     both_hiragana = "\u3041" <= first <= "\u309f" and "\u3041" <= second <= "\u309f"

@@ -1,4 +1,4 @@
-"""Term frequencies of texts: rows of term numbers, frequency matrices, and tf-idf weights."""
+"""Term frequencies of texts: sequences of term numbers, frequency matrices, tf-idf weights."""
 
 from __future__ import annotations
 
@@ -14,21 +14,25 @@ from numpy.typing import NDArray
 from fonds.grouping.algorithms.terms import BREAK, Vocabulary, guess_language
 
 Matrix: TypeAlias = Any
-"""A scipy.sparse.csr_matrix; scipy has no types."""
+"""Sparse matrix (scipy.sparse.csr_matrix). It is `Any` because scipy has no type annotations."""
 Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 
 FEATURES_MAX = 500_000
 RARE_FROM = 100
-"""From this number of documents on, a term that occurs in only one of them is no feature."""
+"""From this number of documents on, a feature must occur in at least two of them.
+
+Features are the terms that count when documents are compared.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TermRows:
-    """Documents as term numbers in order.
+    """Documents as sequences of term numbers, in the order of their texts.
 
-    Document i is `numbers[starts[i]:starts[i + 1]]`, int32. A number is an index into `terms`; -1
-    separates terms that are not adjacent in the text.
+    `numbers`, `starts`: the terms of document i are `numbers[starts[i]:starts[i + 1]]`, int32. A
+        number is an index into `terms`. -1 separates terms that are not adjacent in the text.
+    `terms`: the terms by number.
     """
 
     numbers: Places
@@ -42,7 +46,9 @@ class TermRows:
 def resolve_languages(texts: Sequence[str], languages: Sequence[str | None] | None) -> list[str]:
     """Return the two-letter language of each text.
 
-    Texts without a language get the language guessed from the texts, or "".
+    A text without a stated language gets the one guessed from the texts, or "" if none can be
+    guessed.
+    `languages`: stated language of each text, None if unknown; or None if all are unknown.
     """
     given_languages = languages or [None] * len(texts)
     usual_language = (
@@ -52,7 +58,11 @@ def resolve_languages(texts: Sequence[str], languages: Sequence[str | None] | No
 
 
 def fill_languages(languages: Sequence[str | None], usual_language: str) -> list[str]:
-    """Return the two-letter language to read each text in; `usual_language` if it states none."""
+    """Return the two-letter language to read each text in.
+
+    `languages`: stated language of each text, such as `en-GB`; None if unknown.
+    `usual_language`: language for texts that state none.
+    """
     return [
         usual_language if language is None else language.partition("-")[0].lower()[:2]
         for language in languages
@@ -62,9 +72,11 @@ def fill_languages(languages: Sequence[str | None], usual_language: str) -> list
 def read_rows(
     texts: Sequence[str], languages: Sequence[str], terms: Sequence[str] | None = None
 ) -> TermRows:
-    """Return the rows of texts, each read in its language.
+    """Return the terms of texts, in order, as numbers.
 
-    With `terms`, the terms of a dictionary, other words are skipped.
+    `languages`: two-letter language of each text.
+    `terms`: terms of a dictionary that number the terms; all other words are skipped. None to
+        number all terms that occur.
     """
     vocabulary = Vocabulary(terms)
     numbers, starts = number_terms(vocabulary, texts, languages)
@@ -74,7 +86,12 @@ def read_rows(
 def number_terms(
     vocabulary: Vocabulary, texts: Sequence[str], languages: Sequence[str]
 ) -> tuple[Places, Ints]:
-    """Return the term numbers of texts, and the start of each text, as in `TermRows`."""
+    """Return the terms of texts, in order, as one array of term numbers, and each text's start.
+
+    The terms of text i are `numbers[starts[i]:starts[i + 1]]`. -1 separates terms that are not
+    adjacent in the text. New terms are added to the vocabulary.
+    `languages`: two-letter language of each text.
+    """
     numbers = array("i")
     starts = np.zeros(len(texts) + 1, dtype=np.int64)
     for place, (text, language) in enumerate(zip(texts, languages, strict=True)):
@@ -84,14 +101,20 @@ def number_terms(
 
 
 def build_frequencies(rows: TermRows) -> Matrix:
-    """Count each term in each document: float32, documents x terms, indices sorted."""
+    """Return how often each term occurs in each document: documents x terms, float32.
+
+    The column indices of each row of the sparse matrix are sorted.
+    """
     return count_terms(rows.numbers, rows.starts, len(rows.terms))
 
 
 def count_terms(numbers: Places, starts: Ints, width: int) -> Matrix:
-    """Count the terms in the rows of `numbers`, as `build_frequencies` does.
+    """Return how often each term occurs in each document: documents x terms, float32.
 
-    `width` is the number of terms.
+    The column indices of each row of the sparse matrix are sorted.
+    `numbers`, `starts`: the terms of document i are `numbers[starts[i]:starts[i + 1]]`; -1 is no
+        term.
+    `width`: number of terms.
     """
     is_term = numbers >= 0
     term_offsets = np.concatenate(([0], np.cumsum(is_term)))
@@ -104,15 +127,20 @@ def count_terms(numbers: Places, starts: Ints, width: int) -> Matrix:
 
 
 def count_documents(rows: Matrix) -> Ints:
-    """Return the number of documents that contain each term."""
+    """Return the number of documents that contain each term.
+
+    `rows`: term frequencies, documents x terms.
+    """
     return np.bincount(rows.indices, minlength=rows.shape[1]).astype(np.int64)
 
 
 def select_features(counts: Ints, documents: int) -> Ints:
-    """Select the terms that become features, ascending, at most 500,000.
+    """Return the numbers of the terms that become features, ascending, at most 500,000.
 
-    From `RARE_FROM` documents on, a feature occurs in at least two of them.
+    Features are the terms that count when documents are compared. From 100 documents on, a feature
+    occurs in at least two of them. If there are too many, the most frequent ones are selected.
     `counts`: number of documents that contain each term.
+    `documents`: number of documents.
     """
     features = np.flatnonzero(counts >= (2 if documents >= RARE_FROM else 1))
     if len(features) > FEATURES_MAX:
@@ -121,9 +149,11 @@ def select_features(counts: Ints, documents: int) -> Ints:
 
 
 def build_feature_numbers(features: Ints, terms: int) -> Places:
-    """Return the feature number of each term, BREAK for the others.
+    """Return an array that maps each term number to its feature number; BREAK for other terms.
 
-    The last element maps BREAK to BREAK.
+    Its last element is BREAK, so that indexing it with BREAK (-1) gives BREAK.
+    `features`: term number of each feature.
+    `terms`: number of terms.
     """
     places = np.full(terms + 1, BREAK, dtype=np.int32)
     places[features] = np.arange(len(features), dtype=np.int32)
@@ -131,7 +161,11 @@ def build_feature_numbers(features: Ints, terms: int) -> Places:
 
 
 def remap_columns(rows: Matrix, places: Places, width: int) -> Matrix:
-    """Renumber the columns of a matrix, indices sorted; drop those without a new number."""
+    """Return a matrix with renumbered columns. Columns without a new number are dropped.
+
+    `places`: new number of each column; negative to drop it.
+    `width`: new number of columns.
+    """
     indices = places[rows.indices]
     is_kept = indices >= 0
     offsets = np.zeros(len(is_kept) + 1, dtype=rows.indptr.dtype)
@@ -144,7 +178,7 @@ def remap_columns(rows: Matrix, places: Places, width: int) -> Matrix:
 
 
 def select_rows(rows: TermRows, documents: Ints) -> TermRows:
-    """Return the rows of some documents in the given order."""
+    """Return the term sequences of some documents, given by position, in the given order."""
     begins, ends = rows.starts[documents].tolist(), rows.starts[documents + 1].tolist()
     selected = [rows.numbers[begin:end] for begin, end in zip(begins, ends, strict=True)]
     starts = np.zeros(len(selected) + 1, dtype=np.int64)
@@ -161,13 +195,22 @@ Floats = NDArray[np.float32]
 
 
 def compute_idf(documents: int, document_counts: Ints) -> Floats:
-    """Return the weight of each feature, float32, at least 1."""
+    """Return the inverse document frequency (idf) of each feature, float32, at least 1.
+
+    `documents`: number of documents.
+    `document_counts`: number of documents that contain each feature.
+    """
     weights: Floats = (np.log((1 + documents) / (1 + document_counts)) + 1).astype(np.float32)
     return weights
 
 
 def compute_tfidf(counts: Matrix, weights: Floats) -> Matrix:
-    """Return documents x features, float32; rows have length 1 or are empty."""
+    """Return the tf-idf weights of documents: documents x features, float32.
+
+    Each row has length 1, or is empty.
+    `counts`: term frequencies, documents x features.
+    `weights`: idf of each feature.
+    """
     values = np.log(counts.data, dtype=np.float32)
     values += 1
     values *= weights[counts.indices]
@@ -179,13 +222,13 @@ def compute_tfidf(counts: Matrix, weights: Floats) -> Matrix:
 
 
 def normalize_rows(vectors: Floats) -> Floats:
-    """Normalize rows to length 1; zero rows stay zero."""
+    """Return the matrix with each row scaled to length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
 def sample_evenly(count: int, count_max: int) -> Ints:
-    """Return at most `count_max` evenly spaced indices below `count`."""
+    """Return at most `count_max` evenly spaced indices from 0 to `count` - 1, ascending."""
     if count <= count_max:
         return np.arange(count, dtype=np.int64)
     return np.linspace(0, count - 1, count_max).astype(np.int64)

@@ -1,11 +1,11 @@
 """Terms of texts in order, tokenized as for search, without words that cannot name a theme.
 
-`fonds.text.words` folds the words. Stop words of the text's language and URLs are left out. English
-plurals become singulars. Scripts without spaces give overlapping pairs of characters, since single
-characters say too little. The sequence of adjacent terms breaks at each omission and at the end of
-a sentence.
+A term is a case-folded word, or a pair of characters in scripts without spaces, since single
+characters say too little. `fonds.text.words` folds the words. Stop words of the text's language and
+URLs are left out. English plurals become singulars. The sequence of adjacent terms breaks at each
+omitted word and at the end of a sentence.
 
-Limits: 200,000 characters of a text; 200 bytes per term; 5,000,000 distinct terms.
+Limits: the first 200,000 characters of a text; 200 bytes per term; 5,000,000 distinct terms.
 """
 
 from __future__ import annotations
@@ -28,33 +28,49 @@ MAX_CHARS = 200_000
 TERM_MAX_BYTES = 200
 TERMS_MAX = 5_000_000
 TERM_CACHE_SIZE = 100_000
-"""Words cached with their terms: at most 40 MB, since no word is longer than a term."""
+"""Maximum number of words whose terms are cached.
+
+They take at most 40 MB, since no cached word has more than `TERM_MAX_BYTES` characters.
+"""
 BREAK = -1
 GUESS_TEXTS_MAX = 1000
-"""Number of texts to guess a collection's language from."""
+"""Approximate number of texts from which a collection's language is guessed."""
 GUESS_CHARACTERS = 2000
 
 _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
 _ADDRESS = re.compile(r"(?:https?://|ftp://|\bwww\.|\bdoi\.org/)[!-~]{1,2000}", re.IGNORECASE)
 _SHARE_MIN = 0.15
-"""Minimum share of stop words in running text; in English about half are."""
+"""Minimum share of stop words in running text of a language.
+
+In English, about half of all words are stop words.
+"""
 
 
 class Vocabulary:
-    """Terms in the order of their first occurrence, and the term number of each word of a language."""
+    """Numbering of terms, in the order of their first occurrence.
+
+    It also caches the term number of each word, by language.
+    `numbers`: number of each term.
+    `is_closed`: whether unknown terms are ignored instead of added.
+    """
 
     def __init__(self, terms: Sequence[str] | None = None) -> None:
-        """Create a vocabulary.
+        """Create an empty vocabulary, or a closed one with the given terms.
 
-        With `terms` it is closed: terms are numbered by position, other words become BREAK.
+        In a closed vocabulary, terms are numbered by position, and other words get the number
+        BREAK.
         """
         self.numbers = {term: number for number, term in enumerate(terms or ())}
         self.is_closed = terms is not None
         self._by_language: dict[str, _Words] = {}
 
     def read(self, text: str, language: str, numbers: array[int]) -> None:
-        """Append the numbers of a text's terms in order, BREAK between terms that are not adjacent."""
+        """Append the numbers of a text's terms, in order, to `numbers`.
+
+        BREAK separates terms that are not adjacent in the text.
+        `language`: two-letter language of the text.
+        """
         folded = fold_text(replace_urls(text[:MAX_CHARS]))
         language_words = self._by_language.get(language)
         if language_words is None:
@@ -63,9 +79,9 @@ class Vocabulary:
         numbers.extend(map(language_words.__getitem__, words))
 
     def get_number(self, term: str) -> int:
-        """Return the number of a term; add it if it is new.
+        """Return the number of a term, and add the term if it is new.
 
-        Return BREAK if the vocabulary is closed or full.
+        If the term is new and the vocabulary is closed or full, return BREAK.
         """
         number = self.numbers.get(term)
         if number is not None:
@@ -77,7 +93,10 @@ class Vocabulary:
 
 
 class _Words(dict[str, int]):
-    """Cache from words to the numbers of their terms, with at most `TERMS_MAX` entries."""
+    """Cache from words of one language to the numbers of their terms.
+
+    It has at most 5,000,000 entries; further words are looked up each time.
+    """
 
     def __init__(self, vocabulary: Vocabulary, language: str) -> None:
         super().__init__()
@@ -93,15 +112,18 @@ class _Words(dict[str, int]):
 
 
 def replace_urls(text: str) -> str:
-    """Replace URLs in a text by marks that break the sequence.
+    """Return the text with each URL replaced by a full stop, which breaks the sequence of terms.
 
-    Their parts are locations; `https` and `org` name no theme.
+    Words in URLs, such as `https` and `org`, name no theme.
     """
     return _ADDRESS.sub(" . ", text)
 
 
 def normalize_term(word: str, language: str) -> str | None:
-    """Return the term of a folded word; None if it names nothing."""
+    """Return the term of a case-folded word in a two-letter language.
+
+    Return None if the word is a stop word, a single letter, or too long.
+    """
     if len(word) > TERM_MAX_BYTES:
         return None
     return _normalize_cached_term(word, language)
@@ -117,9 +139,9 @@ def _normalize_cached_term(word: str, language: str) -> str | None:
 
 
 def singularize(word: str) -> str:
-    """Return one form for an English singular and its plural, by ending.
+    """Return one common form for an English singular and its plural, by their endings.
 
-    For example, `movie` and `movies` become `movy`.
+    The form need not be a word: `movie` and `movies` become `movy`.
     """
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
@@ -127,15 +149,19 @@ def singularize(word: str) -> str:
 
 
 def split_terms(text: str, language: str = "") -> list[str]:
-    """Return the terms of a text in order, "" at each break."""
+    """Return the terms of a text in order, with "" at each omitted word and sentence end.
+
+    `language`: two-letter language of the text; "" if unknown.
+    """
     folded = fold_text(replace_urls(text[:MAX_CHARS]))
     return [normalize_term(word, language) or "" for word in _iter_words(folded, language)]
 
 
 def guess_language(texts: Sequence[str]) -> str:
-    """Return the language with the largest share of stop words; "" if no language has enough.
+    """Return the two-letter language whose stop words have the largest share of the texts' words.
 
-    Looks at about 1,000 evenly sampled texts.
+    Return "" if no language has a share of at least 15 %. About 1,000 evenly sampled texts are
+    read.
     """
     step = max(1, len(texts) // GUESS_TEXTS_MAX)
     counts = Counter(
@@ -151,11 +177,11 @@ def guess_language(texts: Sequence[str]) -> str:
 
 
 def _iter_words(folded: str, language: str) -> Iterator[str]:
-    """Iterate over the words of a folded text, "" at breaks.
+    """Iterate over the words of a folded text, with "" where the sequence of terms breaks.
 
-    Spaceless characters become overlapping pairs. `fold_text` puts a space on either side of such a
-    character. So two neighbours have two spaces between them, and a punctuation mark between them
-    leaves three.
+    Characters of scripts without spaces become overlapping pairs. `fold_text` puts a space on
+    either side of such a character. So two neighbours have two spaces between them, and a
+    punctuation mark between them leaves three.
     """
     for part in _MARKS_BETWEEN.split(folded):
         run: list[str] = []

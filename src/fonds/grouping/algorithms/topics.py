@@ -1,8 +1,9 @@
-"""Topics: few large clusters.
+"""Topics: few large clusters. Every document is in a cluster.
 
-Steps: micro-clusters, Ward linkage, one run of k-means, and refinement by terms. Micro-clusters are
-computed once, on a sample. Each granularity is a cut of the same tree, so finer topics cost little.
-With a previous clustering, the refinement starts from its topics.
+Steps: micro-clusters (many small clusters of a sample), Ward linkage that merges them to a tree,
+one run of k-means, and refinement by terms. Micro-clusters are computed once. Each granularity is a
+cut of the same tree, so finer topics cost little. With a previous clustering, the refinement starts
+from its topics.
 
 Limits: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means over 100,000 documents.
 """
@@ -41,10 +42,12 @@ CENTROIDS_MAX = 400
 def compute_merges(
     centroids: Doubles, weights: Doubles
 ) -> tuple[list[tuple[int, int]], list[float]]:
-    """Merge centroids in order of cost.
+    """Merge centroids step by step, always the pair with the lowest cost (Ward linkage).
 
-    The second of each pair joins the first, which then represents both. Return the pairs and the
-    cost of each merge.
+    Return the merged pairs of centroid numbers, and the cost of each merge. The second centroid of
+    a pair joins the first, which then represents both.
+    `centroids`: centroids x dimensions.
+    `weights`: number of documents of each centroid.
     """
     points, masses = centroids.astype(np.float64), weights.astype(np.float64)
     costs = _compute_costs(points, masses, points, masses)
@@ -69,7 +72,11 @@ def compute_merges(
 
 
 def cut_tree(pairs: Sequence[tuple[int, int]], clusters: int) -> Ints:
-    """Return the cluster of each centroid when merging stops at `clusters`, numbered without gaps."""
+    """Return the cluster number of each centroid if merging stops at `clusters` clusters.
+
+    Clusters are numbered from 0 without gaps.
+    `pairs`: merged pairs of centroid numbers, in order, by `compute_merges`.
+    """
     clusters_by_centroid = np.arange(len(pairs) + 1)
     for first, second in pairs[: max(len(pairs) + 1 - clusters, 0)]:
         clusters_by_centroid[clusters_by_centroid == second] = first
@@ -77,9 +84,11 @@ def cut_tree(pairs: Sequence[tuple[int, int]], clusters: int) -> Ints:
 
 
 def choose_cluster_count(costs: Sequence[float], clusters_max: int) -> int:
-    """Choose the number of clusters at which the cost of the next merge rises most.
+    """Return the number of clusters, at most `clusters_max`, where the cost of a merge rises most.
 
-    `costs`: costs of the merges in order. Return 1 for a single centroid.
+    At this number, the cost of the next merge is the highest multiple of the cost of the merge
+    before it. A single centroid gives 1.
+    `costs`: costs of the merges, in order.
     """
     merge_costs = np.maximum(np.array(costs[::-1][:clusters_max], dtype=np.float64), 1e-12)
     if len(merge_costs) < 2:
@@ -110,11 +119,18 @@ MEANS_DOCUMENTS = 100_000
 ROUNDS_MAX = 30
 _DOCUMENTS_PER_MICRO_CLUSTER = 5
 EVIDENCE_CLUSTERS_MAX = 500
-"""From this number of clusters on, evidence would need too much memory for its benefit."""
+"""Number of clusters from which evidence (features x clusters) is not computed.
+
+It would need too much memory for its benefit.
+"""
 
 
 def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Partition:
-    """Partition all documents into topics; each document is in one."""
+    """Partition documents into topics: few large clusters. Every document is in a cluster.
+
+    The first level has the requested or chosen number of topics. Further levels have the numbers in
+    `options.granularities`.
+    """
     sample = prepared.vectors.select(sample_evenly(len(prepared.vectors), SAMPLE_DOCUMENTS))
     levels: list[Ints] = []
     evidence: Floats | None = None
@@ -138,9 +154,10 @@ def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Part
 
 
 def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints | None:
-    """Return the previous topics, with new documents in the nearest one.
+    """Return the previous topic of each document; new documents get the nearest topic.
 
-    None if there are none or the requested number differs.
+    Return None if there are fewer than two previous topics, or another number of topics is
+    requested.
     """
     if prepared.previous is None or not len(prepared.previous) or int(prepared.previous.max()) < 1:
         return None
@@ -155,7 +172,10 @@ def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints 
 
 
 def _cluster_sample(sample: Floats, options: Options) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centroids of micro-clusters and the number of documents in each, float64."""
+    """Return the centroids of micro-clusters of some vectors, and the number of vectors in each.
+
+    Both are float64 arrays. Micro-clusters are many small clusters, found by mini-batch k-means.
+    """
     count_min = max((options.clusters or 0) * 3, *(3 * count for count in options.granularities), 2)
     count = min(
         max(min(CENTROIDS_MAX, len(sample) // _DOCUMENTS_PER_MICRO_CLUSTER), count_min), len(sample)
@@ -180,7 +200,12 @@ def _compute_means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Flo
 
 
 def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Floats | None]:
-    """Return the topics of all documents, starting from given centroids."""
+    """Return the topic of each document by k-means from given centroids, refined by terms.
+
+    Also return how strongly each term indicates each topic (features x topics); None for a single
+    topic or too many of them.
+    `begin`: centroids to start from, topics x dimensions.
+    """
     vectors = prepared.vectors
     clusters = min(len(begin), len(vectors))
     sample = vectors.select(sample_evenly(len(vectors), MEANS_DOCUMENTS))
@@ -195,9 +220,11 @@ def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Fl
 
 
 def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Floats | None]:
-    """Refine topics by their terms.
+    """Return the topic of each document, refined by its terms. Topics are numbered by size.
 
-    Return them with the evidence, or without it for too many topics.
+    Also return how strongly each term indicates each topic (features x topics); None for a single
+    topic or too many of them.
+    `members`: current topic of each document.
     """
     clusters = int(members.max()) + 1
     if not 1 < clusters < EVIDENCE_CLUSTERS_MAX:

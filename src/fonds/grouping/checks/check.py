@@ -1,4 +1,4 @@
-"""All checks of a collection, and the repair of the damage found."""
+"""Consistency check of a collection, and the repair of the damage found."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def check_exclusions(
 ) -> Iterator[Damage]:
     """Iterate over the damage of a collection's exclusions.
 
-    `cells` are those of the collection's row.
+    An exclusion is a person's decision that a document is not in a theme (cluster). It is damaged
+    if the document is missing, or still in the theme.
+    `cells`: cells of the collection's row.
     """
     tables = changes.tables
     if n_missing := sum(len(rows) for rows in _iter_orphans(tables, name)):
@@ -63,9 +65,11 @@ def check_exclusions(
 
 
 def release(changes: CollectionWriter, name: CollectionName) -> int:
-    """Remove exclusions of missing documents, and move others out of themes that exclude them.
+    """Repair a collection's exclusions and return the number of documents concerned.
 
-    Return the number of documents.
+    Exclusions of missing documents are removed. Other documents are moved out of the themes
+    (clusters) that they are excluded from.
+    Raises LeaseConflictError if the collection's lease cannot be acquired or may have expired.
     """
     count, tables = 0, changes.tables
     for rows in list(_iter_orphans(tables, name)):
@@ -91,7 +95,10 @@ def release(changes: CollectionWriter, name: CollectionName) -> int:
 
 
 def _iter_orphans(tables: Tables, name: CollectionName) -> Iterator[list[bytes]]:
-    """Iterate over the exclusion rows of missing documents, in batches."""
+    """Iterate over row keys of missing documents that have exclusions, in batches.
+
+    The row key of an exclusion is that of its document.
+    """
     if not has_exclusions(tables, name):
         return
     for page in tables.iter_pages(EXCLUSIONS, name.row, ["main:id"], page_rows=BATCH_SIZE):
@@ -102,11 +109,14 @@ def _iter_orphans(tables: Tables, name: CollectionName) -> Iterator[list[bytes]]
 
 
 DAMAGES_MAX = 100
-"""Maximum number of damages reported per collection."""
+"""Maximum number of cases of damage that are reported per collection."""
 
 
 def find_damages(changes: CollectionWriter, name: CollectionName) -> list[Damage]:
-    """Return the damage of a collection; nothing if it changed during the check."""
+    """Check a collection and return the damage found, at most 100 cases.
+
+    Return nothing if the collection does not exist, or changed during the check.
+    """
     before = _load_cells(changes.tables, name)
     if not is_collection_row(before):
         return []
@@ -117,9 +127,10 @@ def find_damages(changes: CollectionWriter, name: CollectionName) -> list[Damage
 def repair_collection(
     changes: CollectionWriter, name: CollectionName, *, threads: int | None = None
 ) -> Iterator[str]:
-    """Repair what can be repaired and report each action.
+    """Check a collection, repair the damage found, and yield a message for each action.
 
-    Raises LeaseConflictError while others change or build the collection.
+    `threads`: number of threads for rebuilds; None for one per core.
+    Raises LeaseConflictError while another process changes or rebuilds the collection.
     """
     damages = find_damages(changes, name)
     damages_by_remedy = {
@@ -136,7 +147,7 @@ def repair_collection(
     for conf in rebuilt_confs:
         result = rebuild(changes, name, conf, threads=threads)
         yield f"{name} was rebuilt by {conf}: {result.documents:,} documents"
-    # Without this, the damaged clustering would be kept next to the new one.
+    # Rebuilding alone would keep the damaged clustering next to the new one.
     outdated = {
         (item.conf, item.timestamp)
         for item in damages_by_remedy[Remedy.DROP] + damages_by_remedy[Remedy.BUILD]
@@ -187,9 +198,11 @@ def _sweep(changes: CollectionWriter, name: CollectionName) -> int:
 def _settle_again(
     changes: CollectionWriter, name: CollectionName, confs: set[str]
 ) -> Iterator[str]:
-    """Rewrite documents' placements, vectors, dictionary and index.
+    """Rewrite documents' clusters and vectors, and the collection's dictionary and inverted index.
 
-    The most recently built clustering comes last.
+    This is done for each served clustering of the given configurations, the newest last, because
+    its vectors and index are to stay. Yield a message for each clustering.
+    Raises LeaseConflictError if a clustering is no longer served.
     """
     cells = _load_cells(changes.tables, name)
     clusterings = [

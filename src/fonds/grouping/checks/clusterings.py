@@ -1,4 +1,7 @@
-"""Checks of clusterings: sizes, assignments, near-duplicates, models, remains of dead rebuilds."""
+"""Checks of stored clusterings: sizes, assignments, near-duplicates, models, remains of rebuilds.
+
+Each check yields damage or messages, and changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ from fonds.grouping.tables import (
 from fonds.model.errors import DamagedInputError
 from fonds.ports.scan import Page
 
-# Near-duplicates: each links to an original in the same cluster and counts once
+# Near-duplicates: each links to an original document in the same cluster. Only originals count as
+# distinct documents.
 
 
 BATCH_SIZE = 200
@@ -52,9 +56,10 @@ NOT_DUPLICATES_MESSAGE = "documents are listed as near-duplicates but are not"
 
 
 def check_duplicates(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
-    """Yield a message for each inconsistency in links and counts of near-duplicates, on each level.
+    """Check links between near-duplicates and their originals, and counts of distinct documents.
 
-    Reads the assignments page by page.
+    Yield a message for each inconsistency, on each level of the clustering. The assignments of
+    documents are read page by page.
     """
     unclustered_conf = build_unclustered_conf(clustering.conf)
     for conf in clustering.iter_level_confs():
@@ -113,7 +118,14 @@ def _check_copies(
     ids: Sequence[str],
     other_cells: Mapping[str, Cells],
 ) -> Iterator[str]:
-    """Compare the first-level links in both directions: from near-duplicates to originals and back."""
+    """Check that near-duplicates and originals refer to each other, on the first level.
+
+    Yield a message for each original that does not list its near-duplicate, and for each listed
+    document that does not refer back.
+    `page`: row keys and cells of assignments.
+    `ids`: document id of each assignment.
+    `other_cells`: cells of the assignments of originals, by document id.
+    """
     links = []
     for id_, (_, cells) in zip(ids, page, strict=True):
         original = decode_text(cells, ORIGINAL)
@@ -136,7 +148,12 @@ def _load_assignments(
     ids: Sequence[str],
     columns: Sequence[str],
 ) -> dict[str, Mapping[str, bytes]]:
-    """Return the assignments of documents on a level, by document id."""
+    """Return the cells of documents' assignments to clusters on one level, by document id.
+
+    A level is one granularity of a clustering. Documents without an assignment are left out.
+    `conf`: configuration part of the row keys, which names the level.
+    `columns`: columns to read.
+    """
     rows = {
         build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_ for id_ in ids
     }
@@ -150,7 +167,7 @@ def check_clusterings(
 ) -> Iterator[Damage]:
     """Iterate over the damage of a collection's clusterings, except those being built.
 
-    `cells` are those of the collection's row.
+    `cells`: cells of the collection's row.
     """
     rows = list_all_stored_clusterings(changes.tables, name)
     existing = {(stored.conf, stored.timestamp) for stored in rows if DROPPED not in stored.cells}
@@ -180,7 +197,11 @@ def check_clusterings(
 
 
 def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
-    """Yield a message for each cluster on any level whose size differs from its contents."""
+    """Check that the stored size of each cluster equals the number of its documents.
+
+    All levels (granularities) of a clustering are checked. Yield a message for each cluster whose
+    size, members, scores and assignments differ, and for assignments to missing clusters.
+    """
     for conf in clustering.iter_level_confs():
         prefix = build_clustering_prefix(
             clustering.name.namespace, clustering.name.key, conf, clustering.timestamp
@@ -208,7 +229,10 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
 
 
 def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str:
-    """Return what is wrong with the model for later documents; '' if nothing."""
+    """Read the model that assigns new documents to the clusters of a clustering, to check it.
+
+    Return what is wrong with the model; '' if nothing is.
+    """
     try:
         model = read_model(changes.tables, clustering.name, clustering.conf, clustering.timestamp)
     except DamagedInputError as error:
@@ -223,7 +247,11 @@ def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str
 def _find_orphan_pages(
     changes: CollectionWriter, name: CollectionName, rows: list[StoredClustering]
 ) -> Iterator[Damage]:
-    """Yield the pages that an engine read for a clustering nobody is building any more."""
+    """Yield the damage of pages in the table `readings` that interrupted rebuilds left.
+
+    A bulk engine stores pages of read documents there for the clustering being built.
+    `rows`: all clusterings of the collection.
+    """
     if not changes.tables.is_complete():
         return
     by_row = {stored.row: stored for stored in rows}

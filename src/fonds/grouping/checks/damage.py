@@ -1,4 +1,4 @@
-"""Damage of a collection and its remedy."""
+"""Damage that the consistency check of a collection finds, and its remedies."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from enum import StrEnum
 
 
 class Remedy(StrEnum):
-    """Remedy for a damage, in order of execution."""
+    """Remedy for damage in a collection. Remedies are executed in this order."""
 
     COUNT = "count"
-    """Recount the documents."""
+    """Recount the documents of the collection."""
     FORGET = "forget"
     """Remove vectors that an encoder computed from another text. They are recomputed on demand."""
     SWEEP = "sweep"
-    """Remove the remains of a dead rebuild."""
+    """Remove the rows that an interrupted rebuild left."""
     BUILD = "build"
-    """Rebuild the clustering and remove the old one."""
+    """Rebuild the damaged clustering and remove the old one."""
     DROP = "drop"
-    """Remove a kept clustering that is no longer served."""
+    """Remove a damaged clustering that is kept but no longer served."""
     RELEASE = "release"
     """Remove exclusions of missing documents, and move others out of themes that exclude them."""
     SETTLE = "settle"
-    """Rewrite each document's placement and vectors, and the dictionary and index."""
+    """Rewrite each document's cluster and vectors, and the dictionary and inverted index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Damage found in a collection.
+    """Damage found in a collection, with its remedy.
 
-    `conf` and `timestamp` identify the clustering; '' and 0 for the collection.
+    `message`: description of the damage, for people.
+    `conf`, `timestamp`: configuration and timestamp of the damaged clustering; '' and 0 if the
+        damage concerns the whole collection.
     """
 
     remedy: Remedy

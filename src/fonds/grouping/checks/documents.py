@@ -1,4 +1,4 @@
-"""Checks of documents' rows: placements against served clusterings, vectors against the text."""
+"""Checks of documents' rows: clusters against served clusterings, vectors against texts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ WRONG_VECTOR_MESSAGE = "have an encoder vector that is damaged or from another t
 
 
 def find_wrong_columns(cells: Cells) -> list[str]:
-    """Return the columns of a document's row whose vector is damaged or not of its text."""
+    """Return the columns of a document's row with an encoder's vector that is wrong.
+
+    A vector is wrong if it is damaged or was computed from another text.
+    """
     text = decode_text(cells, "main:text")
     return [
         column for column in ENCODED if cells.get(column) and not is_valid_cell(cells[column], text)
@@ -53,9 +56,9 @@ def find_wrong_columns(cells: Cells) -> list[str]:
 
 
 def remove_wrong(changes: CollectionWriter, name: CollectionName) -> int:
-    """Remove the wrong encoder vectors of a collection.
+    """Remove encoder vectors of a collection that are damaged or were computed from another text.
 
-    Return the number of documents that had any.
+    Return the number of documents that had such vectors.
     """
     count, tables = 0, changes.tables
     for page in tables.iter_pages(
@@ -70,7 +73,11 @@ def remove_wrong(changes: CollectionWriter, name: CollectionName) -> int:
 def _remove_wrong_in_rows(
     changes: CollectionWriter, name: CollectionName, rows: Sequence[bytes]
 ) -> int:
-    """Check the rows again under the lease and remove their wrong vectors."""
+    """Check the encoder vectors in some documents' rows again, and remove the wrong ones.
+
+    This is done under the collection's lease. Return the number of documents that had wrong
+    vectors.
+    """
     tables = changes.tables
     with changes.lease(name) as collection:
         current_rows = tables.get_rows(DOCUMENTS, rows, ["main:text", *ENCODED])
@@ -94,9 +101,11 @@ VectorPair = tuple[bytes, bytes]
 def check_documents(
     changes: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
-    """Iterate over the damage of a collection's documents: one per kind, with its count.
+    """Check all documents of a collection, and yield each type of damage once, with a count.
 
-    `cells` are those of the collection's row.
+    The clusters, term vectors and encoder vectors in documents' rows are checked. So are the stored
+    number of documents, the dictionary and the inverted index.
+    `cells`: cells of the collection's row.
     """
     tables = changes.tables
     served = _load_models(changes, name, cells)
@@ -124,7 +133,12 @@ def check_documents(
 def _load_models(
     changes: CollectionWriter, name: CollectionName, cells: Cells
 ) -> list[tuple[StoredClustering, ClusteringModel]]:
-    """Return the clusterings that are served and settled and whose model is readable."""
+    """Return the clusterings that are served and settled, with their models.
+
+    Clusterings whose model is missing or damaged are left out. A clustering is settled once
+    documents' rows are up to date with it.
+    `cells`: cells of the collection's row.
+    """
     models = []
     for clustering in list_stored_clusterings(changes.tables, name):
         if (
@@ -143,7 +157,13 @@ def _load_models(
 def _check_placements(
     tables: Tables, clustering: StoredClustering, page: Sequence[Cells]
 ) -> Iterator[tuple[Remedy, str, str, int]]:
-    """Yield the documents that are missing from a clustering, or whose row names another cluster."""
+    """Yield the damage of documents' placements in one clustering, one item per document.
+
+    A document is damaged if the clustering neither has it in a cluster nor as unclustered, or if
+    its row names another cluster. Each item is a remedy, a message, a configuration and a
+    timestamp.
+    `page`: cells of the documents' rows.
+    """
     ids = [decode_text(cells, "main:id") for cells in page]
     assignment_rows = {
         id_: build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_)
@@ -178,7 +198,13 @@ def _check_placements(
 def _check_vectors(
     models: Sequence[tuple[StoredClustering, ClusteringModel]], page: Sequence[Cells]
 ) -> Iterator[tuple[Remedy, str, str, int]]:
-    """Yield the documents whose vectors are missing or not of their text."""
+    """Yield the damage of documents' term vectors, one item per document.
+
+    Vectors are damaged if they are missing or do not match the text under any served clustering.
+    Each item is a remedy, a message, a configuration and a timestamp.
+    `models`: served clusterings with their models.
+    `page`: cells of the documents' rows.
+    """
     if not models:
         return
     newest = max((item for item, _ in models), key=lambda item: item.timestamp)
@@ -202,7 +228,10 @@ def _check_vectors(
 
 
 def _is_same(pair: VectorPair, vector_pair: VectorPair) -> bool:
-    """Return whether two pairs of stored vectors are equal; weights may differ in the last digit."""
+    """Return whether two encoded pairs of idf and tf-idf vectors are equal.
+
+    Weights may differ by rounding. A damaged vector in `pair` gives False.
+    """
     try:
         idf, tfidf = decode_idf_vector(pair[0]), decode_tfidf_vector(pair[1])
     except DamagedInputError:
@@ -223,9 +252,10 @@ def _is_same(pair: VectorPair, vector_pair: VectorPair) -> bool:
 def _check_shared(
     tables: Tables, name: CollectionName, clusterings: Sequence[StoredClustering]
 ) -> Iterator[Damage]:
-    """Check the collection's dictionary and inverted index.
+    """Yield the damage of a collection's dictionary and inverted index.
 
-    They must exist, be readable, and belong to a served clustering.
+    Both must be readable and belong to one of the served clusterings.
+    `clusterings`: the served clusterings.
     """
     if not clusterings:
         return

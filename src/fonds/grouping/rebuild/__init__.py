@@ -1,1 +1,1 @@
-"""Rebuild of clusterings: build, store, publish, and clean up."""
+"""Rebuild of clusterings: build one from all documents, store it, publish it, remove old ones."""

@@ -1,7 +1,7 @@
-"""Settling of a published clustering: bring all documents' rows up to date.
+"""Settling of a published clustering: bring the rows of all documents up to date with it.
 
 Each document's row gets its cluster and vectors. The collection's row gets the dictionary and the
-inverted index of these vectors. All of it derives from stored data, so another process can repeat
+inverted index of these vectors. All of this derives from stored data, so another process can repeat
 it after a crash.
 """
 
@@ -51,13 +51,21 @@ from fonds.model.vectors import Postings, Vector
 BATCH_SIZE = 500
 
 VectorLoader = Callable[[Sequence[str]], dict[str, tuple[bytes, bytes]]]
-"""Returns the vectors of the grouped ones among some documents, by id."""
+"""Function that returns the encoded idf and tf-idf vectors of documents, by document id.
+
+Its argument is a list of document ids. Documents whose vectors it does not know are left out.
+"""
 
 ProgressCallback = Callable[[str, int, int], None]
 
 
 def build_grouped_vectors(read: Corpus, clustering: Clustering, timestamp: int) -> VectorLoader:
-    """Return a loader of the vectors from which a clustering was built."""
+    """Return a function that loads the vectors of documents, as used to build a clustering.
+
+    The function takes document ids and returns encoded idf and tf-idf vectors, by id. Documents
+    that were not grouped are left out.
+    `timestamp`: timestamp of the clustering, which is the version of the vectors.
+    """
 
     def load_vectors(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
         place_by_id = {id_: place for id_ in ids if (place := read.find_place(id_)) is not None}
@@ -78,10 +86,14 @@ def settle_documents(
     last_change: int = -1,
     report: ProgressCallback = lambda stage, done, total: None,
 ) -> bool:
-    """Bring all documents' rows up to date with a served clustering.
+    """Write the clusters and vectors of a served clustering into the rows of all documents.
 
-    Return whether it was served to the end. `vectors` is valid for documents last changed by
-    `last_change` or before; those of other documents are computed.
+    Then write the collection's inverted index and remove clusterings beyond the number to keep.
+    Return False if the clustering stopped being served, or its model was removed, before the end.
+    `vectors`: function that returns known vectors by document id.
+    `last_change`: number of the last collection change that these vectors include. Vectors of
+        documents changed later are computed.
+    `report`: function that is called with the stage, the number of documents done, and the total.
     """
     tables, name = changes.tables, clustering.name
     collection = tables.get_row(COLLECTIONS, name.row, ["main:size", SEQUENCE])
@@ -112,9 +124,12 @@ def _encode_vectors(
     vectors: VectorLoader,
     last_change: int,
 ) -> dict[bytes, tuple[bytes, bytes]] | None:
-    """Return the vectors of documents by row, without documents that are not grouped.
+    """Return the encoded idf and tf-idf vectors of a page of documents, by row key.
 
-    None if the model is gone.
+    Documents that the configuration does not group are left out. Return None if the clustering's
+    model no longer exists.
+    `vectors`: function that returns known vectors by document id.
+    `last_change`: number of the last collection change that these vectors include.
     """
     vectors_by_row = {}
     missing = []
@@ -149,9 +164,12 @@ def _write(
     page: Sequence[tuple[bytes, Cells]],
     coded: dict[bytes, tuple[bytes, bytes]],
 ) -> bool:
-    """Write the documents' clusters, and the vectors of unchanged documents.
+    """Write the cluster labels and vectors of a page of documents into their rows.
 
-    Return whether the clustering is still served.
+    Vectors are written only for documents that did not change since the page was read. The writes
+    are made under the collection's lease. Return False if the clustering is no longer served.
+    `page`: row keys and cells of the documents.
+    `coded`: encoded idf and tf-idf vectors, by row key.
     """
     tables = changes.tables
     with changes.lease(clustering.name) as collection:
@@ -188,9 +206,13 @@ def _write(
 
 @dataclass(slots=True)
 class _PostingsBuilder:
-    """Collector of document vectors that turns them into postings.
+    """Collector that turns the vectors of documents into the postings of an inverted index.
 
-    Eight bytes per feature occurrence.
+    It needs eight bytes of memory per feature occurrence.
+
+    `ids`: ids of the documents.
+    `features`, `weights`: feature numbers and weights of all documents, one after another.
+    `ends`: end of each document in these arrays, after a leading 0.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -199,14 +221,17 @@ class _PostingsBuilder:
     ends: array[int] = field(default_factory=lambda: array("q", [0]))
 
     def add(self, id_: str, vector: Vector) -> None:
-        """Add a document."""
+        """Add the vector of one document."""
         self.ids.append(id_)
         self.features.frombytes(vector.features.astype(np.int32).tobytes())
         self.weights.frombytes(vector.values.astype(np.float32).tobytes())
         self.ends.append(len(self.features))
 
     def build_matrix(self) -> Any:
-        """Return a scipy.sparse.csc_matrix with one column per feature."""
+        """Return the weights as a scipy.sparse.csc_matrix: documents x features.
+
+        One column lists the documents of one feature.
+        """
         features, ends = np.array(self.features, np.int32), np.array(self.ends)
         width = int(features.max(initial=-1)) + 1
         arrays = (np.array(self.weights, np.float32), features, ends)
@@ -219,10 +244,11 @@ def _write_index(
     vectors: _PostingsBuilder,
     first_sequence: int,
 ) -> bool:
-    """Write the dictionary, the inverted index and the ids of its documents.
+    """Write the dictionary, the inverted index and the document ids to the collection's row.
 
-    They include all changes up to `first_sequence`. Return whether the clustering's model still
-    exists.
+    Then delete logged changes that are no longer needed. Return whether the clustering's model
+    still exists; without it, nothing is written.
+    `first_sequence`: number of the last collection change that the index certainly includes.
     """
     model = changes.models.get(changes.tables, clustering)
     if model is None:

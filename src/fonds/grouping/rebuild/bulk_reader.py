@@ -1,8 +1,9 @@
-"""Job that reads a collection into term counts and document frequencies.
+"""Bulk job that reads a collection's documents into term counts and document frequencies.
 
-It reads each text once, in several processes. The pages of documents go into rows of the table
-`readings`, keyed by the clustering being built and the page number. They are removed after they are
-collected. The document frequencies are the job's results.
+An engine runs the job in several processes and reads each text once. The counts of each page of
+documents go into a row of the table `readings`, keyed by the clustering being built and the page
+number. The rows are deleted after they are collected. The results of the job are the document
+frequencies: the number of documents that contain each term.
 """
 
 from __future__ import annotations
@@ -41,18 +42,26 @@ _TERM_RANGES = (b"t", b"tc", b"te", b"ti", b"tm", b"tp", b"ts", b"tu")
 SLICE_RANGES = 8
 
 OpenTables = Callable[[], Tables]
-"""Opens the tables in the process that does the work; they are closed with `close`."""
+"""Function that opens the tables in the process that does the work.
+
+The caller closes their store with `close`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
-    """Reader of the job.
+    """Reader of the bulk job that counts the terms of documents.
 
-    It yields one record per page with its counts, if pages are kept, and one record per term with
-    its document frequency.
+    For each key range it yields one record per page of documents with their counts, if
+    `keeps_pages`, and one record per term with its document frequency.
 
-    `last_change`: number of the last change of documents to read.
-    `usual_language`: language of texts that state none.
+    `open_tables`: function that opens the tables.
+    `clustering`: the clustering being built.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include; documents that a later change wrote are skipped.
+    `configuration`: configuration of the clustering.
+    `usual_language`: two-letter language of texts that state none.
+    `keeps_pages`: whether to yield the records with the counts of pages.
     """
 
     open_tables: OpenTables
@@ -63,7 +72,11 @@ class DocumentReader:
     keeps_pages: bool
 
     def __call__(self, part: KeyRange) -> Iterator[bytes]:
-        """Yield the records of one key range."""
+        """Read the documents in one key range and yield their term counts as records.
+
+        These are one record per page of documents, if pages are kept, then one per term with its
+        document frequency. The empty term has the number of documents.
+        """
         tables, reader = self.open_tables(), TermReader()
         counts: Counter[int] = Counter()
         documents = 0
@@ -86,15 +99,21 @@ class DocumentReader:
 
 @dataclass(frozen=True, slots=True)
 class PageWriter:
-    """Writer of the job: it stores pages in their rows and sums document frequencies."""
+    """Writer of the bulk job that counts terms: it stores pages and sums document frequencies.
+
+    `open_tables`: function that opens the tables.
+    `clustering`: the clustering being built.
+    """
 
     open_tables: OpenTables
     clustering: StoredClustering
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield a result for each term: the term, a NUL, and its document frequency.
+        """Store the records of pages, and yield one result per term.
 
-        The empty term has the number of documents.
+        A result is the term, a NUL byte, and the number of documents that contain the term. The
+        empty term has the number of all documents.
+        `records`: records of the readers, sorted.
         """
         tables = self.open_tables()
         try:
@@ -110,9 +129,11 @@ class PageWriter:
 
 
 def build_reading_job(read: DocumentReader, parts: tuple[KeyRange, ...], fingerprint: str) -> Job:
-    """Return the job that reads a collection.
+    """Return the bulk job that reads a collection into term counts and document frequencies.
 
-    `fingerprint` must be new each time, because collections change.
+    `read`: reader of one key range.
+    `parts`: key ranges of the collection's documents.
+    `fingerprint`: name of this run, which must be new each time because collections change.
     """
     step = max(1, -(-len(parts) // SLICE_RANGES))
     pages = tuple(build_page_key(number, 0) for number in range(step, len(parts), step))
@@ -126,7 +147,11 @@ def build_reading_job(read: DocumentReader, parts: tuple[KeyRange, ...], fingerp
 
 
 def collect_frequencies(results: Iterator[bytes]) -> tuple[int, Iterator[tuple[str, int]]]:
-    """Return the number of documents, and the document frequency of each term in order."""
+    """Return the number of documents, and an iterator over (term, document frequency) pairs.
+
+    The document frequency of a term is the number of documents that contain it. Terms are in order.
+    `results`: results of the job that reads a collection.
+    """
     first = next(results, _TERM_ENDS + b"0")
     return int(first.partition(_TERM_ENDS)[2]), map(_decode_count, results)
 
@@ -142,7 +167,10 @@ def _encode_count(term: str, documents: int) -> bytes:
 
 
 def _decode_term(record: bytes) -> bytes | None:
-    """Return the term a record counts; None for a page."""
+    """Return the term, in UTF-8, whose document frequency a record of the job holds.
+
+    Return None for a record that holds a page of documents.
+    """
     return None if record.startswith(MARK) else record[len(TERM) :].rpartition(_TERM_ENDS)[0]
 
 

@@ -1,4 +1,7 @@
-"""Rebuild passes on a bulk engine: read a collection into a `Corpus`, and write the placements."""
+"""Bulk passes of a rebuild, run by an engine in several processes.
+
+They read a collection into a `Corpus` of term counts, and write the placements of documents.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ from fonds.ports.stores import close
 
 # Job that writes the placements in a new clustering: rows of members, assignments and scores
 #
-# A part is a batch of placements as compressed MessagePack. Its record is the part's number in ten
-# digits, a space, and the base64 of the part. Writing a range twice is harmless: the rows are the
-# same.
+# A part of the job is a batch of placements as compressed MessagePack. Its record is the part's
+# number in ten digits, a space, and the base64 of the batch. Writing a part twice is harmless: the
+# rows are the same.
 
 
 PART_PLACES = 10_000
@@ -45,13 +48,20 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class PlacementWriter:
-    """Writer of the job. Its one result is the number of placements written."""
+    """Writer of the bulk job that writes the placements of documents in a new clustering.
+
+    `open_tables`: function that opens the tables.
+    `clustering`: the new clustering.
+    """
 
     open_tables: OpenTables
     clustering: StoredClustering
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write the placements of some parts."""
+        """Write the placements in some records of the job.
+
+        Yield one result: the number of placements written, in decimal digits.
+        """
         tables, count = self.open_tables(), 0
         try:
             for record in records:
@@ -70,7 +80,11 @@ def build_placement_job(
     placements: Iterator[PlacedDocument],
     fingerprint: str,
 ) -> Job:
-    """Return the job that writes these placements. `fingerprint` must be new each time."""
+    """Return the bulk job that writes placements of documents in a new clustering.
+
+    All placements are compressed and held in memory.
+    `fingerprint`: name of this run, which must be new each time.
+    """
     parts: list[tuple[int, bytes]] = []
     while batch := list(islice(placements, PART_PLACES)):
         fields = [
@@ -89,13 +103,16 @@ def build_placement_job(
 
 
 def iter_record(part: tuple[int, bytes]) -> Iterator[bytes]:
-    """Yield the one record of a part."""
+    """Yield the one record of a part: its number in ten digits, a space, and its bytes in base64.
+
+    `part`: number and compressed placements.
+    """
     number, packed = part
     yield b"%010d " % number + b64encode(packed)
 
 
 def _unpack_placements(packed: bytes) -> list[PlacedDocument]:
-    """Unpack placements that this or another process of the job packed."""
+    """Return the placements in a compressed batch that a process of the job packed."""
     fields = msgspec.msgpack.decode(
         zlib.decompress(packed), type=prepare_type(list[tuple[str, str, str, bytes, str]])
     )
@@ -110,11 +127,12 @@ _ROW_BATCH = 4
 
 @dataclass(frozen=True, slots=True)
 class BulkPasses:
-    """Passes of a rebuild on an engine.
+    """Passes of a rebuild over all documents, run by an engine in several processes.
 
-    `fingerprint`: returns a new name for each job.
-    `open_tables`: opens the tables in the engine's processes.
-    `part_documents`: number of documents per part of the reading job.
+    `engine`: the engine that runs the bulk jobs.
+    `open_tables`: function that opens the tables in the engine's processes.
+    `fingerprint`: function that returns a new name for each job.
+    `part_documents`: number of documents per part of the job that reads them.
     """
 
     engine: Engine
@@ -131,7 +149,14 @@ class BulkPasses:
         progress: Callable[[int], None],
         store_encoded: StoreEncoded,
     ) -> Corpus:
-        """Read the documents as `read_corpus` does. The engine reads the texts and returns counts."""
+        """Read the documents to group and return their counts, as `read_corpus` does.
+
+        The engine's processes read the texts and return term counts; the result is the same.
+        `last_change`: number of the last collection change (batch of added or deleted documents) to
+            include; documents that a later change wrote are skipped.
+        `progress`: function that is called with the number of documents collected.
+        `store_encoded`: function that stores the vectors that an encoder computed.
+        """
         usual_language = detect_usual_language(tables, clustering.name)
         document_reader = DocumentReader(
             self.open_tables,
@@ -163,13 +188,21 @@ class BulkPasses:
         placements: Iterator[PlacedDocument],
         progress: Callable[[int], None],
     ) -> None:
-        """Write the placements as `write_placements` does. The engine writes the rows."""
+        """Write the placements of documents, as `write_placements` does.
+
+        The engine's processes write the rows; the result is the same.
+        `progress`: function that is called once, with the number of placements written.
+        """
         job = build_placement_job(self.open_tables, clustering, placements, self.fingerprint())
         progress(sum(int(count) for count in self.engine.run(job)))
 
 
 def _sort_terms(counts: list[tuple[str, int]]) -> list[str]:
-    """Return the terms in order; if there are too many, those with the highest document frequency."""
+    """Return the terms in the given order, at most 5,000,000.
+
+    If there are more, those with the highest document frequency are returned.
+    `counts`: terms with their document frequencies, sorted by term.
+    """
     if len(counts) > TERMS_MAX:
         frequent = nlargest(TERMS_MAX, range(len(counts)), key=lambda at: (counts[at][1], -at))
         return [counts[at][0] for at in sorted(frequent)]
@@ -177,6 +210,9 @@ def _sort_terms(counts: list[tuple[str, int]]) -> list[str]:
 
 
 def _iter_pages(tables: Tables, clustering: StoredClustering) -> Iterator[bytes]:
-    """Iterate over the stored pages in the order of their documents."""
+    """Iterate over the encoded pages of documents that the engine stored for a clustering.
+
+    The pages are in the order of document ids.
+    """
     for row, _ in tables.iter_rows(READINGS, clustering.row, [SLICE], page_rows=_ROW_BATCH):
         yield join_chunks(get_chunks(tables, READINGS, row, SLICE))

@@ -1,12 +1,11 @@
-"""Encoding of pages of read documents as records.
+"""Encoding of pages of read documents as records of a bulk job, and key ranges of documents.
 
-They are decoded into the vocabulary of the collecting process. A record is `s`, the part and the
-page in ten digits each, a space, and base64 of zlib of MessagePack. So it has no line ends and
-sorts in the order of ids. Terms are stored as text, numbered within the record.
+A page is a batch of documents with their term counts. Its record is `s`, the number of the part and
+the number of the page in ten digits each, a space, and base64 of zlib of MessagePack. So a record
+has no line ends, and records sort in the order of document ids. Terms are stored as text and
+numbered within the record. The collecting process decodes them into its own vocabulary.
 
-Also splits a collection into key ranges.
-
-Limits: 64 MiB unpacked.
+Limits: 64 MiB per unpacked page.
 """
 
 from __future__ import annotations
@@ -37,9 +36,10 @@ _LEVEL = 1
 
 
 class _PackedPage(msgspec.Struct, frozen=True, array_like=True):
-    """Page of documents as in `CorpusPage`, with terms of its own.
+    """Page of read documents as it is encoded: the fields of `CorpusPage` as lists and bytes.
 
-    Arrays are little-endian int32, int64, uint64 and binary16.
+    Term numbers are indices into `terms`. Arrays are little-endian: `numbers` int32, `starts`
+    int64, `contents` and `bands` uint64, `dense` binary16.
     """
 
     ids: list[str]
@@ -58,12 +58,15 @@ class _PackedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 def build_page_key(part: int, page: int) -> bytes:
-    """Return the prefix of a page's record."""
+    """Return the key of a page's record: `s`, then the part and the page in ten digits each."""
     return MARK + b"%010d%010d" % (part, page)
 
 
 def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
-    """Encode a page that was read with this vocabulary."""
+    """Encode a page of read documents as compressed MessagePack.
+
+    `vocabulary`: vocabulary that numbers the terms of the page.
+    """
     numbers = page.terms.numbers
     used_numbers = np.unique(numbers[numbers >= 0])
     names = list(vocabulary.numbers)
@@ -87,7 +90,11 @@ def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
 
 
 def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
-    """Decode a page into the term numbers of this vocabulary. Raises DamagedInputError."""
+    """Decode a page of read documents.
+
+    `vocabulary`: vocabulary that numbers the terms of the result.
+    Raises DamagedInputError if the page is damaged, truncated or larger than 64 MiB.
+    """
     try:
         unpacking = zlib.decompressobj()
         unpacked = unpacking.decompress(value, UNPACKED_MAX_BYTES)
@@ -102,12 +109,16 @@ def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
 
 
 def encode_record(part: int, page: int, value: bytes) -> bytes:
-    """Encode a value as a record of a job."""
+    """Return the record of a bulk job for one encoded page of documents.
+
+    `part`, `page`: number of the key range, and of the page within it.
+    `value`: the encoded page.
+    """
     return build_page_key(part, page) + b" " + b64encode(value)
 
 
 def decode_record(record: bytes) -> tuple[bytes, bytes]:
-    """Return the key and the value of a record."""
+    """Return the key of a page of documents, and the encoded page, from a record of a bulk job."""
     key, _, encoded_page = record.partition(b" ")
     return key, b64decode(encoded_page)
 
@@ -145,7 +156,12 @@ PART_DOCUMENTS = 4000
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Documents after the row `after` (None: from the start) up to the row `last`."""
+    """Range of row keys of a collection's documents: one part of a bulk job.
+
+    `number`: number of the part.
+    `after`: row key after which the range begins; None for the first document.
+    `last`: last row key of the range.
+    """
 
     number: int
     after: bytes | None
@@ -155,9 +171,10 @@ class KeyRange:
 def split_key_ranges(
     tables: Tables, name: CollectionName, documents: int = PART_DOCUMENTS
 ) -> tuple[KeyRange, ...]:
-    """Split all documents of a collection into ranges of about this many documents. Reads only ids.
+    """Split the documents of a collection into ranges of row keys. Only document ids are read.
 
     A collection without documents has one empty range.
+    `documents`: number of documents per range; the last range may have fewer.
     """
     ranges: list[KeyRange] = []
     after: bytes | None = None
@@ -175,7 +192,10 @@ def split_key_ranges(
 def iter_rows(
     tables: Tables, name: CollectionName, key_range: KeyRange
 ) -> Iterator[list[tuple[bytes, Cells]]]:
-    """Iterate over the rows of a range in pages, including documents added since the split."""
+    """Iterate over the documents' rows in a range of row keys, in pages of row keys and cells.
+
+    Documents that were added after the collection was split into ranges are included.
+    """
     for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=key_range.after):
         yield [(row, cells) for row, cells in page if row <= key_range.last]
         if page[-1][0] >= key_range.last:

@@ -1,4 +1,4 @@
-"""Removal of clusterings: those whose rebuild died, and those beyond the number to keep."""
+"""Removal of clusterings whose rebuild was interrupted, and of more than are to be kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ from fonds.grouping.tables import (
 
 
 def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
-    """Remove clusterings of interrupted rebuilds and return their number. Needs the lease of the rebuild."""
+    """Remove what interrupted rebuilds of a configuration left; return the number of clusterings.
+
+    Also complete removals that were interrupted, and delete logged changes that no rebuild needs.
+    The caller must hold the rebuild lease of the collection and configuration.
+    """
     with changes.lease(name) as collection:
         served_timestamp = decode_int(collection.cells, served_column(conf), -1)
         interrupted = [
@@ -50,7 +54,11 @@ def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str)
 
 
 def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
-    """Remove clusterings beyond the number that the configuration keeps; return their number."""
+    """Remove the oldest clusterings of a configuration, beyond the number that it keeps.
+
+    Only clusterings up to the given one are counted and removed. If the configuration was deleted,
+    one clustering is kept. Return the number of removed clusterings.
+    """
     try:
         kept_count = get(changes.tables, clustering.name.namespace, clustering.conf).kept
     except ValueError:
@@ -72,7 +80,10 @@ def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
 
 
 def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
-    """Remove a clustering that was served before. Return False if it is served now or not yet."""
+    """Remove a clustering that readers no longer see by default, and return whether it was removed.
+
+    A clustering that is served, or not served yet, is not removed.
+    """
     with changes.lease(clustering.name) as collection:
         if clustering.timestamp >= decode_int(collection.cells, served_column(clustering.conf), -1):
             return False
@@ -82,7 +93,7 @@ def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
 
 
 def _mark_dropped(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
-    """Mark clusterings as dropped; they are ignored from then on."""
+    """Mark clusterings as dropped in their rows; readers and rebuilds ignore them from then on."""
     changes.tables.put(
         CLUSTERINGS, [(clustering.row, {DROPPED: b"1"}) for clustering in clusterings]
     )

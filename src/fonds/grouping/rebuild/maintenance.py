@@ -1,4 +1,7 @@
-"""Maintenance of a collection: remove remains of dead rebuilds, settle, and rebuild when due."""
+"""Maintenance of a collection: remove what dead rebuilds left, settle, and rebuild when due.
+
+To settle a clustering is to bring the rows of all documents up to date with it.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +32,23 @@ from fonds.model.errors import ConfigurationError
 
 
 LATER_MIN = 20
-"""Minimum number of later documents for shares among them to be meaningful."""
+"""Minimum number of documents since the rebuild for shares among them to be meaningful."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCounts:
-    """Counts of a served clustering and of the changes since; times in seconds.
+    """Counts of a served clustering and of the changes since its rebuild.
 
-    `rebuilt`, `modified`: when the rebuild began, and when a document was last put.
-    `size`: current number of documents.
-    `documents`: number at the rebuild.
-    `outliers`: number of those in no cluster.
-    `later`: documents assigned since.
-    `later_outliers`: number of those out of reach.
-    `terms`, `unknown`: distinct terms of some grouped documents, and the number missing from the
-        dictionary.
-    `later_terms`, `later_unknown`: the same for later documents.
+    `rebuilt`, `modified`: when the rebuild began, and when a document was last put; seconds since
+        1970.
+    `size`: current number of documents in the collection.
+    `documents`: number of documents at the rebuild.
+    `outliers`: number of documents at the rebuild that were in no cluster.
+    `later`: number of documents assigned since the rebuild, called later documents.
+    `later_outliers`: number of later documents that are outliers.
+    `terms`, `unknown`: number of distinct terms in a sample of the grouped documents, and how many
+        of them are missing from the dictionary.
+    `later_terms`, `later_unknown`: the same two numbers for later documents.
     """
 
     rebuilt: int
@@ -61,9 +65,10 @@ class ChangeCounts:
 
 
 def check_triggers(configuration: Configuration, since: ChangeCounts, now: int) -> str:
-    """Return the reason for a rebuild: `growth`, `outliers`, `drift` or `age`; '' if none is due.
+    """Return why a rebuild is due: `growth`, `outliers`, `drift` or `age`; '' if none is due.
 
     An unchanged collection is never rebuilt, however old its clustering is.
+    `now`: seconds since 1970.
     """
     if since.later == 0 and since.modified <= since.rebuilt and since.size == since.documents:
         return ""
@@ -85,9 +90,11 @@ def _has_grown(configuration: Configuration, since: ChangeCounts) -> bool:
 
 
 def _has_outliers(configuration: Configuration, since: ChangeCounts) -> bool:
-    """Return whether the share of outliers among later documents is too high.
+    """Return whether the share of outliers among documents added since the rebuild is too high.
 
-    The limit is `outliers_factor` times the previous share, which counts as at least one in twenty.
+    An outlier is a document that is not similar enough to any cluster. The limit is
+    `outliers_factor` of the configuration times the share at the rebuild, which counts as at least
+    one in twenty.
     """
     if configuration.outliers_factor is None:
         return False
@@ -106,9 +113,11 @@ def _has_drifted(configuration: Configuration, since: ChangeCounts) -> bool:
 class MaintenanceResult:
     """Result of the maintenance of one configuration of a collection.
 
-    `removed`: number of dead clusterings removed.
-    `is_settled`: whether a published but unsettled clustering was settled.
-    `reason`: reason of a rebuild; '' if there was none.
+    `name`, `conf`: the collection and the configuration.
+    `removed`: number of clusterings removed that interrupted rebuilds had left.
+    `is_settled`: whether documents' rows were brought up to date with the served clustering, which
+        an interrupted process had not done.
+    `reason`: reason of a rebuild that was made; '' if none was.
     `refused`: what a person must change before a rebuild is possible; '' if nothing.
     """
 
@@ -127,7 +136,13 @@ def maintain(
     threads: int | None = None,
     progress: ProgressCallback = lambda stage, done, total: None,
 ) -> list[MaintenanceResult]:
-    """Maintain a collection. Configurations that another process is building are skipped."""
+    """Maintain a collection: clean up and rebuild each of its configurations when due.
+
+    Return one result per configuration. Configurations that another process is building are
+    skipped.
+    `threads`: number of threads for the computation; None for one per core.
+    `progress`: function that is called with the stage, the number of documents done, and the total.
+    """
     with changes.lease(name) as collection:
         cells = collection.cells
         remove_changes(changes.tables, name, find_oldest_needed(cells, decode_int(cells, SEQUENCE)))
@@ -142,7 +157,7 @@ def maintain(
         except LeaseConflictError:
             continue
         except ConfigurationError as error:
-            # For example, an extra is missing on this machine; other configurations continue.
+            # For example, an extra is not installed on this machine. Other configurations go on.
             done.append(MaintenanceResult(name, conf, 0, False, "", str(error)))
             continue
         done.append(MaintenanceResult(name, conf, removed, is_settled, reason))
@@ -150,7 +165,11 @@ def maintain(
 
 
 def find_rebuild_reason(changes: CollectionWriter, name: CollectionName, conf: str) -> str:
-    """Return why a configuration must be rebuilt now; '' if it need not be or never was built."""
+    """Return why a collection must be rebuilt by a configuration now; '' if it need not be.
+
+    The reasons are `growth`, `outliers`, `drift` and `age`. '' also if the collection has no served
+    clustering by this configuration, or the configuration does not exist.
+    """
     tables = changes.tables
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     clustering = next(
@@ -188,9 +207,11 @@ def _collect_changes(clustering: StoredClustering, collection: Cells) -> ChangeC
 
 
 def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple[int, bool]:
-    """Remove what interrupted rebuilds left, and bring document rows up to date with the served clustering.
+    """Complete what interrupted rebuilds of a configuration left undone.
 
-    Raises LeaseConflictError while it is being built.
+    Remove their clusterings, and bring documents' rows up to date with the served clustering.
+    Return the number of removed clusterings, and whether the rows were brought up to date.
+    Raises LeaseConflictError while another process is rebuilding.
     """
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
         removed = drop_interrupted(changes, name, conf)

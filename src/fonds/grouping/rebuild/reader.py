@@ -1,6 +1,6 @@
-"""Reader of the documents for a rebuild, as of its start.
+"""Reader of a collection's documents for a rebuild, as they were when the rebuild began.
 
-It reads each document once, in slices, and drops the texts.
+It reads each document once, page by page, and keeps term counts instead of texts.
 """
 
 from __future__ import annotations
@@ -59,19 +59,21 @@ SPELLED_CHARACTERS = 20_000
 _HASHES = 2**32
 
 StoreEncoded = Callable[[EncodedCells], None]
-"""Stores encoded vectors of some documents."""
+"""Function that stores the vectors that an encoder computed from documents' texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusPage:
-    """Page of documents after reading.
+    """Page (batch) of documents after reading: term counts instead of texts.
 
-    Grouped documents have their counts in `terms`; `unclustered` has the others with a reason.
-
-    `languages`: as stated by the documents, '' if not.
-    `times`: seconds, NaN for undated ones.
-    `dense`: their vectors as binary16; None if the configuration uses none.
-    `encoded`: cells of the vectors that were just computed from the texts.
+    `ids`: ids of the documents that are grouped; the next fields are in their order.
+    `languages`: as stated by the documents; '' if not stated.
+    `times`: dates in seconds since 1970; NaN for undated documents.
+    `unclustered`: id and reason of each document that the configuration does not group.
+    `terms`: term counts of the grouped documents.
+    `dense`: dense vectors of the grouped documents as binary16; None if the configuration uses
+        none.
+    `encoded`: cells of the vectors that an encoder has just computed, to be stored.
     """
 
     ids: list[str]
@@ -85,9 +87,15 @@ class CorpusPage:
 
 @dataclass(slots=True)
 class Corpus:
-    """All grouped documents in the order of ids, and the ungrouped ones.
+    """All documents of a collection after reading, with term counts instead of texts.
 
-    Fields are as in `CorpusPage`.
+    `counts`: term counts of the documents that are grouped.
+    `texts`: function that loads the beginnings of the texts of documents, by id.
+    `ids`: ids of the grouped documents, ascending; the next fields are in their order.
+    `languages`: as stated by the documents; '' if not stated.
+    `times`: dates in seconds since 1970; NaN for undated documents.
+    `unclustered`: reason for each document that the configuration does not group, by id.
+    `dense`: dense vectors of the grouped documents, one array per page; empty if there are none.
     """
 
     counts: TermCounts
@@ -99,7 +107,7 @@ class Corpus:
     dense: list[Halves] = field(default_factory=list)
 
     def add_page(self, page: CorpusPage) -> None:
-        """Append the documents of a page."""
+        """Append the documents of a page, which must follow those already added."""
         self.ids += page.ids
         self.languages += page.languages
         self.times.extend(page.times)
@@ -109,7 +117,10 @@ class Corpus:
             self.dense.append(page.dense)
 
     def build_counted(self) -> CountedDocuments:
-        """Return the documents for grouping; undated ones count as old as the oldest."""
+        """Return the grouped documents in the form that the clustering algorithms take.
+
+        Undated documents get the date of the oldest one.
+        """
         times = np.array(self.times, np.float64)
         is_dated = ~np.isnan(times)
         times[~is_dated] = times[is_dated].min(initial=np.inf)
@@ -121,7 +132,10 @@ class Corpus:
         )
 
     def find_place(self, id_: str) -> int | None:
-        """Return the position of a document among the grouped ones; None if it is not grouped."""
+        """Return the position of a document, by id, among the grouped documents.
+
+        Return None if the document is not grouped.
+        """
         position = bisect_left(self.ids, id_)
         return position if position < len(self.ids) and self.ids[position] == id_ else None
 
@@ -134,13 +148,15 @@ def read_corpus(
     progress: Callable[[int], None],
     store_encoded: StoreEncoded,
 ) -> Corpus:
-    """Read the documents last changed by `last_change` or before.
+    """Read a collection's documents for a rebuild and return their term counts.
 
-    Later ones are processed afterwards.
+    Documents that a later collection change wrote are skipped; the rebuild assigns them afterwards.
 
     `clustering`: the clustering being built.
-    `progress`: called with the number of documents read.
-    `store_encoded`: called with the vectors that were encoded.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include.
+    `progress`: function that is called with the number of documents read.
+    `store_encoded`: function that stores the vectors that an encoder computed.
     """
     name, reader = clustering.name, TermReader()
     corpus = create_corpus(tables, name, reader.vocabulary)
@@ -156,7 +172,7 @@ def read_corpus(
 
 
 def create_corpus(tables: Tables, name: CollectionName, vocabulary: Vocabulary) -> Corpus:
-    """Return an empty corpus for documents read with this vocabulary."""
+    """Return an empty corpus for documents whose terms are numbered by this vocabulary."""
     return Corpus(TermCounts(vocabulary), lambda ids: load_texts(tables, name, ids))
 
 
@@ -167,7 +183,14 @@ def read_page(
     usual_language: str,
     reader: TermReader,
 ) -> CorpusPage:
-    """Read some rows of documents."""
+    """Read a page of documents' rows and return the documents' term counts.
+
+    `page`: row keys and cells of the documents.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include; documents that a later change wrote are skipped.
+    `usual_language`: two-letter language of texts that state none.
+    `reader`: reader that counts and numbers the terms.
+    """
     grouped: list[Document] = []
     ungrouped = []
     for document in iter_unchanged_documents(page, last_change):
@@ -193,7 +216,12 @@ def read_page(
 def iter_unchanged_documents(
     page: Sequence[tuple[bytes, Cells]], last_change: int
 ) -> Iterator[Document]:
-    """Iterate over the documents of some rows that were last changed by `last_change` or before."""
+    """Iterate over the documents in some rows that no later collection change wrote.
+
+    `page`: row keys and cells of the documents.
+    `last_change`: number of the last collection change (batch of added or deleted documents) to
+        include.
+    """
     for _, cells in page:
         parsed = parse_document(cells)
         if "main:id" in cells and parsed.sequence <= last_change:
@@ -201,10 +229,10 @@ def iter_unchanged_documents(
 
 
 def detect_usual_language(tables: Tables, name: CollectionName) -> str:
-    """Detect the language for texts that state none.
+    """Return the two-letter language to assume for texts of a collection that state none.
 
-    Uses about 1,000 texts selected by a hash of their ids. '' if every text states a language, or
-    stop words indicate none.
+    It is guessed from the stop words in about 1,000 texts, selected by a hash of their ids. Return
+    '' if every document states a language, or none can be guessed.
     """
     size = decode_int(tables.get_row(COLLECTIONS, name.row, ["main:size"]), "main:size")
     sampled_rows, has_unstated = [], False
@@ -226,7 +254,10 @@ def detect_usual_language(tables: Tables, name: CollectionName) -> str:
 
 
 def load_texts(tables: Tables, name: CollectionName, ids: Sequence[str]) -> list[str]:
-    """Return the beginnings of documents' current texts, '' for a missing one."""
+    """Return the first 20,000 characters of the current text of each document, in the order of ids.
+
+    The text of a missing document is ''.
+    """
     texts: dict[bytes, str] = {}
     rows = [name.build_document_row(id_) for id_ in ids]
     for start in range(0, len(rows), TEXT_BATCH):
@@ -237,7 +268,13 @@ def load_texts(tables: Tables, name: CollectionName, ids: Sequence[str]) -> list
 
 
 def read_previous(tables: Tables, clustering: StoredClustering, read: Corpus) -> PreviousClustering:
-    """Return the previous clustering: the cluster of each document in it, and the cluster ids."""
+    """Return a stored clustering as the start of a rebuild.
+
+    It has the first-level cluster of each document in the corpus (-1 for none), and the cluster
+    ids.
+    `clustering`: the previous clustering.
+    `read`: the documents that are grouped again.
+    """
     prefix = build_clustering_prefix(
         clustering.name.namespace, clustering.name.key, clustering.conf, clustering.timestamp
     )
@@ -255,7 +292,7 @@ def read_previous(tables: Tables, clustering: StoredClustering, read: Corpus) ->
 
 
 def build_options(configuration: Configuration) -> Options:
-    """Return the grouping options of a configuration."""
+    """Return the options of the clustering algorithm that a configuration sets."""
     return Options(
         Algorithm(configuration.algorithm),
         configuration.clusters,

@@ -3,8 +3,8 @@
 Source: Grouperfish's HBase layout, v0.2 (`configuration:$conf:rebuilt`), which stores a new
 clustering while the previous one is served.
 
-If the process dies, the served clustering stays unchanged; the next rebuild or sweep removes the
-rows.
+If the process dies, the served clustering stays unchanged. The next rebuild or sweep removes the
+rows that were written.
 """
 
 from __future__ import annotations
@@ -73,24 +73,30 @@ from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
 
 CATCH_UP_CHANGES_MAX = 100
-"""With at most this many changed documents left, process the rest under the lease."""
+"""Number of changed documents that may be left before the clustering is published.
+
+They are processed under the collection's lease, which blocks other changes.
+"""
 
 ROUNDS_MAX = 50
 REPORT_EVERY_S = 0.5
 
 ProgressCallback = Callable[[str, int, int], None]
-"""Called with the stage, the number of documents done, and the total; 0 if the total is unknown."""
+"""Function that is called with the progress of a rebuild.
+
+Its arguments are the stage, the number of documents done, and the total, or 0 if it is unknown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildPasses:
-    """The two passes over all documents: in this process, row by row, or on an engine.
+    """The two passes of a rebuild over all documents of a collection.
 
-    Both give the same result.
+    They run in this process, row by row, or on a bulk engine. Both ways give the same result.
 
-    `read`: returns the documents last changed by a given change or before, and passes on the
-        vectors it encoded.
-    `put`: writes the placements.
+    `read`: function that returns the documents up to a collection change, and passes the vectors
+        that an encoder computed to a given function.
+    `put`: function that writes the placements of documents.
     """
 
     read: Callable[
@@ -110,12 +116,14 @@ def rebuild(
     progress: ProgressCallback = lambda stage, done, total: None,
     passes: RebuildPasses | None = None,
 ) -> RebuildResult:
-    """Rebuild a clustering and serve it once it is complete.
+    """Rebuild a collection's clustering by a configuration, and serve it once it is complete.
 
     `threads`: number of threads for the computation; None for one per core.
-    `passes`: None for the passes in this process.
+    `progress`: function that is called with the stage, the number of documents done, and the total.
+    `passes`: functions that read documents and write placements; None to do both in this process.
 
-    Raises LeaseConflictError if it is already being rebuilt.
+    Raises LeaseConflictError if another process is rebuilding it, or the collection is removed
+    meanwhile.
     Raises ValueError for an unknown configuration.
     Raises ConfigurationError for an unknown collection, or an encoder that is not installed.
     """
@@ -156,7 +164,10 @@ def rebuild(
 
 
 class _Rebuild:
-    """Clustering during its rebuild."""
+    """Rebuild in progress: the steps that build, write and publish one clustering.
+
+    `timestamp`: timestamp of the new clustering; 0 before `begin`.
+    """
 
     def __init__(
         self,
@@ -179,13 +190,18 @@ class _Rebuild:
 
     @property
     def stored(self) -> StoredClustering:
-        """The clustering as other processes know it from its rows."""
+        """The new clustering of this rebuild, in the form in which stored clusterings are listed.
+
+        Its cells are left out.
+        """
         return StoredClustering(self.name, self.conf, self.timestamp, self._levels, {})
 
     def begin(self) -> int:
-        """Register the clustering, so that changes are kept for it.
+        """Register the new clustering, so that collection changes are logged for it from now on.
 
-        Return the number of the last change before.
+        Return the number of the last collection change before. A change is a batch of added or
+        deleted documents.
+        Raises ConfigurationError if the collection does not exist.
         """
         with self.changes.lease(self.name) as collection:
             if not collection.cells or "main:removed" in collection.cells:
@@ -215,7 +231,12 @@ class _Rebuild:
             return decode_int(collection.cells, SEQUENCE)
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
-        """Report the progress to the caller and in the clustering's row."""
+        """Report the progress to the caller, and write it to the clustering's row.
+
+        The row is written at most every half second, except when a stage begins.
+        `stage`: name of the stage.
+        `done`, `total`: number of documents; a total of 0 is unknown.
+        """
         self._progress(stage, done, total)
         now_s = time.monotonic()
         if stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S:
@@ -230,7 +251,11 @@ class _Rebuild:
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
 
     def read(self, last_change: int) -> Corpus:
-        """Read the documents to group."""
+        """Read the documents to group and return their term counts.
+
+        `last_change`: number of the last collection change (batch of added or deleted documents) to
+            include; documents that a later change wrote are skipped.
+        """
         return self._passes.read(
             self.tables,
             self.stored,
@@ -246,7 +271,10 @@ class _Rebuild:
                 store_cells(self.tables, self.name, cells)
 
     def build(self, read: Corpus) -> Clustering:
-        """Build the clustering from the documents, starting with the served one."""
+        """Build the clustering from the documents' term counts.
+
+        It starts from the clusters of the served clustering, if there is one.
+        """
         before = None
         if self._previous is not None:
             before = read_previous(self.tables, self._previous, read)
@@ -259,7 +287,11 @@ class _Rebuild:
         )
 
     def write(self, read: Corpus, clustering: Clustering) -> ClusteringModel:
-        """Write rows and model of the clustering. Return the model for further documents."""
+        """Write the rows and the model of the clustering, which readers cannot see yet.
+
+        Return the model, which assigns documents that changed during the rebuild.
+        Raises LeaseConflictError if the clustering was removed meanwhile.
+        """
         self._levels = len(clustering.levels)
         labels = [build_labels(level) for level in clustering.levels]
         outliers = int((clustering.levels[0].members < 0).sum())
@@ -287,15 +319,19 @@ class _Rebuild:
         return model
 
     def apply_exclusions(self, model: ClusteringModel) -> None:
-        """Move documents out of themes that people excluded them from.
+        """Move documents out of the themes (clusters) that people excluded them from.
 
-        Cluster ids are known only now.
+        This follows the build because exclusions refer to cluster ids, which the build assigns.
         """
         for ids in iter_misplaced_ids(self.tables, self.stored):
             self._apply_changes(model, ids, self._store_encoded)
 
     def catch_up(self, model: ClusteringModel, last_change: int) -> int:
-        """Process the changes since, until few are left. Return the number of documents."""
+        """Assign the documents that changed during the rebuild, until at most 100 are left.
+
+        Return the number of documents that were processed.
+        `last_change`: number of the last collection change that the clustering includes.
+        """
         count, self._reached = 0, last_change
         for _ in range(ROUNDS_MAX):
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
@@ -306,9 +342,11 @@ class _Rebuild:
         return count
 
     def publish(self, model: ClusteringModel) -> int:
-        """Process the remaining changes and publish the clustering.
+        """Assign the documents changed since the last round, and serve the new clustering.
 
-        One cell in one row makes it visible.
+        Both are done under the collection's lease. Writing one cell makes the clustering visible.
+        Return the number of documents that were assigned.
+        Raises LeaseConflictError if the lease may have expired, or the collection was removed.
         """
         with self.changes.lease(self.name) as collection:
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
@@ -355,7 +393,11 @@ class _Rebuild:
 def load_current_documents(
     changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
 ) -> tuple[list[Document], EncodedCells]:
-    """Return the current state of these documents, if they exist, and their encoded vectors."""
+    """Return the stored documents with these ids as they are now, and their encoded vectors.
+
+    Missing documents are left out. Encoded vectors are cells with vectors that an encoder computed
+    from texts, by document id and column.
+    """
     rows = changes.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )
@@ -365,13 +407,19 @@ def load_current_documents(
 def _remove_followed_changes(
     changes: CollectionWriter, collection: LeasedCollection, conf: str, last_change: int
 ) -> None:
-    """Remove the changes that no rebuild needs any more."""
+    """Delete logged changes that were kept for a rebuild and that no other rebuild needs.
+
+    `last_change`: highest change number to delete.
+    """
     cells = {**collection.cells, building_column(conf): b"", served_column(conf): b"1"}
     remove_changes(changes.tables, collection.name, find_oldest_needed(cells, last_change))
 
 
 def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
-    """Count the terms of some grouped documents, and those missing from the dictionary."""
+    """Return two counts of distinct terms in a sample of under 1,000 grouped documents.
+
+    The first is the number of terms, the second the number missing from the model's dictionary.
+    """
     step = max(1, len(read.ids) // 500)
     ids, languages = read.ids[::step], read.languages[::step]
     sample = [

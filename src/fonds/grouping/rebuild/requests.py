@@ -1,7 +1,7 @@
-"""Requests for rebuilds: a cell of the collection marks a request until a later rebuild is served.
+"""Requests for rebuilds, stored in cells of the collection's row.
 
-A request survives the process that made it and the process that was to run it: the next worker
-picks it up.
+A request stays pending until a clustering built after it is served. It survives the process that
+made it and the process that was to run it: the next worker picks it up.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ REQUESTED = "requested_at"
 
 @dataclass(frozen=True, slots=True)
 class RebuildFailure:
-    """Failure of the request made at `requested_at`, as the cell stores it; None if no request failed."""
+    """Failure of a rebuild request, as its cell stores it.
+
+    `requested_at`: time of the failed request, in seconds since 1970; None if no request failed.
+    `error`: error message.
+    """
 
     requested_at: int | None = None
     error: str = ""
@@ -57,18 +61,23 @@ class RebuildFailure:
 
 QUEUED, BUILDING, DONE, FAILED = "queued", "building", "done", "failed"
 RECHECK_S = 2.0
-"""Delay before another attempt while another process is building or a store is unavailable."""
+"""Delay before another attempt to run requests, in seconds.
+
+A request is tried again if another process is building or a store was unavailable.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildRequest:
     """Status of the last request to rebuild a collection by a configuration.
 
-    `requested_at`: time of the request; a clustering of that time or later answers it.
+    `requested_at`: time of the request, in seconds since 1970. A clustering of that time or later
+        answers the request.
     `state`: `queued`, `building`, `done` or `failed`.
-    `stage`, `done`, `total`: progress in documents while it is built; a `total` of 0 is unknown.
+    `stage`, `done`, `total`: stage and documents done while it is being built; a `total` of 0 is
+        unknown.
     `rebuilt`: timestamp of the served clustering; None if there is none.
-    `error`: why it failed, otherwise ''.
+    `error`: why the rebuild failed; '' if it did not.
     """
 
     name: CollectionName
@@ -83,10 +92,12 @@ class RebuildRequest:
 
 
 def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
-    """Request a rebuild of the collection's current contents. Return the time of the request.
+    """Request a rebuild of a collection's current contents by a configuration.
 
-    A repeated request before a rebuild began is the same request.
-    Raises ValueError for an unknown configuration, ConfigurationError for an unknown collection.
+    Return the time of the request, in seconds since 1970. While a request is pending and its
+    rebuild has not begun, another one returns the time of the first.
+    Raises ValueError for an unknown configuration. Raises ConfigurationError for an unknown
+    collection.
     """
     get(changes.tables, name.namespace, conf)
     with changes.lease(name) as collection:
@@ -120,7 +131,10 @@ def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) 
 def find_request(
     tables: Tables, leases: Leases, name: CollectionName, conf: str
 ) -> RebuildRequest | None:
-    """Return the status of the last request; None if there was none."""
+    """Return the status of the last request to rebuild a collection by a configuration.
+
+    Return None if no rebuild was ever requested, or the collection does not exist.
+    """
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     requested_at = decode_int(cells, _request_column(conf), -1)
     if requested_at < 0 or not is_collection_row(cells):
@@ -156,14 +170,17 @@ def find_request(
 
 
 def list_requested_confs(tables: Tables, name: CollectionName) -> list[str]:
-    """Return the configurations for which a rebuild was ever requested."""
+    """Return the names of the configurations by which a collection's rebuild was ever requested."""
     return list(
         group_by_configuration(tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}, REQUESTED)
     )
 
 
 def iter_pending_requests(tables: Tables) -> Iterator[tuple[CollectionName, str]]:
-    """Iterate over the requests of all collections that are neither served nor failed."""
+    """Iterate over pending rebuild requests, as pairs of a collection and a configuration name.
+
+    A request is pending until a clustering built after it is served, or its rebuild fails.
+    """
     for name, cells in iter_collection_rows(tables):
         for conf, requested_at in group_by_configuration(cells, REQUESTED).items():
             is_done = decode_int(cells, served_column(conf), -1) >= requested_at
@@ -179,10 +196,12 @@ def run_request(
     threads: int | None = None,
     progress: ProgressCallback = lambda stage, done, total: None,
 ) -> bool:
-    """Run a request and return True. An error is recorded as its failure.
+    """Run the last rebuild request of a collection and configuration. Return True if it ended.
 
-    Return False and leave the request pending if another process is building or a store is
-    unavailable.
+    An error of the rebuild is stored as the request's failure and not raised. Return False, and
+    leave the request pending, if another process is rebuilding or a store is unavailable.
+    `threads`: number of threads for the computation; None for one per core.
+    `progress`: function that is called with the stage, the number of documents done, and the total.
     """
     from fonds.grouping.rebuild.rebuild import rebuild
 
@@ -204,12 +223,18 @@ def run_request(
 
 
 class _StoppedError(TransientError):
-    """The service is stopping: the rebuild is abandoned, and the next one removes its rows."""
+    """Raised in a rebuild to abandon it because the service is stopping.
+
+    The next rebuild removes the rows that it wrote.
+    """
 
 
 @dataclass(slots=True)
 class Runs:
-    """Worker that runs requested rebuilds. `threads`: number of threads for the computation."""
+    """Background worker that runs requested rebuilds, one at a time, in a thread.
+
+    `threads`: number of threads for the computation; None for one per core.
+    """
 
     changes: CollectionWriter
     threads: int | None = None
@@ -219,7 +244,10 @@ class Runs:
     _thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Check for requests now; start the worker thread if it is not running."""
+        """Make the worker check for rebuild requests now.
+
+        The worker's thread is started if it is not running. After `close`, this does nothing.
+        """
         with self._guard:
             self._wake.set()
             if self._stopped.is_set() or (self._thread and self._thread.is_alive()):
@@ -228,7 +256,10 @@ class Runs:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop and wait for the thread. Pending requests are left to the next worker."""
+        """Stop the worker and wait for its thread; a rebuild in progress is abandoned.
+
+        Pending requests are left to the next worker.
+        """
         self._stopped.set()
         self._wake.set()
         if self._thread is not None:
@@ -236,7 +267,10 @@ class Runs:
 
     @contextmanager
     def run_in_background(self) -> Iterator[None]:
-        """Run requests while the context lasts, including earlier ones."""
+        """Return a context manager that runs rebuild requests while its block runs.
+
+        Requests from before are run too.
+        """
         self.wake()
         try:
             yield
@@ -252,7 +286,11 @@ class Runs:
                 self._stopped.wait(RECHECK_S)
 
     def _run_pending(self) -> bool:
-        """Run the pending requests. Return whether none were left."""
+        """Run the pending rebuild requests, one after another.
+
+        Return True if there were none. Return False if any was tried or a store failed, so that the
+        worker checks again soon.
+        """
         try:
             pending = list(iter_pending_requests(self.changes.tables))
             for name, conf in pending:
@@ -281,7 +319,10 @@ def _failure_column(conf: str) -> str:
 
 
 def _find_failure(cells: Cells, conf: str, requested_at: int) -> str | None:
-    """Return why the request of this time failed; None if it did not."""
+    """Return the error of the rebuild request made at `requested_at`; None if it did not fail.
+
+    `cells`: cells of the collection's row.
+    """
     failure = msgspec.json.decode(
         decode_text(cells, _failure_column(conf), "{}"), type=prepare_type(RebuildFailure)
     )

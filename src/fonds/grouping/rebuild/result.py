@@ -1,4 +1,4 @@
-"""Result of a rebuild."""
+"""Result of a rebuild of a clustering."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """Result of a rebuild, as served.
+    """Result of a rebuild: counts of the new clustering once it is served.
 
-    `timestamp`: time of the clustering.
-    `documents`: documents in first-level clusters.
+    `timestamp`: timestamp of the clustering.
+    `documents`: number of documents in first-level clusters.
     `clusters`: number of first-level clusters.
-    `unclustered`: documents in none, including those excluded from a theme by people.
-    `caught_up`: documents that were added or changed during the rebuild.
+    `unclustered`: number of documents in no cluster, including those that people excluded from a
+        theme.
+    `caught_up`: number of documents that were added or changed during the rebuild.
     """
 
     timestamp: int

@@ -1,6 +1,6 @@
-"""Rows of a new clustering: its clusters and the placement of each document.
+"""Rows of a new clustering: its clusters, and the placement of each document.
 
-They are not visible yet.
+Readers do not see them until the clustering is published.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from fonds.grouping.tables import (
     format_score,
 )
 
-# Map positions of clusters: close centroids are close on the map, and previous clusters keep their
-# place
+# Positions of clusters on a map: clusters with close centroids are close on the map, and previous
+# clusters stay near their previous position
 #
 # Source: classical multidimensional scaling (W. S. Torgerson, 1952) and orthogonal Procrustes (P.
 # H. Schönemann, 1966). Limits: 2,000 clusters of 600 dimensions.
@@ -45,10 +45,13 @@ def compute_positions(
     ids: Sequence[str],
     previous_positions: Mapping[str, tuple[float, float]],
 ) -> Positions:
-    """Return clusters x 2, both coordinates between -1 and 1.
+    """Return the position of each cluster on a map: clusters x 2, coordinates between -1 and 1.
 
-    The map is rotated and mirrored so that clusters with a previous position, matched by id, stay
-    as close to it as possible.
+    Clusters with close centroids are close on the map. The map is rotated and mirrored so that
+    clusters stay as close as possible to their previous positions.
+    `centroids`: clusters x dimensions.
+    `ids`: id of each cluster.
+    `previous_positions`: positions in the previous clustering, by cluster id.
     """
     count = len(centroids)
     if count == 0:
@@ -83,7 +86,10 @@ _REASONS = {UnclusteredReason.EMPTY: "empty", UnclusteredReason.OUTLIER: "outlie
 
 
 def build_labels(level: Level) -> list[str]:
-    """Return a unique label for each cluster; its id if it has none."""
+    """Return a unique label for each cluster of a level.
+
+    A cluster without a label gets its id. A repeated label gets a number appended.
+    """
     used_labels: set[str] = set()
     labels = []
     for cluster in level.clusters:
@@ -97,7 +103,7 @@ def build_labels(level: Level) -> list[str]:
 
 
 PlacedDocument = tuple[str, Placement]
-"""Id of a document and its placement on one level, or as unclustered."""
+"""Id of a document, and its placement on one level of a clustering or as unclustered."""
 
 
 def write_rows(
@@ -108,9 +114,14 @@ def write_rows(
     labels: Sequence[Sequence[str]],
     previous: StoredClustering | None,
 ) -> Iterator[PlacedDocument]:
-    """Write the clusters of all levels and the rows for unclustered documents.
+    """Write rows for the clusters of all levels, and for each reason why documents are unclustered.
 
-    Return the placements of documents, to be written by `write_placements`.
+    Return an iterator over the placements of documents, which `write_placements` must write.
+    `read`: the documents that were read.
+    `result`: the new clustering.
+    `labels`: for each level, the labels of its clusters.
+    `previous`: previously served clustering, whose map positions are continued; None if there is
+        none.
     """
     positions = _load_previous_positions(tables, previous)
     for number, level in enumerate(result.levels):
@@ -126,7 +137,10 @@ def write_placements(
     placements: Iterator[PlacedDocument],
     progress: Callable[[int], None],
 ) -> None:
-    """Write the placements of documents. `progress` is called with the number written."""
+    """Write the placements of documents in a new clustering, in batches.
+
+    `progress`: function that is called after each batch with the number of placements written.
+    """
     n_written = 0
     for batch in iter_batches(placements):
         write_batch(tables, clustering, batch)
@@ -212,7 +226,10 @@ def _write_unclustered(
 
 
 def _find_unclustered(read: Corpus, result: Clustering) -> dict[str, str]:
-    """Return the reason of each unclustered document, by id."""
+    """Return the reason why a document is in no first-level cluster, by document id.
+
+    Documents in a cluster are left out.
+    """
     reasons = dict(read.unclustered)
     for position, member in enumerate(result.levels[0].members.tolist()):
         if member == NO_CLUSTER:
@@ -246,7 +263,7 @@ def _iter_placements(
 def write_batch(
     tables: Tables, clustering: StoredClustering, batch: Sequence[PlacedDocument]
 ) -> None:
-    """Write the placements of some documents."""
+    """Write the placements of some documents to the tables of members, assignments and clusters."""
     puts: dict[str, dict[bytes, dict[str, bytes]]] = {}
     for id_, placement in batch:
         for table, row, cells in join_cells(clustering, id_, placement):
@@ -274,7 +291,10 @@ def _load_previous_positions(
 
 
 def _find_coarser_level(levels: Sequence[Level], level: Level) -> int | None:
-    """Return the number of the next coarser level."""
+    """Return the number of the next coarser level of a clustering; None for the coarsest.
+
+    It is the level with the most clusters among those with fewer clusters than `level`.
+    """
     counts = {
         len(candidate.clusters): number for number, candidate in reversed(list(enumerate(levels)))
     }
@@ -283,6 +303,6 @@ def _find_coarser_level(levels: Sequence[Level], level: Level) -> int | None:
 
 
 def iter_batches(placements: Iterator[PlacedDocument]) -> Iterator[list[PlacedDocument]]:
-    """Split placements into batches that are written at once."""
+    """Split placements of documents into lists of at most 1,000, which are written at once."""
     while batch := list(islice(placements, DOCUMENT_BATCH)):
         yield batch
