@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import NoneType
@@ -67,18 +68,30 @@ def _rows(answers_by_command: Mapping[str, Sequence[AnswerDescription]]) -> Iter
 
 
 def _row(row: type[Row]) -> Iterator[str]:
-    described = " ".join((inspect.getdoc(row) or "").split())
-    yield f"\n### A row of `{row.TABLE}`\n\n{described}\n\n"
+    description, meanings = _split_docstring(inspect.getdoc(row) or "")
+    yield f"\n### A row of `{row.TABLE}`\n\n{description}\n\n"
     hints = get_type_hints(row, include_extras=True)
-    names = [field.name for field in fields(row)]  # type: ignore[arg-type]
-    if any(get_origin(hints[name]) is Annotated for name in names):
-        yield "| field | type | meaning |\n|---|---|---|\n"
-        for name in names:
-            yield f"| `{name}` | {_words(_plain(hints[name]))} | {_meaning(hints[name])} |\n"
-        return
-    yield "| field | type |\n|---|---|\n"
-    for name in names:
-        yield f"| `{name}` | {_words(hints[name])} |\n"
+    yield "| field | type | meaning |\n|---|---|---|\n"
+    for field in fields(row):  # type: ignore[arg-type]
+        hint = hints[field.name]
+        meaning = _meaning(hint) or meanings.get(field.name, "")
+        yield f"| `{field.name}` | {_words(_plain(hint))} | {meaning} |\n"
+
+
+def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+    """Return the text of a docstring in one line, and its list items by field name.
+
+    An item is "- `name`, `name`: meaning". The meaning belongs to each of the names.
+    """
+    paragraphs, meanings = [], dict[str, str]()
+    for block in re.split(r"\n\n|\n(?=- )", docstring):
+        line = " ".join(block.split())
+        item = re.match(r"- ((?:`\w+`(?:, )?)+): (.*)", line)
+        if item is None:
+            paragraphs.append(line)
+            continue
+        meanings |= dict.fromkeys(re.findall(r"\w+", item[1]), item[2].removesuffix("."))
+    return " ".join(paragraphs), meanings
 
 
 def _plain(hint: Any) -> Any:

@@ -45,9 +45,10 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """`entries`: everything that entered a pipeline, and its outcome over all steps.
+    """Row of `entries`: one capture, link or message that entered a pipeline, with its outcome over
+    all steps.
 
-    Only the ledger writes the columns from `outcome` on.
+    The ledger computes the columns from `outcome` on from the dispositions of the entry's messages.
     """
 
     TABLE: ClassVar[str] = "entries"
@@ -145,11 +146,12 @@ class TallyRow:
 
 @dataclass(frozen=True, slots=True)
 class FailureNoteRow:
-    """`failure_notes`: a person's note about a group of failures, and the `owner` who takes care of
-    it.
+    """Row of `failure_notes`: note of a person about a group of failures.
 
-    `step` and `reason` are those of the group, so that the note can be shown when none of its
-    failures is left. `noted_by` is the user who wrote it last.
+    - `owner`: person who takes care of the failures.
+    - `step`, `reason`: step and reason of the group, so that the note can be shown when the group
+      has no failure any more.
+    - `noted_by`: user who wrote the note last.
     """
 
     TABLE: ClassVar[str] = "failure_notes"

@@ -15,10 +15,13 @@ from fonds.model.story import Story
 
 @dataclass(frozen=True, slots=True)
 class PdfMetaRow:
-    """`pdf_meta`: the DDL of seed 003, plus `extractor` and `error_msg`.
+    """Row of `pdf_meta`: metadata and page counts of one PDF.
 
-    `extractor` is empty in rows of other programs. `word_count` is 0 for pages without words, None
-    if no page was read.
+    The columns are those of sandcrawler's table `pdf_meta`, plus `extractor` and `error_msg`.
+
+    - `extractor`: version of the program that read the PDF; empty in rows of other programs.
+    - `word_count`: 0 if the pages have no words; None if no page was read.
+    - `error_msg`: why the PDF could not be read; None if it was read.
     """
 
     TABLE: ClassVar[str] = "pdf_meta"
@@ -65,10 +68,13 @@ class CrashedPdfRow:
 
 @dataclass(frozen=True, slots=True)
 class BibliographyRow:
-    """`bibliography`: bibliographic data read from a paper without a server.
+    """Row of `bibliography`: bibliographic data that Fonds read from a paper itself, without a
+    server such as GROBID.
 
-    The full result is in the table, `bib0`. `title`, `doi`, `arxiv_id` and `reference_count` are
-    copied from `metadata` for queries.
+    The complete result is in the journal table, in the column family `bib0`.
+
+    - `title`, `doi`, `arxiv_id`, `reference_count`: copies from `metadata`, so that queries can
+      filter by them.
     """
 
     TABLE: ClassVar[str] = "bibliography"
@@ -89,10 +95,12 @@ class BibliographyRow:
 
 @dataclass(frozen=True, slots=True)
 class GrobidRow:
-    """`grobid`: result of GROBID for a PDF.
+    """Row of `grobid`: result of the server GROBID for one PDF.
 
-    It is the table of this name in other systems, plus `quality`, `extractor` and `error_msg`.
-    `fatcat_release` may be set in older results.
+    The columns are those of sandcrawler's table `grobid`, plus `quality`, `extractor` and
+    `error_msg`.
+
+    - `fatcat_release`: release in the catalogue Fatcat. Only older results of other programs have it.
     """
 
     TABLE: ClassVar[str] = "grobid"
@@ -113,9 +121,10 @@ class GrobidRow:
 
 @dataclass(frozen=True, slots=True)
 class JatsRow:
-    """`jats`: metadata of an article in JATS or NLM XML; its text is in the blobs.
+    """Row of `jats`: metadata of one article in JATS or NLM XML. Its text is a blob.
 
-    `published` is as exact as stated. `error_msg` says why it could not be read.
+    - `published`: publication date, as precise as the article states it: year, month or day.
+    - `error_msg`: why the article could not be read; None if it was read.
     """
 
     TABLE: ClassVar[str] = "jats"
@@ -142,11 +151,14 @@ class JatsRow:
 
 @dataclass(frozen=True, slots=True)
 class MatchRow:
-    """`matches`: the catalogue work that a paper is; the evidence is in the table, `match0:minfo`.
+    """Row of `matches`: the work in the catalogue that is the same paper as one file.
 
-    `status` and `reason` are from closed lists (docs/matching.md). `work` is the id of the work in
-    the catalogue and `doi` its DOI, both set if the status is exact or strong.
-    `evidence` is the best candidate and how well it agrees, for people.
+    The evidence is in the journal table, in the column `match0:minfo`.
+
+    - `status`, `reason`: values of closed lists (docs/matching.md).
+    - `work`, `doi`: id and DOI of the work in the catalogue. Both are set if `status` is `exact` or
+      `strong`.
+    - `evidence`: text for people: the best candidate, and how well it agrees.
     """
 
     TABLE: ClassVar[str] = "matches"
@@ -192,10 +204,11 @@ class CitationRow:
 
 @dataclass(frozen=True, slots=True)
 class StoryMetaRow:
-    """`story_meta`: a page, a version of its story.
+    """Row of `story_meta`: one page of news, which is one version of a story.
 
-    `story` has no body and no text. `captured` is the 14-digit time of the
-    file's primary capture. Of several versions of a story the last one captured is in the index.
+    - `story`: extracted metadata of the story, without body and text.
+    - `captured`: time of the primary capture of the file, 14 digits. The index contains the version
+      of a story that was captured last.
     """
 
     TABLE: ClassVar[str] = "story_meta"
@@ -219,12 +232,14 @@ class StoryMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class TextSketchRow:
-    """`text_sketch`: sketch of a text, to compare texts and to distinguish versions of a story.
+    """Row of `text_sketch`: sketch of one text, used to compare texts and to distinguish versions of a
+    story.
 
-    - `text_sha256hex`: hash of the text in the blobs.
-    - `signature`: MinHash values in hex (`text/similarity.py`), "" if `status` is `too-short`.
-    - `url`, `story_id`, `captured`: those of the story's row; for a PDF or an article those of its
-      capture, with its SHA-1 as `story_id`.
+    - `text_sha256hex`: SHA-256 of the text blob, in hex.
+    - `signature`: MinHash values in hex (`text/similarity.py`); "" if `status` is `too-short`.
+    - `url`, `captured`: URL and time of the story's row; for a PDF or an article, those of its
+      capture.
+    - `story_id`: id of the story; for a PDF or an article, its SHA-1.
     """
 
     TABLE: ClassVar[str] = "text_sketch"

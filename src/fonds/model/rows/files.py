@@ -13,7 +13,7 @@ from fonds.model.restrictions import TakedownRest
 
 @dataclass(frozen=True, slots=True)
 class FileMetaRow:
-    """`file_meta`: a file, and the capture that first contained it."""
+    """Row of `file_meta`: one stored file, and the first capture that contained it."""
 
     TABLE: ClassVar[str] = "file_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)

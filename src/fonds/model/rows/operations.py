@@ -9,12 +9,13 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class TimetableRow:
-    """`timetable`: a recurring task: when it is due, who runs it and how it last ended.
+    """Row of `timetable`: a recurring task, with its due time, lease and last result.
 
-    - `pipeline`: the flavour it belongs to, "" for none.
-    - `lease_holder`: the process that runs it now, None for none; `lease_version` changes with every
-      write of the lease.
-    - `runs`: completed runs; `failures`: failed runs since the last success.
+    - `pipeline`: flavour to which the task belongs; "" for none.
+    - `lease_holder`: process that runs the task; None while it does not run.
+    - `lease_version`: number that changes with every write of the lease.
+    - `runs`: number of completed runs.
+    - `failures`: number of failed runs since the last success.
     """
 
     TABLE: ClassVar[str] = "timetable"
@@ -51,12 +52,17 @@ class LeaseRow:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """`workers`: heartbeat of a process that runs a step; deleted when the process is told to stop.
+    """Row of `workers`: heartbeat of a process that runs a step.
 
-    - `worker`: identifies the process uniquely for all time (`isolation/process_identity.py`).
-    - `seen`: last heartbeat by its own clock, every `every_s` seconds.
-    - `ended`: messages settled at this step; `last_ended`: time of the last, None if there is none.
-    - `trouble`: what the step waits for, None for nothing.
+    The process deletes its row when it stops in the normal way.
+
+    - `worker`: id of the process, which no other process ever has
+      (`isolation/process_identity.py`).
+    - `seen`: time of the last heartbeat, by the clock of the process. It is sent every `every_s`
+      seconds.
+    - `ended`: number of messages that the process settled at this step.
+    - `last_ended`: time of the last of them; None if there is none.
+    - `trouble`: what the step waits for, such as a server that does not answer; None for nothing.
     """
 
     TABLE: ClassVar[str] = "workers"
