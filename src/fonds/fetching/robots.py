@@ -46,12 +46,13 @@ class Robots:
 
     - `expires_s`: time until which the rules are valid, in seconds.
     - `rules`: parsed rules. If None, everything is allowed, or nothing if `unreachable` is not "".
-    - `unreachable`: message why robots.txt could not be read; "" if it could.
-    - `reason`: reason for links that are not fetched because robots.txt is unreachable.
-    - `size_bytes`: size in memory.
-    - `group`: group of the file that applies to Fonds.
-    - `hops`: heads of the responses.
-    - `body`: body with its content codings; b"" if the file was cut.
+    - `unreachable`: message that says why robots.txt could not be read; "" if it was read.
+    - `reason`: reason code of the links that are not fetched because robots.txt is unreachable.
+    - `size_bytes`: size of this object in memory.
+    - `group`: group of rules in the file that applies to Fonds, as written.
+    - `hops`: the requests for the file in order, redirects first, with the head of each response.
+    - `body`: body of the last response before content decoding; b"" if the file was too long and
+      was cut.
     """
 
     expires_s: float

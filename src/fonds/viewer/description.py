@@ -289,9 +289,10 @@ def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) 
 def _find_document(
     stores: Stores, sha1hex: str, derivatives: Mapping[str, DerivativeRow]
 ) -> IndexDocument | None:
-    """Return the index document to which a file belongs; None if there is none.
+    """Return the document in the search index that contains a file; None if there is none.
 
-    The document may have been built from another version of a story.
+    All versions of a story share one document. If the file is a version of a story, the document
+    may have been built from another version.
     """
     ids = [
         kind.indexed.get_id(derivatives[kind.name])

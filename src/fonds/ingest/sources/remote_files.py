@@ -40,7 +40,7 @@ class RemoteFile:
 
 
 class RemoteFileStore(Protocol):
-    """Access to files at URLs."""
+    """Interface that finds and downloads input files given as URLs: HTTP, HTTPS or S3."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
         """Yield the file at a URL. For `s3://BUCKET/PREFIX*`, yield all files with this prefix by

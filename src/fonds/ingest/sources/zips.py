@@ -178,9 +178,10 @@ class _OpenZip:
                 yield item
 
     def _build_member_id(self, capture_id: str, prefix: str) -> str:
-        """Return the capture id of a record in an unpacked WARC.
+        """Return the capture id of a record in a WARC file that is a member of a ZIP file.
 
-        It contains the member number, because two members may have records at the same offset.
+        The id contains the number of the member in the ZIP file, because two members may have
+        records at the same offset.
         """
         return prefix + capture_id.removeprefix(self.row.input_id)
 

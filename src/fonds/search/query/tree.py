@@ -202,9 +202,10 @@ def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
 
 
 def _list_plain_words(node: Node) -> Sequence[str]:
-    """Return the case-folded words of a term without quotes, equals sign or star.
+    """Return the case-folded words of a plain term of a query.
 
-    Returns an empty tuple for any other tree node.
+    Return an empty tuple for every other node of the query tree: a term in quotes, with an equals
+    sign or with a star, and an operator.
     """
     if not isinstance(node, Term) or node.is_exact or node.is_prefix:
         return ()

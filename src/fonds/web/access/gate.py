@@ -141,9 +141,8 @@ def get_client_address(scope: Scope) -> str:
 class GateMiddleware:
     """ASGI middleware that identifies the sender of every request.
 
-    `takes`: returns whether a path accepts requests with a body. Only curators may send a body; a
-        body
-        from any other sender is not read.
+    `takes`: returns whether the route of a path accepts a request body. A body from a sender who is
+        not a curator is not read, and the request is refused.
     """
 
     app: ASGIApp
