@@ -89,8 +89,9 @@ class Level:
     """One granularity of a clustering, from few broad to many narrow clusters.
 
     `members`: cluster number of each document, int64; -1 for none.
-    `scores`: cosine similarity of each document to its cluster's centroid, float32; 0 for none.
-    `clusters`: clusters by number, largest first.
+    `scores`: cosine similarity of each document to its cluster's centroid, float32; 0 for a
+        document in no cluster.
+    `clusters`: the clusters in the order of their numbers, largest cluster first.
     """
 
     members: Ints = field(repr=False)

@@ -116,9 +116,11 @@ def place_documents(
 def _number_excluded(
     model: ClusteringModel, documents: Sequence[Document], excluded: ExcludedLabels
 ) -> dict[int, list[int]]:
-    """Return the numbers of the clusters that must not receive a document.
+    """Convert the labels of excluded clusters to the cluster numbers of a model.
 
-    The key is the index of the document in `documents`.
+    Return the numbers of the clusters that must not receive a document, by the index of the
+    document in `documents`. Labels that the model lacks are left out.
+    `excluded`: labels of these clusters, by document id.
     """
     if not excluded:
         return {}
@@ -192,9 +194,12 @@ def encode_vectors(
 def _build_placements(
     model: ClusteringModel, assignments: Assignments, row: int, default: str
 ) -> list[Placement]:
-    """Return the placements of one document, which has the index `row` in the assignments.
+    """Return the placements of one document: its cluster on each level, or the reason for none.
 
-    `default`: reason recorded if the document has terms but no cluster.
+    `assignments`: assignments of several documents.
+    `row`: index of the document in `assignments`.
+    `default`: reason recorded if the document has terms but no cluster; without terms, it is
+        `empty`.
     """
     cluster = int(assignments.members[row])
     if cluster == NO_CLUSTER:

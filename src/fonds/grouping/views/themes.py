@@ -161,8 +161,9 @@ def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeVi
 
 
 def iter_themes(tables: Tables) -> Iterator[ThemeView]:
-    """Iterate over the themes of the first 200 collections that have themes, by collection;
-    streamed.
+    """Iterate over the themes of the first 200 collections that have themes, by collection.
+
+    Themes are read as the iteration proceeds.
     """
     for name in _list_collections(tables):
         yield from iter_served_themes(tables, name)
