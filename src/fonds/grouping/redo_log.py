@@ -223,10 +223,11 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
 
 
 def find_oldest_needed(cells: Cells, last: int) -> int:
-    """Return the highest change number, at most `last`, up to which logged changes can be deleted.
+    """Return the number of the last logged change that can be deleted, at most `last`.
 
-    A rebuild in progress needs all logged changes, so the number is then 0. The search for
-    near-duplicates needs the changes that the inverted index does not include.
+    Return 0 if none can be deleted, since a rebuild in progress needs all logged changes. The
+    search for near-duplicates needs the changes that the inverted index does not include, so these
+    are kept too.
     `cells`: cells of the collection's row.
     """
     if is_followed(cells):
@@ -238,9 +239,10 @@ def find_oldest_needed(cells: Cells, last: int) -> int:
 
 
 def is_followed(cells: Cells) -> bool:
-    """Return whether any clustering of a collection is being built, given the collection's cells.
+    """Return whether any clustering of a collection is being built.
 
-    While one is being built, logged changes must be kept for it.
+    While one is being built, the logged changes of the collection must be kept for it.
+    `cells`: cells of the collection's row.
     """
     return any(name.endswith(":building") and value for name, value in cells.items())
 

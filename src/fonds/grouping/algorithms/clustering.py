@@ -158,7 +158,8 @@ class Options:
     `threshold`: minimum cosine similarity between a document and a story.
     `half_life_s`: seconds without a document after which the similarities to a story are halved;
         None to ignore time.
-    `size_min`: minimum number of documents of a story or dense group; smaller ones are no clusters.
+    `size_min`: minimum number of documents of a story or dense group. Documents in smaller ones are
+        in no cluster.
     `seed`: seed of all random choices.
     """
 

@@ -97,7 +97,8 @@ def _find_adjacent_pairs(
     """Find the pairs of adjacent terms or phrases that occur in two or more documents.
 
     A position is the index of a term occurrence in all documents joined. Return the pairs as tuples
-    of two numbers, and an array with the index of the pair that begins at each position (-1 for none).
+    of two numbers, and an array with the index of the pair that begins at each position; -1 for
+    none.
     `first`, `second`: number of the term or phrase at each position, and at the next position; -1
         for none.
     `document_numbers`: number of the document that each position belongs to.
@@ -353,10 +354,12 @@ def label_clusters(
 def _filter_label_terms(
     terms: Sequence[str], row: list[tuple[int, float]]
 ) -> list[tuple[int, float]]:
-    """Return the (feature, score) pairs whose terms may be part of a label.
+    """Return those (feature number, score) pairs of a cluster whose terms may be part of its label.
 
-    Numbers are left out. Of the singular and plural of a word, only the stronger one stays.
-    `row`: candidate pairs, strongest first.
+    Terms that are numerals are left out. If a word occurs as singular and plural, only the stronger
+    one stays.
+    `row`: pairs to select from, strongest first.
+    `terms`: term of each feature number.
     """
     naming: dict[str, tuple[int, float]] = {}
     for feature, score in row:
@@ -426,10 +429,11 @@ def _choose_parts(
 ) -> list[tuple[int, ...]]:
     """Return the terms and phrases of a cluster's label, strongest first, at most three.
 
-    Each is a tuple of feature numbers, and no two share a feature.
-    `single`: strongest single terms as (feature, ratio) pairs.
-    `several`: phrases as tuples of features, ratio and number of documents.
-    `counts`: number of the cluster's documents with each feature.
+    Each term or phrase is a tuple of feature numbers, and no two share a feature.
+    `single`: strongest single terms as (feature number, log-likelihood ratio) pairs.
+    `several`: phrases as tuples: feature numbers, log-likelihood ratio, and number of the cluster's
+        documents that contain the phrase.
+    `counts`: for each feature, the number of the cluster's documents that contain it.
     """
     label_parts: list[tuple[int, ...]] = []
     for feature, _ in single:

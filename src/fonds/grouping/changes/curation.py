@@ -65,8 +65,10 @@ NAME_MAX_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ThemeRef:
-    """Reference to a theme by id. `label` is its current label, or the one when it was last
-    curated.
+    """Reference to a theme by its id.
+
+    `label`: current label of the theme. For a theme that no longer exists, the label that it had
+        when a person last named or pinned it.
     """
 
     id: str

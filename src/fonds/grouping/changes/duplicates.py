@@ -55,8 +55,11 @@ NearDuplicates = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class _DocumentRun:
-    """Documents added after the index was built, with their term sets and an inverted index of the
-    terms.
+    """Batch of documents that were added after the stored inverted index was built.
+
+    `ids`: ids of the documents.
+    `sets`: distinct terms of each document.
+    `terms`: inverted index of these terms.
     """
 
     ids: list[str]
@@ -83,8 +86,9 @@ class _LaterDocuments:
 
 
 class DuplicateFinder:
-    """Finder of near-duplicates in one collection; caches what this process has read.
-    Thread-safe.
+    """Finder of near-duplicates of documents in one collection. Thread-safe.
+
+    It caches the inverted index, and the terms of documents added after the index was built.
     """
 
     def __init__(self, name: CollectionName) -> None:

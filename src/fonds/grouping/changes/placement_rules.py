@@ -37,9 +37,9 @@ _READ_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class PlacementBatch:
-    """Placements of a batch of documents, and the values computed on the way.
+    """Placements of a batch of documents, and values computed along with them.
 
-    `placements`: placements of each document.
+    `placements`: for each document, its cluster on each level, or the reason for none.
     `vectors`: cells `vector_idf` and `vector_tfidf` of each document; None if it is not grouped.
     `terms`: number of distinct terms examined, summed over the documents.
     `unknown`: number of those terms that the dictionary lacks.
@@ -56,8 +56,8 @@ class PlacementBatch:
 def find_ungrouped_reason(configuration: Configuration, document: Document) -> str | None:
     """Return the reason why a configuration does not group a document; None if it does.
 
-    The reasons: too short, another language, another field value, or a dense vector of another
-    length.
+    The reason is `short` (text too short), `language` (in none of the required languages), `field`
+    (fails a condition on a field), or `vector` (no dense vector of the required length).
     """
     if len(document.text.strip()) < configuration.characters_min:
         return SHORT
@@ -162,9 +162,10 @@ def build_vectors(
 
 
 def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> tuple[int, int]:
-    """Count the distinct terms in the first 2,000 characters of documents.
+    """Count the distinct terms in the first 2,000 characters of each document.
 
-    Return the number of terms, and the number of those that the model's dictionary lacks.
+    Return the number of terms, summed over the documents, and how many of them the model's
+    dictionary lacks.
     """
     known_terms = model.term_set
     total = n_unknown = 0

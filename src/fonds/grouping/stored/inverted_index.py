@@ -1,7 +1,8 @@
 """Encoding of the `index`: the inverted index of a collection, in separately readable chunks.
 
-Payload of a chunk: varints for the dictionary's version, the first feature, and the numbers of
-features and of postings; the number of postings of each feature in this chunk; the gaps between
+Payload of a chunk: varints for the dictionary's version, the number of the first feature, the count
+of features and the count of postings; the number of postings of each feature in this chunk; the
+gaps between
 each feature's document numbers, which start from 0 for each feature; then the weights as binary16.
 A feature with many postings continues in the next chunk.
 

@@ -82,7 +82,7 @@ def build_theme_row(namespace: str, collection_key: str, conf: str, theme_id: st
 
 
 def build_themes_prefix(namespace: str, collection_key: str, conf: str) -> bytes:
-    """Return the prefix of the row keys of the curation of all themes of a configuration."""
+    """Return the prefix of the row keys for the names and pins of all themes of a configuration."""
     return _check_length(
         _encode_part(namespace) + _encode_part(collection_key) + _encode_part(conf)
     )

@@ -24,8 +24,7 @@ def explain_terms(
     label: str | None,
     terms_max: int,
 ) -> tuple[list[tuple[str, float, float]], str | None, float | None]:
-    """Return the terms that explain the cluster of a document, the next cluster, and the minimum
-    score.
+    """Explain by its terms why a document is in its cluster.
 
     The result has three parts. The first is at most `terms_max` tuples, strongest first: the term,
     its tf-idf weight, and how much more it indicates the cluster than the next one. The second is
