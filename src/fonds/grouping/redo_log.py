@@ -190,11 +190,12 @@ def recover(
 def list_changed_ids(
     tables: Tables, name: CollectionName, after: int, last_change: int | None = None
 ) -> tuple[list[str], int]:
-    """Return the ids of documents changed after a change number, and the last change number read.
+    """Return the ids of documents in logged changes, and the number of the last change read.
 
-    `after`: number of the change after which to start; also returned if no change follows.
-    `last_change`: number of the last change to include; None for no limit.
     Each id is listed once, in the order of its first change.
+    `after`: number of the change after which to start. If no change follows, it is also the number
+        returned.
+    `last_change`: number of the last change to include; None for no limit.
     """
     ids: dict[str, None] = {}
     last = after

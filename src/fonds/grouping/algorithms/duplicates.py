@@ -120,11 +120,11 @@ def _reduce_rows(counts: Matrix, reduced: np.ufunc, values: Hashes) -> Hashes:
 def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints) -> None:
     """Link documents with equal keys to the first of them by rank, if they are near-duplicates.
 
-    Changes `first` in place. Documents that are already linked are skipped.
-    `present`: documents x terms, ones.
+    Changes `first` in place. Documents that are already linked to another are skipped.
+    `present`: documents x terms; one where a document contains the term.
     `filled`: documents with terms, in the order of rank.
     `keys`: content hash, or one MinHash band, of each document.
-    `first`: for each document, the one it is linked to.
+    `first`: for each document, the one it is linked to; itself if it is not linked to another.
     `ranks`: rank of each document.
     """
     filled = filled[first[filled] == filled]
@@ -146,7 +146,7 @@ def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray
     """Return the resemblance of each pair of documents, from 0 to 1.
 
     It is the number of terms in both divided by the number in either.
-    `present`: documents x terms, ones.
+    `present`: documents x terms; one where a document contains the term.
     `pair_rows`, `other_rows`: first and second document of each pair.
     """
     shared = np.asarray(present[pair_rows].multiply(present[other_rows]).sum(axis=1)).ravel()

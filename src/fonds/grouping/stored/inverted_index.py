@@ -2,9 +2,8 @@
 
 Payload of a chunk: varints for the dictionary's version, the number of the first feature, the count
 of features and the count of postings; the number of postings of each feature in this chunk; the
-gaps between
-each feature's document numbers, which start from 0 for each feature; then the weights as binary16.
-A feature with many postings continues in the next chunk.
+gaps between each feature's document numbers, which start from 0 for each feature; then the weights
+as binary16. A feature with many postings continues in the next chunk.
 
 Limits: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB.
 """

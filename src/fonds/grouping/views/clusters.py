@@ -280,11 +280,12 @@ def read_consistently(
     """Load data of a clustering, and retry if a rebuild replaces the served clustering meanwhile.
 
     `timestamp`: time of the clustering; None for the served one.
-    `load`: function that is called with the timestamp of the clustering. It returns None if it
-        finds nothing. If the served clustering was replaced meanwhile, it is called again, up to
-        three times in all.
+    `load`: function that is called with the timestamp of the clustering and returns None if it
+        finds nothing. If it finds nothing and the served clustering was replaced meanwhile, it is
+        called again, up to three times in all.
 
-    Return the result of `load`, or None if there is no such clustering.
+    Return the result of `load`. Return None without a served clustering, or for a `timestamp` later
+    than that of the served one.
     """
     if timestamp is not None:
         served_timestamp = find_served_timestamp(tables, name, conf)

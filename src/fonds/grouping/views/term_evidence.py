@@ -28,8 +28,9 @@ def explain_terms(
 
     The result has three parts. The first is at most `terms_max` tuples, strongest first: the term,
     its tf-idf weight, and how much more it indicates the cluster than the next one. The second is
-    the label of the next cluster, or None. The third is the minimum score for the document's
-    cluster, or None.
+    the label of the next cluster; None if there is no other cluster. The third is the minimum score
+    for the document's cluster. Without clusters, or for a document without features (terms that
+    count), the result is no tuples, None and None.
     `label`: label of the document's cluster. None for an unclustered document: then the nearest
         cluster is explained and its label is returned.
     `stored_cells`: cells with encoded dense vectors of the document.
