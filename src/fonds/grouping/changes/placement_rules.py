@@ -56,8 +56,9 @@ class PlacementBatch:
 def find_ungrouped_reason(configuration: Configuration, document: Document) -> str | None:
     """Return the reason why a configuration does not group a document; None if it does.
 
-    The reason is `short` (text too short), `language` (in none of the required languages), `field`
-    (fails a condition on a field), or `vector` (no dense vector of the required length).
+    The reason is `short` (text too short), `language` (the document states a language that is not
+    grouped), `field` (a field fails a condition), or `vector` (no dense vector of the required
+    length).
     """
     if len(document.text.strip()) < configuration.characters_min:
         return SHORT

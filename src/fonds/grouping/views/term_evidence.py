@@ -1,5 +1,6 @@
-"""Compute how much each term of a document speaks for its cluster, by the model that
-assigned it.
+"""Compute how strongly each term of a document indicates the cluster of the document.
+
+The weights are those of the clustering's model, which also assigns documents to clusters.
 """
 
 from __future__ import annotations
