@@ -261,9 +261,10 @@ Each reason is also the label of the row that counts the documents with this rea
 class Placement:
     """Placement of a document in a cluster on one level of a clustering, or as unclustered.
 
-    `conf`: configuration part of the row key, which names the level or the unclustered documents.
-    `label`: label of the cluster; for an unclustered document, the reason.
-    `score`: cosine similarity to the cluster's centroid, as the bytes of its cell.
+    `conf`: text that names the configuration and the level, such as `NAME@1`, or
+        `NAME@unclustered` for an unclustered document; part of row keys.
+    `label`: label of the cluster; for an unclustered document, the reason why it is in none.
+    `score`: cosine similarity to the cluster's centroid, as a decimal number in bytes.
     `original`: id of the document that this one is a near-duplicate of; '' if none.
     """
 

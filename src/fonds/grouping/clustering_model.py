@@ -58,7 +58,7 @@ class ClusteringModel:
 class _ModelNumbers:
     """Fields of a stored clustering model that are not matrices; stored as JSON in one cell.
 
-    `of_terms`: number of dimensions of the vector space that are term vectors.
+    `of_terms`: number of dimensions of the vector space that come from the vectors of terms.
     `dense`: length of the dense vectors; 0 if the model uses none.
     `language`: two-letter language of texts that state none.
     `places`: for each first-level cluster, the (level name, label) pairs of itself and of its

@@ -41,11 +41,15 @@ class CollectionName:
 
     @property
     def row(self) -> bytes:
-        """Row key of the collection (f3), which is a prefix of the row keys of its documents."""
+        """Row key of the collection, which is a prefix of the row keys of its documents.
+
+        It is computed by the function f3 of Grouperfish's HBase layout."""
         return build_collection_row(self.namespace, self.key)
 
     def build_document_row(self, document_id: str) -> bytes:
-        """Return the row key (f1) of a document of this collection in the table `documents`."""
+        """Return the row key of a document of this collection in the table `documents`.
+
+        It is computed by the function f1 of Grouperfish's HBase layout."""
         return build_document_row(self.namespace, self.key, document_id)
 
 

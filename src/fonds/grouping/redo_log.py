@@ -190,11 +190,12 @@ def recover(
 def list_changed_ids(
     tables: Tables, name: CollectionName, after: int, last_change: int | None = None
 ) -> tuple[list[str], int]:
-    """Return the ids of documents changed after a change number, and the last change number read.
+    """Return the ids of documents in logged changes, and the number of the last change read.
 
-    `after`: number of the change after which to start; also returned if no change follows.
-    `last_change`: number of the last change to include; None for no limit.
     Each id is listed once, in the order of its first change.
+    `after`: number of the change after which to start. If no change follows, it is also the number
+        returned.
+    `last_change`: number of the last change to include; None for no limit.
     """
     ids: dict[str, None] = {}
     last = after
@@ -223,10 +224,11 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
 
 
 def find_oldest_needed(cells: Cells, last: int) -> int:
-    """Return the highest change number, at most `last`, up to which logged changes can be deleted.
+    """Return the number of the last logged change that can be deleted, at most `last`.
 
-    A rebuild in progress needs all logged changes, so the number is then 0. The search for
-    near-duplicates needs the changes that the inverted index does not include.
+    Return 0 if none can be deleted, since a rebuild in progress needs all logged changes. The
+    search for near-duplicates needs the changes that the inverted index does not include, so these
+    are kept too.
     `cells`: cells of the collection's row.
     """
     if is_followed(cells):
@@ -238,9 +240,10 @@ def find_oldest_needed(cells: Cells, last: int) -> int:
 
 
 def is_followed(cells: Cells) -> bool:
-    """Return whether any clustering of a collection is being built, given the collection's cells.
+    """Return whether any clustering of a collection is being built.
 
-    While one is being built, logged changes must be kept for it.
+    While one is being built, the logged changes of the collection must be kept for it.
+    `cells`: cells of the collection's row.
     """
     return any(name.endswith(":building") and value for name, value in cells.items())
 

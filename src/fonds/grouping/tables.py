@@ -295,6 +295,7 @@ def build_member_row(
 def build_assignment_row(name: CollectionName, conf: str, timestamp: int, id_: str) -> bytes:
     """Return the row key of a document's assignment to a cluster, in the table `assignments`.
 
-    It is built like the row key of a cluster (f2), with the document id instead of the label.
+    It is built like the row key of a cluster (function f2 of Grouperfish), with the document id
+    instead of the cluster's label.
     """
     return build_cluster_row(name.namespace, name.key, conf, timestamp, id_)

@@ -218,7 +218,7 @@ def count_unclustered(
 def _partition_documents(prepared: PreparedDocuments, options: Options) -> Partition:
     """Partition the documents into clusters with the algorithm that the options name.
 
-    A single document is one cluster; without documents there are none.
+    A single document forms one cluster. Without documents, the result has no clusters.
     """
     count = len(prepared.vectors)
     if count < 2:
@@ -232,10 +232,10 @@ def _build_levels(
     prepared: PreparedDocuments,
     partition: Partition,
 ) -> tuple[list[Level], list[Floats], Floats]:
-    """Return the levels of a clustering without cluster ids, and data for its placement model.
+    """Build the levels (granularities) of a clustering, whose clusters do not have ids yet.
 
-    The second item is the centroids of each level. The third is the minimum cosine similarity at
-    which each first-level cluster accepts a document.
+    Return three items: the levels, the centroids of the clusters of each level, and the minimum
+    cosine similarity at which each first-level cluster accepts a document that is added later.
     """
     levels: list[Level] = []
     all_centroids: list[Floats] = []
@@ -254,7 +254,10 @@ def _build_levels(
 def _build_finer_levels(
     levels: Sequence[Ints], centroids: Sequence[Floats]
 ) -> tuple[FinerLevel, ...]:
-    """Return the levels with at least as many clusters as the first, for the placement model.
+    """Return the levels other than the first that have at least as many clusters as the first.
+
+    A level is one granularity of the clustering. The model that assigns documents added later
+    needs these levels.
 
     `levels`: for each level, the cluster number of each distinct document.
     `centroids`: for each level, the centroids of its clusters.

@@ -89,8 +89,9 @@ class Level:
     """One granularity of a clustering, from few broad to many narrow clusters.
 
     `members`: cluster number of each document, int64; -1 for none.
-    `scores`: cosine similarity of each document to its cluster's centroid, float32; 0 for none.
-    `clusters`: clusters by number, largest first.
+    `scores`: cosine similarity of each document to its cluster's centroid, float32; 0 for a
+        document in no cluster.
+    `clusters`: the clusters in the order of their numbers, largest cluster first.
     """
 
     members: Ints = field(repr=False)
@@ -157,7 +158,8 @@ class Options:
     `threshold`: minimum cosine similarity between a document and a story.
     `half_life_s`: seconds without a document after which the similarities to a story are halved;
         None to ignore time.
-    `size_min`: minimum number of documents of a story or dense group; smaller ones are no clusters.
+    `size_min`: minimum number of documents of a story or dense group. Documents in smaller ones are
+        in no cluster.
     `seed`: seed of all random choices.
     """
 

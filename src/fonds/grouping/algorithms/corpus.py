@@ -150,7 +150,7 @@ class TextCollection:
 
         Features are the terms that count. Distinct documents are those that are not near-duplicates
         of another. Terms that are no feature separate their neighbours.
-        `distinct_numbers`: positions of the documents in `distinct`.
+        `distinct_numbers`: the documents to return, as indices into the field `distinct`.
         """
         selected = select_rows(self.read, self.distinct[distinct_numbers])
         return TermRows(self.places[selected.numbers], selected.starts, self.dictionary.terms)
@@ -197,7 +197,9 @@ class TermCounts:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Create an empty collector for slices whose terms are numbered by this vocabulary."""
+        """Create an empty collector of term counts.
+
+        `vocabulary`: numbering of the terms, shared by all slices (batches of documents) to add."""
         self._vocabulary = vocabulary
         self._languages: list[str] = []
         self._numbers = array("i")
@@ -209,7 +211,7 @@ class TermCounts:
         return len(self._languages)
 
     def add(self, term_slice: TermSlice) -> None:
-        """Append the term counts of the documents of one slice."""
+        """Append the term counts of one slice (batch) of documents."""
         self._languages += term_slice.languages
         begin = len(self._numbers)
         self._numbers.frombytes(term_slice.numbers.tobytes())
@@ -286,9 +288,9 @@ class TermCounts:
 
 
 def _count_documents(term_counts: Matrix, documents: Ints) -> Ints:
-    """Return the number of the given documents that contain each term.
+    """Return, for each term, how many of the given documents contain it.
 
-    The rows are counted in batches to save memory.
+    Documents are counted in batches to save memory.
     """
     counts = np.zeros(term_counts.shape[1], dtype=np.int64)
     ordered = np.sort(documents)

@@ -80,7 +80,7 @@ def find_originals(counts: Matrix, order: Ints, document_hashes: Hashes, in_band
     `counts`: term frequencies, documents x terms.
     `order`: documents in the order of rank.
     `document_hashes`: content hash of each document.
-    `in_bands`: documents x 5 MinHash bands.
+    `in_bands`: documents x 5 MinHash bands; near-duplicates are likely to share a band.
     """
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order))
@@ -120,11 +120,11 @@ def _reduce_rows(counts: Matrix, reduced: np.ufunc, values: Hashes) -> Hashes:
 def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints) -> None:
     """Link documents with equal keys to the first of them by rank, if they are near-duplicates.
 
-    Changes `first` in place. Documents that are already linked are skipped.
-    `present`: documents x terms, ones.
+    Changes `first` in place. Documents that are already linked to another are skipped.
+    `present`: documents x terms; one where a document contains the term.
     `filled`: documents with terms, in the order of rank.
     `keys`: content hash, or one MinHash band, of each document.
-    `first`: for each document, the one it is linked to.
+    `first`: for each document, the one it is linked to; itself if it is not linked to another.
     `ranks`: rank of each document.
     """
     filled = filled[first[filled] == filled]
@@ -146,7 +146,7 @@ def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray
     """Return the resemblance of each pair of documents, from 0 to 1.
 
     It is the number of terms in both divided by the number in either.
-    `present`: documents x terms, ones.
+    `present`: documents x terms; one where a document contains the term.
     `pair_rows`, `other_rows`: first and second document of each pair.
     """
     shared = np.asarray(present[pair_rows].multiply(present[other_rows]).sum(axis=1)).ravel()
@@ -222,8 +222,10 @@ class InvertedTerms:
     def find_candidates(self, sets: TermSets) -> tuple[Ints, Ints]:
         """Return the indexed documents that may be near-duplicates of the given ones.
 
-        The result is two arrays, one item per pair: the position in `sets` and the indexed
-        document. Pairs are ordered by position. At most 16 candidates are returned per document.
+        `sets`: term sets of the given documents.
+        Return two arrays with one item per candidate pair: the position of the given document in
+        `sets`, and the column of the indexed document in `postings`. Pairs are ordered by position.
+        At most 16 candidates are returned per given document.
         """
         lengths = np.diff(sets.starts)
         rows = np.repeat(np.arange(len(sets)), lengths)
@@ -245,9 +247,11 @@ class InvertedTerms:
         return self._find_sharing(rows[has_postings], features[has_postings], shared_min)
 
     def _look_up(self, hashes: Hashes) -> tuple[NDArray[np.bool_], Ints, Ints]:
-        """Return three arrays for term hashes: whether indexed, row in `postings`, document count.
+        """Look up term hashes in the index.
 
-        The row is meaningless for a term that is not indexed, and its count is 0.
+        Return three arrays with one item per hash: whether the term is indexed, its row in
+        `postings`, and the number of indexed documents that contain it. For a term that is not
+        indexed, the row is meaningless and the number is 0.
         """
         if not len(self.hashes):
             zeros = np.zeros(len(hashes), np.int64)
@@ -262,9 +266,11 @@ class InvertedTerms:
     def _find_sharing(self, rows: Ints, features: Ints, shared_min: Ints) -> tuple[Ints, Ints]:
         """Return the indexed documents that share enough terms with each queried document.
 
-        The result is two arrays of pairs: the queried document and the indexed one. Documents that
-        share most terms come first, and at most 16 are returned per queried document.
-        `rows`, `features`: queried document and row in `postings` of each term to look up.
+        Return two arrays with one item per pair: the number of the queried document, and the column
+        of the indexed document in `postings`. Pairs are ordered by queried document. For each, the
+        indexed documents that share most terms come first, at most 16.
+        `rows`, `features`: for each term to look up, the number of the queried document that
+            contains it, ascending, and the row of the term in `postings`.
         `shared_min`: minimum number of shared terms for each queried document.
         """
         starts = np.searchsorted(rows, np.arange(len(shared_min) + 1))

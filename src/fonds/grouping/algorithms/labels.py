@@ -80,8 +80,10 @@ def find_phrases(collection: TextCollection, strong: Ints) -> Phrases:
 
 
 def _number_strong_terms(rows: TermRows, strong: Ints) -> NDArray[np.int64]:
-    """Return the position in `strong` of each term occurrence in the rows; -1 for other terms.
+    """Return, for each term occurrence in the documents, the index of its term in `strong`.
 
+    The number is -1 for a term that is not in `strong`.
+    `rows`: documents as sequences of feature numbers.
     `strong`: feature numbers of the terms that are characteristic of a cluster.
     """
     places = np.full(len(rows.terms) + 1, -1, dtype=np.int64)
@@ -92,12 +94,14 @@ def _number_strong_terms(rows: TermRows, strong: Ints) -> NDArray[np.int64]:
 def _find_adjacent_pairs(
     first: NDArray[np.int64], second: NDArray[np.int64], document_numbers: Ints
 ) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
-    """Return the adjacent pairs that occur in two or more documents, and where they occur.
+    """Find the pairs of adjacent terms or phrases that occur in two or more documents.
 
-    The second item is an array with the pair's number at each position, or -1.
-    `first`, `second`: number of the term or phrase at each position and at the next one; -1 for
-        none.
-    `document_numbers`: document of each position.
+    A position is the index of a term occurrence in all documents joined. Return the pairs as tuples
+    of two numbers, and an array with the index of the pair that begins at each position; -1 for
+    none.
+    `first`, `second`: number of the term or phrase at each position, and at the next position; -1
+        for none.
+    `document_numbers`: number of the document that each position belongs to.
     """
     count = len(first)
     if count <= 0:
@@ -137,9 +141,10 @@ A term below it cannot name the cluster. Frequencies are shares of documents.
 
 
 def count_by_cluster(present: Matrix, members: Ints, clusters: int) -> Matrix:
-    """Return how many documents of each cluster contain each term or phrase: clusters x columns.
+    """Return how many documents of each cluster contain each term or phrase.
 
-    `present`: documents x terms or phrases, ones.
+    The result has one row per cluster, and the columns of `present`.
+    `present`: documents x terms or phrases; one where a document contains the term or phrase.
     `members`: cluster number of each document, -1 for none.
     `clusters`: number of clusters.
     """
@@ -184,9 +189,11 @@ def compute_ratios(counts: Matrix, sizes: Ints, everywhere: Ints, documents: int
 
 
 def find_strongest(scores: Matrix, count_max: int) -> list[list[tuple[int, float]]]:
-    """Return for each row the (column, score) pairs with a score above 0, highest score first.
+    """Return the columns with the highest scores in each row of a matrix.
 
-    At most `count_max` pairs are returned per row.
+    For each row, return at most `count_max` (column number, score) pairs with a score above 0,
+    highest score first.
+    `scores`: for example, clusters x terms.
     """
     strongest = []
     for row in range(scores.shape[0]):
@@ -347,10 +354,12 @@ def label_clusters(
 def _filter_label_terms(
     terms: Sequence[str], row: list[tuple[int, float]]
 ) -> list[tuple[int, float]]:
-    """Return the (feature, score) pairs whose terms may be part of a label.
+    """Return those (feature number, score) pairs of a cluster whose terms may be part of its label.
 
-    Numbers are left out. Of the singular and plural of a word, only the stronger one stays.
-    `row`: candidate pairs, strongest first.
+    Terms that are numerals are left out. If a word occurs as singular and plural, only the stronger
+    one stays.
+    `row`: pairs to select from, strongest first.
+    `terms`: term of each feature number.
     """
     naming: dict[str, tuple[int, float]] = {}
     for feature, score in row:
@@ -420,10 +429,11 @@ def _choose_parts(
 ) -> list[tuple[int, ...]]:
     """Return the terms and phrases of a cluster's label, strongest first, at most three.
 
-    Each is a tuple of feature numbers, and no two share a feature.
-    `single`: strongest single terms as (feature, ratio) pairs.
-    `several`: phrases as tuples of features, ratio and number of documents.
-    `counts`: number of the cluster's documents with each feature.
+    Each term or phrase is a tuple of feature numbers, and no two share a feature.
+    `single`: strongest single terms as (feature number, log-likelihood ratio) pairs.
+    `several`: phrases as tuples: feature numbers, log-likelihood ratio, and number of the cluster's
+        documents that contain the phrase.
+    `counts`: for each feature, the number of the cluster's documents that contain it.
     """
     label_parts: list[tuple[int, ...]] = []
     for feature, _ in single:

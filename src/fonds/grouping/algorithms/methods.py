@@ -29,7 +29,7 @@ class PreparedDocuments:
 
     Their order depends only on their content.
 
-    `vectors`: vectors of the documents, computed in parts.
+    `vectors`: vectors of the documents, computed on demand for some documents at a time.
     `weighted`: tf-idf of the documents, documents x features.
     `times_s`: date of each document in seconds of any clock, float64; None if unknown.
     `previous`: cluster of each document in the previous clustering, NO_CLUSTER for new documents;
@@ -63,7 +63,7 @@ class Family(Protocol):
     """
 
     def __call__(self, prepared: PreparedDocuments, options: Options) -> Partition:
-        """Return the clusters of the prepared documents, of which there is at least one."""
+        """Return the clusters of the prepared documents. There must be at least one document."""
 
 
 def renumber_clusters(members: Ints) -> Ints:
@@ -312,9 +312,10 @@ def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Par
 
 
 class _OpenStories:
-    """Stories that further documents may still join.
+    """Open stories: clusters that further documents may still join.
 
-    For each story it keeps the sum of its documents' vectors and the time of its last document.
+    For each story, the object keeps the sum of the vectors of the story's documents, and the time
+    of its last document.
     """
 
     def __init__(self, directions: int) -> None:

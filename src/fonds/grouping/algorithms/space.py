@@ -110,7 +110,7 @@ def _compute_mutual_information(present: Matrix) -> Matrix:
     """Return the positive pointwise mutual information of pairs of terms: terms x terms.
 
     Only pairs that occur in at least two passages count.
-    `present`: passages x terms, ones.
+    `present`: passages x terms; one where a passage contains the term.
     """
     lengths = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)
     weighted = sp.csr_matrix(sp.diags((1 / lengths).astype(np.float32)) @ present)

@@ -149,9 +149,10 @@ def select_features(counts: Ints, documents: int) -> Ints:
 
 
 def build_feature_numbers(features: Ints, terms: int) -> Places:
-    """Return an array that maps each term number to its feature number; BREAK for other terms.
+    """Return an array that maps each term number to its feature number.
 
-    Its last element is BREAK, so that indexing it with BREAK (-1) gives BREAK.
+    Terms that are no feature map to BREAK (-1), which separates the terms around them. The last
+    element is BREAK too, so that indexing the array with BREAK gives BREAK.
     `features`: term number of each feature.
     `terms`: number of terms.
     """

@@ -56,10 +56,10 @@ class Vocabulary:
     """
 
     def __init__(self, terms: Sequence[str] | None = None) -> None:
-        """Create an empty vocabulary, or a closed one with the given terms.
+        """Create an empty vocabulary, or a closed one that has only the given terms.
 
-        In a closed vocabulary, terms are numbered by position, and other words get the number
-        BREAK.
+        `terms`: terms of the closed vocabulary, numbered by their position; all other terms get the
+            number BREAK (-1). None for an empty vocabulary that grows.
         """
         self.numbers = {term: number for number, term in enumerate(terms or ())}
         self.is_closed = terms is not None
@@ -68,7 +68,7 @@ class Vocabulary:
     def read(self, text: str, language: str, numbers: array[int]) -> None:
         """Append the numbers of a text's terms, in order, to `numbers`.
 
-        BREAK separates terms that are not adjacent in the text.
+        BREAK (-1) separates terms that are not adjacent in the text.
         `language`: two-letter language of the text.
         """
         folded = fold_text(replace_urls(text[:MAX_CHARS]))
@@ -81,7 +81,7 @@ class Vocabulary:
     def get_number(self, term: str) -> int:
         """Return the number of a term, and add the term if it is new.
 
-        If the term is new and the vocabulary is closed or full, return BREAK.
+        If the term is new and the vocabulary is closed or full, return BREAK (-1) and add nothing.
         """
         number = self.numbers.get(term)
         if number is not None:

@@ -200,10 +200,11 @@ def _compute_means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Flo
 
 
 def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Floats | None]:
-    """Return the topic of each document by k-means from given centroids, refined by terms.
+    """Assign documents to topics by k-means from given centroids, then refine the topics by terms.
 
-    Also return how strongly each term indicates each topic (features x topics); None for a single
-    topic or too many of them.
+    Return the topic number of each document, and how strongly each term indicates each topic
+    (features x topics). The second item is None for a single topic, or for so many topics that it
+    would need too much memory.
     `begin`: centroids to start from, topics x dimensions.
     """
     vectors = prepared.vectors
@@ -220,10 +221,11 @@ def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Fl
 
 
 def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Floats | None]:
-    """Return the topic of each document, refined by its terms. Topics are numbered by size.
+    """Refine the topics of documents by the documents' terms. Topics are numbered by size.
 
-    Also return how strongly each term indicates each topic (features x topics); None for a single
-    topic or too many of them.
+    Return the topic number of each document, and how strongly each term indicates each topic
+    (features x topics). The second item is None for a single topic, or for so many topics that it
+    would need too much memory.
     `members`: current topic of each document.
     """
     clusters = int(members.max()) + 1

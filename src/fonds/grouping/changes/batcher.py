@@ -18,7 +18,10 @@ from fonds.grouping.names import CollectionName
 
 
 class PutOutcome(StrEnum):
-    """Outcome of putting a document: new, replaced another version, or already stored unchanged."""
+    """Outcome of putting a document into a collection.
+
+    `ADDED`: the document is new. `REPLACED`: it replaced another version. `UNCHANGED`: the same
+        version was already stored."""
 
     ADDED = "added"
     REPLACED = "replaced"
@@ -52,7 +55,7 @@ class _PutRequest:
 class _PutQueue:
     """Requests that wait to be put into one collection, in order of arrival.
 
-    `is_led`: whether one of the threads is running a batch.
+    `is_led`: whether one of the threads is now storing a batch of the requests.
     """
 
     requests: deque[_PutRequest] = field(default_factory=deque)
@@ -102,7 +105,9 @@ class PutBatcher:
     def _run_batch(
         self, name: CollectionName, queue: _PutQueue, own_request: _PutRequest, put_batch: PutBatch
     ) -> dict[str, PutOutcome]:
-        """Put the thread's own documents together with waiting ones; return the own outcomes by id.
+        """Put the documents of this thread, together with those of waiting threads, in one change.
+
+        Return the outcomes of this thread's documents, by document id.
 
         If `put_batch` raises an error, the requests of other threads return to the queue.
         """

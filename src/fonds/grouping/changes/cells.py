@@ -70,9 +70,11 @@ def add_moves(
 ) -> Counter[str]:
     """Add to `writes` the changes from the previous to the new placements of documents.
 
-    `previous`, `after`: placements by document id.
-    The sizes of all affected clusters are updated too. Return the net number of documents added to
-    the unclustered ones, by reason (label).
+    The sizes of all affected clusters are updated too.
+    `previous`, `after`: placements (the cluster, or the reason for none, on each level) by document
+        id.
+    Return, for each reason why documents are unclustered, by how much their number changes;
+    negative if it decreases.
     """
     sizes: Counter[tuple[str, str]] = Counter()
     distinct: Counter[tuple[str, str]] = Counter()
@@ -99,8 +101,9 @@ def add_moves(
 def join_cells(
     clustering: StoredClustering, id_: str, placement: Placement
 ) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
-    """Iterate over the cells to write when a document joins a cluster, as (table, row key,
-    cells).
+    """Iterate over the cells to write when a document joins a cluster.
+
+    Each item is a tuple of table name, row key and cells.
     """
     name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
     label, score = placement.label, placement.score

@@ -65,8 +65,10 @@ NAME_MAX_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ThemeRef:
-    """Reference to a theme by id. `label` is its current label, or the one when it was last
-    curated.
+    """Reference to a theme by its id.
+
+    `label`: current label of the theme. For a theme that no longer exists, the label that it had
+        when a person last named or pinned it.
     """
 
     id: str
@@ -353,9 +355,10 @@ def move_excluded(
 
 
 def _build_reason_row(clustering: StoredClustering) -> tuple[bytes, dict[str, bytes]]:
-    """Return the row key and cells of the unclustered reason `excluded` in the table `clusters`.
+    """Return the row in the table `clusters` for documents that are unclustered as `excluded`.
 
-    Clusterings built before Fonds had this reason lack the row.
+    The table has one row per reason why documents are in no cluster. Clusterings built before Fonds
+    had the reason `excluded` lack this row. Return its row key and cells.
     """
     cells = {
         "main:namespace": encode_utf8(clustering.name.namespace),
@@ -378,8 +381,10 @@ def _restore_placements(
 ) -> PlacementsById:
     """Return the placements that documents had when they were excluded, by document id.
 
-    Includes only documents that are unchanged, were excluded in the same clustering, and are not
-    excluded from one of those clusters for another reason.
+    A document is included only if all of this is true: it is unchanged since its exclusion, it was
+    excluded in the same clustering, and no other exclusion of it concerns its earlier cluster.
+    `exclusions`: the revoked exclusion of each document, by document id.
+    `excluded`: labels of the clusters from which a document is still excluded, by document id.
     """
     restored: PlacementsById = {}
     for id_, exclusion in exclusions.items():
@@ -407,10 +412,13 @@ def _restore_placements(
 
 
 def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:
-    """Return the placements of a document, with or without the links to its originals.
+    """Return the placements of a document without links to its originals that are out of date.
 
-    The links stay if, on each level, the original is in the same cluster and is not itself a
-    near-duplicate. Otherwise all links are removed.
+    A link names the document that this one is a near-duplicate of. The links stay if, on each level
+    with a link, the original is in the same cluster and is not itself a near-duplicate. Otherwise
+    all links are removed.
+    `places`: placements of the document, one per level.
+    `placements`: current placements of its originals, by document id.
     """
     original_places = {
         (original, placement.conf, placement.label)
@@ -463,8 +471,8 @@ def _find_excluded_labels(
 ) -> set[str]:
     """Return the labels of the clusters of a clustering that a document must not be in.
 
-    `reference`: exclusions of the document by (configuration, theme id). `extra_labels`: further
-        theme ids.
+    `reference`: existing exclusions of the document, by (configuration, theme id).
+    `extra_labels`: ids (not labels) of further themes that the document must not be in.
     """
     ids = {theme_id for conf, theme_id in reference if conf == clustering.conf} | extra_labels
     return set(find_labels_by_id(changes.tables, clustering, ids).values()) if ids else set()
@@ -509,7 +517,7 @@ def _find_served(
 
 
 def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:
-    """Load the model of the served clustering into the cache.
+    """Load the model of a configuration's served clustering into the cache of models.
 
     Callers do this before they take the collection's lease, since loading takes a while.
     """

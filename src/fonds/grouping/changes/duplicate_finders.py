@@ -18,8 +18,9 @@ COUNT_MAX = 16
 
 
 class DuplicateFinders:
-    """Cache of at most `COUNT_MAX` finders of near-duplicates, for the collections last used.
-    Thread-safe.
+    """Cache of the finders of near-duplicates, one per collection. Thread-safe.
+
+    It keeps at most `COUNT_MAX` finders, those of the collections last used.
     """
 
     def __init__(self) -> None:

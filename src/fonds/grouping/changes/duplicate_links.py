@@ -86,9 +86,14 @@ def _link_duplicates(
     released_placements: PlacementsById,
     excluded: Mapping[str, Collection[str]],
 ) -> PlacementsById:
-    """Return the new placements by document id, each near-duplicate in the cluster of its original.
+    """Put each near-duplicate in the cluster of its original; return the new placements by id.
 
-    The original is the nearest near-duplicate that the clustering contains.
+    The original of a document is the nearest of its near-duplicates that the clustering groups and
+    whose cluster may receive the document.
+    `placements`: placements of the documents as if they had no near-duplicates, by document id.
+    `duplicates`: ids of the near-duplicates of each document, nearest first.
+    `released_placements`: new placements of documents whose original leaves, by document id.
+    `excluded`: labels of first-level clusters that must not receive a document, by document id.
     """
     other_ids = (
         {id_ for ids in duplicates.values() for id_ in ids}
@@ -114,9 +119,10 @@ def _link_duplicates(
 
 
 def _is_grouped(clustering: StoredClustering, places: Sequence[Placement]) -> bool:
-    """Return whether a document is in a cluster, or unclustered only as empty or as an outlier.
+    """Return whether a clustering groups a document, even if it found no cluster for it.
 
-    Return False for a document without placements.
+    True if the document is in a cluster, or unclustered for the reason `empty` or `outlier`. False
+    if it is unclustered for another reason, or has no placements.
     """
     unclustered_conf = build_unclustered_conf(clustering.conf)
     return bool(places) and all(
@@ -136,10 +142,11 @@ def _is_excluded(
 def _copy_placement(
     clustering: StoredClustering, placement: Placement, original_id: str
 ) -> Placement:
-    """Return the placement of a near-duplicate in the cluster of `original_id`.
+    """Return the placement of a near-duplicate: that of its original, with a link to the original.
 
-    `placement` is that of the other document. If that one is itself a near-duplicate, both get the
-    same original. Unclustered documents get no link.
+    `original_id`: id of the other document. `placement`: placement of the other document. If it is
+        a near-duplicate itself, the link names its original instead.
+    There is no link if the other document is unclustered.
     """
     return replace(
         placement,

@@ -55,8 +55,11 @@ NearDuplicates = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class _DocumentRun:
-    """Documents added after the index was built, with their term sets and an inverted index of the
-    terms.
+    """Batch of documents that were added after the stored inverted index was built.
+
+    `ids`: ids of the documents.
+    `sets`: distinct terms of each document.
+    `terms`: inverted index of these terms.
     """
 
     ids: list[str]
@@ -71,7 +74,9 @@ class _LaterDocuments:
     runs: list[_DocumentRun] = field(default_factory=list)
 
     def add(self, ids: list[str], sets: TermSets) -> None:
-        """Add documents. If there are more than `LATER_MAX` in all, drop the oldest runs."""
+        """Add documents as a new run, merged with the latest runs that are at most twice as large.
+
+        If the runs then have more than `LATER_MAX` documents in all, drop the oldest runs."""
         while self.runs and len(self.runs[-1].ids) <= 2 * len(ids):
             last_run = self.runs.pop()
             ids, sets = last_run.ids + ids, join_term_sets([last_run.sets, sets])
@@ -81,8 +86,9 @@ class _LaterDocuments:
 
 
 class DuplicateFinder:
-    """Finder of near-duplicates in one collection; caches what this process has read.
-    Thread-safe.
+    """Finder of near-duplicates of documents in one collection. Thread-safe.
+
+    It caches the inverted index, and the terms of documents added after the index was built.
     """
 
     def __init__(self, name: CollectionName) -> None:
@@ -96,10 +102,12 @@ class DuplicateFinder:
         self._last_query: tuple[list[str], TermSets] | None = None
 
     def refresh(self, tables: Tables, cells: Cells) -> bool:
-        """Read what is new in the collection's inverted index and in its log of changes.
+        """Update the cached inverted index and the cached later documents of the collection.
 
+        The index is read again if it was replaced. Documents changed since the last call are read
+        from the log of changes.
         `cells`: cells of the collection's row.
-        Return whether the collection has an index.
+        Return whether the collection has an inverted index; without one, nothing is read.
         """
         state = parse_index_state(cells)
         with self._lock:
@@ -121,8 +129,9 @@ class DuplicateFinder:
         return True
 
     def find(self, tables: Tables, cells: Cells, documents: Sequence[Document]) -> NearDuplicates:
-        """Find the near-duplicates of documents, in the collection and among earlier ones in
-        `documents`.
+        """Find the near-duplicates of documents in the collection and among each other.
+
+        A document in `documents` is compared only with those before it in `documents`.
 
         `cells`: cells of the collection's row.
         Return an empty mapping while the collection has no inverted index.
@@ -151,9 +160,10 @@ class DuplicateFinder:
         return _find_near_duplicates(ids, sets, pairs, terms)
 
     def mark_written(self, sequence: int) -> None:
-        """Record that change number `sequence` stored the documents of the last `find`.
+        """Record that the documents of the last call of `find` were stored.
 
         The finder then need not read these documents again.
+        `sequence`: number of the collection change that stored them.
         """
         with self._lock:
             if (
@@ -176,8 +186,9 @@ class DuplicateFinder:
             return None
 
     def _iter_candidates(self, sets: TermSets) -> Iterator[tuple[int, str]]:
-        """Iterate over pairs: an index in `sets`, and the id of a possible near-duplicate of that
-        document.
+        """Iterate over documents and their possible near-duplicates in the collection.
+
+        Each item is a pair: the index of a document in `sets`, and the id of its candidate.
         """
         runs: list[tuple[Sequence[str], InvertedTerms]] = [
             (run.ids, run.terms) for run in self._later.runs
@@ -211,7 +222,7 @@ class DuplicateFinder:
         return existing_ids, join_term_sets(sets)
 
     def _build_sets(self, documents: Sequence[Document]) -> TermSets:
-        """Return the term sets of documents.
+        """Return the sets of distinct terms in the texts of documents.
 
         Documents without a language are read in the usual language of the collection's index.
         """
@@ -234,9 +245,11 @@ def _find_near_duplicates(
     pairs: Sequence[tuple[int, str]],
     terms: Mapping[str, Hashes],
 ) -> NearDuplicates:
-    """Return the candidate pairs whose resemblance reaches the minimum, as ids by document id.
+    """Return the candidates whose resemblance to a document reaches the minimum, by document id.
 
-    `pairs`: index of a document in `ids`, and id of its candidate. `terms`: terms by candidate id.
+    `ids`, `sets`: ids and term sets of the documents.
+    `pairs`: pairs of an index in `ids` and the id of a candidate for that document.
+    `terms`: term hashes of each candidate, by id; candidates without them are skipped.
     """
     resemblances: dict[str, dict[str, float]] = {}
     for position, id_ in pairs:

@@ -73,10 +73,10 @@ class RuleCollector:
     def run(
         self, only_name: CollectionName | None = None, *, refetches: bool = False
     ) -> CollectCounts:
-        """Process the records updated since the last run, for each rule or only for that of
-        `only_name`.
+        """Process the records updated since the last run, for each collection rule.
 
-        `refetches`: process all records from the beginning.
+        `only_name`: collection whose rule alone is run; None for all rules.
+        `refetches`: whether to process all records again, from the oldest.
         Return the numbers of documents examined, put and removed.
         """
         counts = CollectCounts()
@@ -98,10 +98,10 @@ class RuleCollector:
             self.changes.tables.put(COLLECTIONS, [(rule.name.row, cells)])
 
     def _iter_rows(self, mark: datetime) -> Iterator[tuple[IndexedKind, list[DerivativeRow]]]:
-        """Iterate over batches of records updated after `mark`, as (type of indexed document,
-        rows).
+        """Iterate over batches of records updated after the time `mark`.
 
-        Ordered by type, then by update time.
+        Each item is a type of indexed document and rows of that type. Items are ordered by type,
+        then by update time.
         """
         for kind in KINDS:
             if kind.indexed is None:
@@ -183,8 +183,10 @@ def iter_rules(tables: Tables) -> Iterator[tuple[CollectionRule, datetime]]:
 
 
 def list_rule_collections(tables: Tables, rule: CollectionRule) -> list[CollectionName]:
-    """Return the names of the collections that a rule fills: its own, or the existing ones of a
-    template.
+    """Return the names of the collections that a rule fills.
+
+    For a template, these are the collections that already exist for values of its field. For any
+    other rule, it is the one collection of the rule.
     """
     if not rule.is_template:
         return [rule.name]

@@ -37,9 +37,9 @@ _READ_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class PlacementBatch:
-    """Placements of a batch of documents, and the values computed on the way.
+    """Placements of a batch of documents, and values computed along with them.
 
-    `placements`: placements of each document.
+    `placements`: for each document, its cluster on each level, or the reason for none.
     `vectors`: cells `vector_idf` and `vector_tfidf` of each document; None if it is not grouped.
     `terms`: number of distinct terms examined, summed over the documents.
     `unknown`: number of those terms that the dictionary lacks.
@@ -56,8 +56,9 @@ class PlacementBatch:
 def find_ungrouped_reason(configuration: Configuration, document: Document) -> str | None:
     """Return the reason why a configuration does not group a document; None if it does.
 
-    The reasons: too short, another language, another field value, or a dense vector of another
-    length.
+    The reason is `short` (text too short), `language` (the document states a language that is not
+    grouped), `field` (a field fails a condition), or `vector` (no dense vector of the required
+    length).
     """
     if len(document.text.strip()) < configuration.characters_min:
         return SHORT
@@ -116,9 +117,11 @@ def place_documents(
 def _number_excluded(
     model: ClusteringModel, documents: Sequence[Document], excluded: ExcludedLabels
 ) -> dict[int, list[int]]:
-    """Return the numbers of the clusters that must not receive a document.
+    """Convert the labels of excluded clusters to the cluster numbers of a model.
 
-    The key is the index of the document in `documents`.
+    Return the numbers of the clusters that must not receive a document, by the index of the
+    document in `documents`. Labels that the model lacks are left out.
+    `excluded`: labels of these clusters, by document id.
     """
     if not excluded:
         return {}
@@ -160,9 +163,10 @@ def build_vectors(
 
 
 def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> tuple[int, int]:
-    """Count the distinct terms in the first 2,000 characters of documents.
+    """Count the distinct terms in the first 2,000 characters of each document.
 
-    Return the number of terms, and the number of those that the model's dictionary lacks.
+    Return the number of terms, summed over the documents, and how many of them the model's
+    dictionary lacks.
     """
     known_terms = model.term_set
     total = n_unknown = 0
@@ -192,9 +196,12 @@ def encode_vectors(
 def _build_placements(
     model: ClusteringModel, assignments: Assignments, row: int, default: str
 ) -> list[Placement]:
-    """Return the placements of one document, which has the index `row` in the assignments.
+    """Return the placements of one document: its cluster on each level, or the reason for none.
 
-    `default`: reason recorded if the document has terms but no cluster.
+    `assignments`: assignments of several documents.
+    `row`: index of the document in `assignments`.
+    `default`: reason recorded if the document has terms but no cluster; without terms, it is
+        `empty`.
     """
     cluster = int(assignments.members[row])
     if cluster == NO_CLUSTER:

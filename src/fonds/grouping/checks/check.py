@@ -200,8 +200,9 @@ def _settle_again(
 ) -> Iterator[str]:
     """Rewrite documents' clusters and vectors, and the collection's dictionary and inverted index.
 
-    This is done for each served clustering of the given configurations, the newest last, because
-    its vectors and index are to stay. Yield a message for each clustering.
+    This is done for each served clustering of the given configurations, from oldest to newest. Each
+    pass overwrites the vectors and the index, so those of the newest clustering remain. Yield a
+    message for each clustering.
     Raises LeaseConflictError if a clustering is no longer served.
     """
     cells = _load_cells(changes.tables, name)

@@ -118,7 +118,9 @@ def _check_copies(
     ids: Sequence[str],
     other_cells: Mapping[str, Cells],
 ) -> Iterator[str]:
-    """Check that near-duplicates and originals refer to each other, on the first level.
+    """Check that the assignments of near-duplicates and of their originals refer to each other.
+
+    Only the first level of the clustering is checked.
 
     Yield a message for each original that does not list its near-duplicate, and for each listed
     document that does not refer back.

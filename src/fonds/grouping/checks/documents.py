@@ -160,8 +160,8 @@ def _check_placements(
     """Yield the damage of documents' placements in one clustering, one item per document.
 
     A document is damaged if the clustering neither has it in a cluster nor as unclustered, or if
-    its row names another cluster. Each item is a remedy, a message, a configuration and a
-    timestamp.
+    its row names another cluster. Each item has the remedy, a message for people, and the
+    configuration and timestamp of the damaged clustering.
     `page`: cells of the documents' rows.
     """
     ids = [decode_text(cells, "main:id") for cells in page]
@@ -201,7 +201,9 @@ def _check_vectors(
     """Yield the damage of documents' term vectors, one item per document.
 
     Vectors are damaged if they are missing or do not match the text under any served clustering.
-    Each item is a remedy, a message, a configuration and a timestamp.
+    If a posted vector cannot be read, the other documents of the page are not checked. Each item
+    has the remedy, a message for people, and the configuration and timestamp of the newest served
+    clustering.
     `models`: served clusterings with their models.
     `page`: cells of the documents' rows.
     """

@@ -128,8 +128,10 @@ def _encode_vectors(
 
     Documents that the configuration does not group are left out. Return None if the clustering's
     model no longer exists.
-    `vectors`: function that returns known vectors by document id.
-    `last_change`: number of the last collection change that these vectors include.
+    `vectors`: function that takes document ids and returns the vectors that are already known, by
+        id. Missing vectors are computed.
+    `last_change`: number of the last collection change that these vectors include. Vectors of
+        documents changed later are computed.
     """
     vectors_by_row = {}
     missing = []

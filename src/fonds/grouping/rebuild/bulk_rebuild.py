@@ -58,7 +58,7 @@ class PlacementWriter:
     clustering: StoredClustering
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write the placements in some records of the job.
+        """Write to the tables the placements that some records of the job contain.
 
         Yield one result: the number of placements written, in decimal digits.
         """
@@ -103,16 +103,17 @@ def build_placement_job(
 
 
 def iter_record(part: tuple[int, bytes]) -> Iterator[bytes]:
-    """Yield the one record of a part: its number in ten digits, a space, and its bytes in base64.
+    """Yield the one record for a part (batch of placements) of the job.
 
-    `part`: number and compressed placements.
+    It is the number of the part in ten digits, a space, and the placements in base64.
+    `part`: number of the part, and its compressed placements.
     """
     number, packed = part
     yield b"%010d " % number + b64encode(packed)
 
 
 def _unpack_placements(packed: bytes) -> list[PlacedDocument]:
-    """Return the placements in a compressed batch that a process of the job packed."""
+    """Decompress and decode one batch of placements, as `build_placement_job` packs it."""
     fields = msgspec.msgpack.decode(
         zlib.decompress(packed), type=prepare_type(list[tuple[str, str, str, bytes, str]])
     )

@@ -56,8 +56,8 @@ def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str)
 def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
     """Remove the oldest clusterings of a configuration, beyond the number that it keeps.
 
-    Only clusterings up to the given one are counted and removed. If the configuration was deleted,
-    one clustering is kept. Return the number of removed clusterings.
+    The given clustering and older ones of its configuration are counted; newer ones are ignored. If
+    the configuration was deleted, one clustering is kept. Return the number of removed clusterings.
     """
     try:
         kept_count = get(changes.tables, clustering.name.namespace, clustering.conf).kept

@@ -107,7 +107,7 @@ class Corpus:
     dense: list[Halves] = field(default_factory=list)
 
     def add_page(self, page: CorpusPage) -> None:
-        """Append the documents of a page, which must follow those already added."""
+        """Append the documents of a page. Pages must be added in the order of document ids."""
         self.ids += page.ids
         self.languages += page.languages
         self.times.extend(page.times)
@@ -119,7 +119,8 @@ class Corpus:
     def build_counted(self) -> CountedDocuments:
         """Return the grouped documents in the form that the clustering algorithms take.
 
-        Undated documents get the date of the oldest one.
+        Undated documents get the date of the oldest dated one. If all are undated, the result has
+        no dates.
         """
         times = np.array(self.times, np.float64)
         is_dated = ~np.isnan(times)
@@ -216,7 +217,7 @@ def read_page(
 def iter_unchanged_documents(
     page: Sequence[tuple[bytes, Cells]], last_change: int
 ) -> Iterator[Document]:
-    """Iterate over the documents in some rows that no later collection change wrote.
+    """Iterate over those documents of a page that were not written after a certain change.
 
     `page`: row keys and cells of the documents.
     `last_change`: number of the last collection change (batch of added or deleted documents) to

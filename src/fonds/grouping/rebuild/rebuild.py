@@ -94,9 +94,10 @@ class RebuildPasses:
 
     They run in this process, row by row, or on a bulk engine. Both ways give the same result.
 
-    `read`: function that returns the documents up to a collection change, and passes the vectors
-        that an encoder computed to a given function.
-    `put`: function that writes the placements of documents.
+    `read`: function that reads all documents, except those that were written after a given
+        collection change. It passes the vectors that an encoder computed to a given function, which
+        stores them.
+    `put`: function that writes the placements of documents in the new clustering.
     """
 
     read: Callable[
@@ -416,9 +417,10 @@ def _remove_followed_changes(
 
 
 def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
-    """Return two counts of distinct terms in a sample of under 1,000 grouped documents.
+    """Count the distinct terms of each document in a sample of under 1,000 grouped documents.
 
-    The first is the number of terms, the second the number missing from the model's dictionary.
+    Return the number of terms, summed over the documents, and how many of them are missing from the
+    model's dictionary.
     """
     step = max(1, len(read.ids) // 500)
     ids, languages = read.ids[::step], read.languages[::step]

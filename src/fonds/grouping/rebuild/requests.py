@@ -267,9 +267,9 @@ class Runs:
 
     @contextmanager
     def run_in_background(self) -> Iterator[None]:
-        """Return a context manager that runs rebuild requests while its block runs.
+        """Return a context manager that runs rebuild requests in the background during its block.
 
-        Requests from before are run too.
+        Requests that were pending before the block are run too.
         """
         self.wake()
         try:

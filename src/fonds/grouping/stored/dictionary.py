@@ -59,7 +59,7 @@ def encode_dictionary(dictionary: Dictionary) -> list[bytes]:
 def decode_dictionary(chunks: Sequence[bytes]) -> Dictionary:
     """Decode a collection's dictionary from the cells of its chunks, given in order.
 
-    Raises DamagedInputError.
+    Raises DamagedInputError if a chunk is missing or damaged.
     """
     payload = _unpack(open_payload(b"d", join_chunks(chunks), CHUNK_MAX_BYTES * CHUNKS_MAX))
     head, position = read_varints(payload, 3)

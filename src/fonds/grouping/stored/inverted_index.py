@@ -1,9 +1,9 @@
 """Encoding of the `index`: the inverted index of a collection, in separately readable chunks.
 
-Payload of a chunk: varints for the dictionary's version, the first feature, and the numbers of
-features and of postings; the number of postings of each feature in this chunk; the gaps between
-each feature's document numbers, which start from 0 for each feature; then the weights as binary16.
-A feature with many postings continues in the next chunk.
+Payload of a chunk: varints for the dictionary's version, the number of the first feature, the count
+of features and the count of postings; the number of postings of each feature in this chunk; the
+gaps between each feature's document numbers, which start from 0 for each feature; then the weights
+as binary16. A feature with many postings continues in the next chunk.
 
 Limits: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB.
 """
@@ -39,13 +39,15 @@ def encode_postings(postings: Postings) -> list[bytes]:
 def decode_postings(chunks: Sequence[bytes]) -> list[Postings]:
     """Decode the postings of a collection from the cells of its chunks, given in order.
 
-    Return one set of postings per chunk. Raises DamagedInputError.
+    Return one set of postings per chunk. Raises DamagedInputError for invalid or missing chunks.
     """
     return [_read(open_payload(b"i", piece, CHUNK_MAX_BYTES)) for piece in list_pieces(chunks)]
 
 
 def _iter_runs(postings: Postings) -> Iterator[Postings]:
-    """Split postings into runs that each fit into one chunk; at least one run, possibly empty."""
+    """Split postings into consecutive runs that each fit into one chunk.
+
+    Without postings, yield one empty run."""
     ends = np.cumsum(postings.counts)
     feature, position, is_first = 0, 0, True
     while feature < len(ends) or is_first:
@@ -80,9 +82,12 @@ def _encode_run(run: Postings) -> bytes:
 
 
 def _compute_document_gaps(documents: Numbers, counts: Numbers) -> Numbers:
-    """Return the differences between successive document numbers, less one.
+    """Return the gaps between successive document numbers of each feature.
 
-    `counts`: number of postings of each feature. The first document number of each feature is kept.
+    A gap is the difference to the previous document number, minus 1. The first document number of
+    each feature is kept as it is.
+    `documents`: document numbers of all features, one feature after another.
+    `counts`: number of postings (document numbers) of each feature.
     """
     previous = np.concatenate(([-1], documents[:-1]))
     previous[_find_starts(counts)] = -1

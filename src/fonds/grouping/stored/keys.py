@@ -82,15 +82,16 @@ def build_theme_row(namespace: str, collection_key: str, conf: str, theme_id: st
 
 
 def build_themes_prefix(namespace: str, collection_key: str, conf: str) -> bytes:
-    """Return the prefix of the row keys of the curation of all themes of a configuration."""
+    """Return the prefix of the row keys for the names and pins of all themes of a configuration."""
     return _check_length(
         _encode_part(namespace) + _encode_part(collection_key) + _encode_part(conf)
     )
 
 
 def parse_collection_row(row: bytes) -> tuple[str, str]:
-    """Parse the row key of a collection into (namespace, collection_key). Raises
-    DamagedInputError.
+    """Parse the row key of a collection into (namespace, collection_key).
+
+    Raises DamagedInputError if it is no such row key.
     """
     namespace, collection_key = _decode_parts(row, 2)
     return namespace, collection_key
@@ -99,7 +100,7 @@ def parse_collection_row(row: bytes) -> tuple[str, str]:
 def parse_document_row(row: bytes) -> tuple[str, str, str]:
     """Parse the row key of a document into (namespace, collection_key, document id).
 
-    Raises DamagedInputError.
+    Raises DamagedInputError if it is no such row key.
     """
     namespace, collection_key, document_id = _decode_parts(row, 3)
     return namespace, collection_key, document_id
@@ -108,7 +109,7 @@ def parse_document_row(row: bytes) -> tuple[str, str, str]:
 def parse_clustering_row(row: bytes) -> tuple[str, str, str, int]:
     """Parse the row key of a clustering into (namespace, collection_key, conf, timestamp).
 
-    Raises DamagedInputError.
+    Raises DamagedInputError if it is no such row key.
     """
     return parse_cluster_row(row + _encode_part(""))[:4]
 
@@ -116,7 +117,7 @@ def parse_clustering_row(row: bytes) -> tuple[str, str, str, int]:
 def parse_cluster_row(row: bytes) -> tuple[str, str, str, int, str]:
     """Parse the row key of a cluster into (namespace, collection_key, conf, timestamp, label).
 
-    Raises DamagedInputError.
+    Raises DamagedInputError if it is no such row key.
     """
     namespace, position = _read(row, 0)
     collection_key, position = _read(row, position)
@@ -157,9 +158,11 @@ def _decode_parts(row: bytes, count: int) -> list[str]:
 
 
 def _read(row: bytes, start: int) -> tuple[str, int]:
-    """Return the part of a row key that starts at the byte `start`, and the start of the next part.
+    """Decode one part of a row key, as `_encode_part` encodes it.
 
-    Raises DamagedInputError.
+    Return the part that starts at the byte `start`, and the position at which the next part starts.
+    Raises DamagedInputError if the part has no end mark or is not encoded correctly, or the row key
+    is too long.
     """
     if len(row) > KEY_MAX_BYTES:
         raise _build_damaged_error(row[:40], f"the key has {len(row)} bytes")

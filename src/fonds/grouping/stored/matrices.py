@@ -1,7 +1,8 @@
 """Encoding of a model's matrices (projection, centroids, evidence) as binary16, in chunks.
 
-Payload of a chunk: varints for the dictionary's version, the first row, the rows in the chunk, all
-rows and the columns; the scale of each column as binary32; then the values row by row,
+Payload of a chunk: varints for the dictionary's version, the number of its first row, the number of
+rows in the chunk, and the numbers of rows and columns of the matrix; the scale of each column as
+binary32; then the values row by row,
 little-endian. Each column is divided by its scale, its largest magnitude, so that small numbers
 keep three digits.
 
@@ -55,7 +56,7 @@ def decode_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
     """Decode a model's matrix from the cells of its chunks, given in order.
 
     Return the matrix as float32, and the version of the dictionary that it belongs to.
-    Raises DamagedInputError.
+    Raises DamagedInputError if a chunk is missing or damaged.
     """
     parts: list[Weights] = []
     shapes = set()

@@ -97,7 +97,8 @@ def _encode_few_varints(numbers: list[int]) -> bytes:
 def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]:
     """Decode `count` varints from `data`, beginning at the byte `start`.
 
-    Return the integers, and the position after the last one. Raises DamagedInputError.
+    Return the integers, and the position in `data` after the last one.
+    Raises DamagedInputError if the bytes are not `count` valid varints in their shortest form.
     """
     if count < 0 or count > len(data) - start:
         raise build_damaged_error(f"{count} numbers declared in {len(data) - start} bytes")
@@ -119,8 +120,10 @@ def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]
 
 
 def encode_gaps(ascending: Numbers) -> Numbers:
-    """Encode ascending integers as gaps: the first one, then each difference to the previous one,
-    less 1.
+    """Encode ascending integers as gaps.
+
+    The first gap is the first integer. Each other gap is the difference to the previous integer,
+    minus 1.
     """
     return np.diff(ascending, prepend=-1) - 1
 
@@ -144,10 +147,10 @@ def encode_half_floats(weights: Weights) -> bytes:
 
 
 def read_halves(data: bytes, count: int, start: int) -> Weights:
-    """Decode `count` binary16 weights, which fill `data` from the byte `start` to its end, as
-    float32.
+    """Decode binary16 weights, which fill `data` from the byte `start` to its end, to float32.
 
-    Raises DamagedInputError if their number differs, or if a weight is not positive and finite.
+    Raises DamagedInputError if there are not exactly `count` weights, or if a weight is not
+    positive and finite.
     """
     if len(data) - start != 2 * count:
         raise build_damaged_error(f"{count} weights declared in {len(data) - start} bytes")

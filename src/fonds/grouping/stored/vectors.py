@@ -42,7 +42,7 @@ def encode_idf_vector(vector: Vector) -> bytes:
 def decode_idf_vector(value: bytes) -> Vector:
     """Decode the cell `processing:vector_idf` into a vector of term frequencies.
 
-    Raises DamagedInputError.
+    Raises DamagedInputError if the cell is damaged.
     """
     payload = open_payload(b"f", value, _MAX_BYTES)
     version, features, position = _read_features(payload)
@@ -68,7 +68,7 @@ def encode_tfidf_vector(vector: Vector) -> bytes:
 def decode_tfidf_vector(value: bytes) -> Vector:
     """Decode the cell `processing:vector_tfidf` into a vector of tf-idf weights.
 
-    Raises DamagedInputError.
+    Raises DamagedInputError if the cell is damaged.
     """
     payload = open_payload(b"w", value, _MAX_BYTES)
     version, features, position = _read_features(payload)

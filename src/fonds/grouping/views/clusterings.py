@@ -115,9 +115,11 @@ class RebuildProgress:
 def iter_collections(
     tables: Tables, namespace: str | None = None, after: CollectionName | None = None
 ) -> Iterator[CollectionView]:
-    """Iterate over all collections, or over those of a namespace, by name; streamed.
+    """Iterate over the collections in the order of their row keys.
 
-    `after`: name of the collection after which to start.
+    Collections are read page by page as the iteration proceeds.
+    `namespace`: namespace to list; None for all.
+    `after`: name of the collection after which to start; None for the first one.
     """
     prefix = b"" if namespace is None else build_namespace_prefix(namespace)
     after_row = None if after is None else after.row

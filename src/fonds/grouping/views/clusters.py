@@ -122,11 +122,12 @@ def load_clusters(
     level: int = 0,
     top: int = 3,
 ) -> LevelView | None:
-    """Return the clusters of one level of a clustering; None if the clustering or level does not
-    exist.
+    """Return the clusters of one level of a clustering, largest first.
+
+    Return None if the clustering or the level does not exist.
 
     `timestamp`: time of the clustering; None for the served one.
-    `level`: level of granularity, 0 for the coarsest.
+    `level`: number of the level (granularity); 0 is the first one.
     `top`: number of highest-scoring documents per cluster, at most 100.
     """
 
@@ -175,8 +176,9 @@ def find_cluster(
 ) -> ClusterView | None:
     """Return one cluster by label, id or given name; None if the cluster does not exist.
 
-    `timestamp`: time of the clustering; None for the served one. `level`: level of granularity, 0
-        for the coarsest. `top`: number of highest-scoring documents to include, at most 100.
+    `timestamp`: time of the clustering; None for the served one.
+    `level`: number of the level (granularity); 0 is the first one.
+    `top`: number of highest-scoring documents to include, at most 100.
     """
 
     def read(at: int) -> ClusterView | None:
@@ -275,11 +277,15 @@ def read_consistently(
     timestamp: int | None,
     load: Callable[[int], T | None],
 ) -> T | None:
-    """Return what `load` returns for the timestamp of a clustering; None if the clustering is
-    missing.
+    """Load data of a clustering, and retry if a rebuild replaces the served clustering meanwhile.
 
-    `timestamp`: time of the clustering; None for the served one. If a rebuild replaces the served
-    clustering while `load` finds nothing, it is called again, up to three times in all.
+    `timestamp`: time of the clustering; None for the served one.
+    `load`: function that is called with the timestamp of the clustering and returns None if it
+        finds nothing. If it finds nothing and the served clustering was replaced meanwhile, it is
+        called again, up to three times in all.
+
+    Return the result of `load`. Return None without a served clustering, or for a `timestamp` later
+    than that of the served one.
     """
     if timestamp is not None:
         served_timestamp = find_served_timestamp(tables, name, conf)

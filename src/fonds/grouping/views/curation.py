@@ -66,7 +66,7 @@ class Exclusion:
     `at`: when the document was excluded, in seconds since 1970.
     `label`: label of the theme at that time.
     `timestamp`: time of the clustering that was served then.
-    `sequence`: number of the change that had last put the document.
+    `sequence`: number of the collection change that had last written the document by then.
     `places`: placements of the document in that clustering, as (configuration of the level, label,
         score, original of a near-duplicate).
     """

@@ -34,9 +34,9 @@ Key = tuple[CollectionName, str, int, int]
 class SimilarPair:
     """Two similar clusters of a level.
 
-    - `first`, `second`: ids of the clusters.
-    - `cosine`: cosine of the two centroids.
-    - `shared_terms`: terms that both clusters have.
+    - `first`, `second`: ids of the two clusters.
+    - `cosine`: cosine similarity of their centroids.
+    - `shared_terms`: characteristic terms that both clusters have.
     """
 
     first: str
@@ -49,8 +49,8 @@ class SimilarPair:
 class SimilarPairs:
     """Pairs of similar clusters of a level.
 
-    - `nearest`: the pairs with the highest cosine, at most 1,000, highest first.
-    - `total`: number of all pairs.
+    - `nearest`: the pairs with the highest cosine similarity, at most 1,000, highest first.
+    - `total`: number of all pairs of similar clusters, including those not in `nearest`.
     """
 
     nearest: tuple[SimilarPair, ...]
@@ -67,8 +67,9 @@ class SimilarPairsCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, tables: Tables, level: LevelView) -> SimilarPairs:
-        """Return the pairs of similar clusters of a level. A level without stored centroids has
-        none.
+        """Return the pairs of similar clusters of a level, from the cache or newly computed.
+
+        A level without stored centroids has no pairs.
         """
         key = (level.name, level.conf, level.timestamp, level.level)
         with self._lock:

@@ -1,5 +1,6 @@
-"""Compute how much each term of a document speaks for its cluster, by the model that
-assigned it.
+"""Compute how strongly each term of a document indicates the cluster of the document.
+
+The weights are those of the clustering's model, which also assigns documents to clusters.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def explain_terms(
     label: str | None,
     terms_max: int,
 ) -> tuple[list[tuple[str, float, float]], str | None, float | None]:
-    """Return the terms that explain the cluster of a document, the next cluster, and the minimum
-    score.
+    """Explain by its terms why a document is in its cluster.
 
     The result has three parts. The first is at most `terms_max` tuples, strongest first: the term,
     its tf-idf weight, and how much more it indicates the cluster than the next one. The second is
-    the label of the next cluster, or None. The third is the minimum score for the document's
-    cluster, or None.
+    the label of the next cluster; None if there is no other cluster. The third is the minimum score
+    for the document's cluster. Without clusters, or for a document without features (terms that
+    count), the result is no tuples, None and None.
     `label`: label of the document's cluster. None for an unclustered document: then the nearest
         cluster is explained and its label is returned.
     `stored_cells`: cells with encoded dense vectors of the document.

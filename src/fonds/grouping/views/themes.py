@@ -134,9 +134,10 @@ def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
 
 
 def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeView]:
-    """Iterate over the themes of a collection's served `DEFAULT` clustering, level by level.
+    """Iterate over the themes of a collection, level by level.
 
-    Empty if the collection has no such clustering. At most 20,000 themes per level.
+    Themes are the clusters of the served clustering by the configuration `DEFAULT`, at most 20,000
+    per level. Without such a clustering there are none.
     """
     served_timestamp = find_served_timestamp(tables, name)
     levels = next(
@@ -161,8 +162,9 @@ def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeVi
 
 
 def iter_themes(tables: Tables) -> Iterator[ThemeView]:
-    """Iterate over the themes of the first 200 collections that have themes, by collection;
-    streamed.
+    """Iterate over the themes of the first 200 collections that have themes, by collection.
+
+    Themes are read as the iteration proceeds.
     """
     for name in _list_collections(tables):
         yield from iter_served_themes(tables, name)
@@ -199,10 +201,11 @@ def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Tag of a document: the first-level theme that it is in.
+    """Tag of a document: the first-level theme that the document is in.
 
-    `name`: name of the collection. `label`: label of the theme. `given_name`: name that a person
-        gave the theme, '' if none.
+    `name`: name of the collection that has the theme.
+    `label`: label of the theme.
+    `given_name`: name that a person gave the theme; '' if none.
     """
 
     name: CollectionName

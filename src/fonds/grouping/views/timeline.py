@@ -127,7 +127,8 @@ def sample_documents(
 ) -> DocumentSample:
     """Read the dates and clusters of the first `sample_max` documents of a collection, by id.
 
-    `timestamp`: time of the clustering. `level`: level of granularity.
+    `timestamp`: time of the clustering, in seconds since 1970.
+    `level`: number of the level (granularity) whose clusters are read; 0 is the first one.
     """
     prefix = name.row
     rows = [
@@ -198,8 +199,9 @@ def _iter_assignments(
 ) -> Iterator[tuple[bytes, str, float]]:
     """Iterate over the assignments of documents to clusters on one level, in row order.
 
-    Each is the end of the row key (the encoded document id), the label and the score. Stops after
-    the row key end `last`.
+    Each item has the end of the row key (the encoded document id), the label of the cluster, and
+    the score of the document in it.
+    `last`: end of a row key; rows after it are not read.
     """
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label", "main:score"]):
