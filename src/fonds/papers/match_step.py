@@ -88,7 +88,8 @@ class MatchPapersStep:
 
 
 def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
-    """Return the first bibliography in a row's cells that can be decoded; None if there is none.
+    """Return the first bibliography in the cells of a file that can be decoded; None if there is
+    none.
 
     Columns are tried in the order of `PAPER_COLUMNS`.
     """
@@ -102,7 +103,10 @@ def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
 
 
 def list_references(paper: Paper | None) -> Sequence[Citation]:
-    """Return the references of a paper to match, at most `REFERENCES_MAX`, one for each index."""
+    """Return the references of a paper that are to be matched, each index once.
+
+    At most the first `REFERENCES_MAX` are returned; none if the paper is None.
+    """
     citations = paper.citations[:REFERENCES_MAX] if paper is not None else ()
     return list({citation.index: citation for citation in citations}.values())
 
@@ -125,9 +129,11 @@ def build_citation_row(
     match: Match,
     now: datetime,
 ) -> CitationRow:
-    """Build the row of a reference.
+    """Build the row with the match of one reference of a paper.
 
-    `printed_reference` is the printed text and the DOI in it, or None.
+    - `sha1hex`: SHA-1 of the paper.
+    - `number`: index of the reference from 0.
+    - `printed_reference`: printed text, and the DOI in it or None.
     """
     reference, printed_doi = printed_reference
     return CitationRow(
@@ -149,7 +155,8 @@ def save_matches(
 ) -> None:
     """Write the cells and rows of matched papers.
 
-    Delete data of earlier matches that is out of date.
+    A DOI from an earlier match is deleted if a paper no longer matches a work with a DOI. Rows of
+    references that a paper no longer has are deleted too.
     """
     table.put(
         journal, [(build_row_key(paper.sha1hex), _build_cells(paper.match)) for paper in papers]

@@ -35,13 +35,15 @@ class WithheldDocument:
 
     @property
     def place(self) -> tuple[CollectionName, str]:
-        """Name of the collection, and id of the document."""
+        """Position of the document in its collection: name of the collection, and id of the
+        document.
+        """
         return CollectionName(self.namespace, self.key), self.document.id
 
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocuments:
-    """All withheld documents of one file."""
+    """All documents of one file that are withheld from collections."""
 
     documents: Sequence[WithheldDocument] = ()
 

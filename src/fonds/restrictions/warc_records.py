@@ -67,7 +67,10 @@ def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
-    """Return the state of WARCs of the library. Their records are not read."""
+    """Return size, number of captures of the file, and openness of each WARC named in `names`.
+
+    The index of each WARC is read, not its records.
+    """
     own_warcs = []
     for name in names:
         warc = archive.inspect(name)
@@ -80,12 +83,15 @@ def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> li
 
 @dataclass(frozen=True, slots=True)
 class WarcPurge:
-    """Rewriter of the library's WARCs. One process at a time rewrites a WARC.
+    """Rewriter that removes a file from the library's WARCs. Call it with a takedown and a WARC
+    name.
+
+    Leases ensure that only one process rewrites a WARC at a time.
 
     - `archive`: folder of WARCs.
-    - `leases`: leases of WARCs.
+    - `leases`: leases, one for each WARC.
     - `report`: function that receives a sentence about the outcome.
-    - `tick`: function that receives the progress.
+    - `tick`: function that receives the name of the WARC and the number of bytes done.
     """
 
     archive: WarcFiles

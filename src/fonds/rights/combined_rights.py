@@ -90,8 +90,10 @@ def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Ri
 
 
 def merge_rights(rights_list: Sequence[Rights]) -> Rights:
-    """Merge rights. Each statement occurs once, at most 1,000 in total. The field `robots` is the
-    first that is set.
+    """Merge several rights into one.
+
+    Each statement occurs once, at most 1,000 in total. The field `robots` is the first one that is
+    set.
     """
     robots = next((rights.robots for rights in rights_list if rights.robots), None)
     statements = dict.fromkeys(

@@ -59,9 +59,9 @@ HostFilesInForce = Mapping[str, HostFileRow | None]
 
 @dataclass(frozen=True, slots=True)
 class HostRows:
-    """Rows to add for a batch of captures.
+    """Rows to write for a batch of captures. Host files are robots.txt and tdmrep.json.
 
-    - `captures`: responses, with origin and time.
+    - `captures`: responses that are not host files, with origin and time.
     - `files`: host files, with origin and time.
     - `texts`: texts of host files, by SHA-1.
     """
@@ -72,7 +72,10 @@ class HostRows:
 
 
 def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
-    """Build the rows of the responses and host files among identified captures."""
+    """Build the rows for a batch of captures: rows of host files, and rows of all other responses.
+
+    Captures that are not HTTP responses or have no SHA-1 are skipped.
+    """
     captures, files, texts = [], [], []
     for item in items:
         url, sha1hex = _parse_web_url(item), item.sha1hex
@@ -104,9 +107,10 @@ def build_host_file_row(
 
 
 def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Write the rows, and update the rights of captures for which the host files are in force.
+    """Write the rows of responses and host files, then update the rights of captures.
 
-    Return the SHA-1s of files that were captured earlier and whose captures now have other rights.
+    Captures are affected if they are among the rows, or if one of the host files is in force for
+    them. Return the SHA-1s of files captured earlier whose rights changed.
     """
     known_hashes = {
         row.sha1hex for row in records.get(HostTextRow, [text.sha1hex for text in rows.texts])
@@ -156,8 +160,10 @@ def _update_rights_around(
 
 
 def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Delete the rows of a batch of captures. Return the SHA-1s of files whose captures now have
-    other rights.
+    """Delete the rows of responses and host files that a batch of captures wrote.
+
+    Return the SHA-1s of files whose rights changed, because a deleted host file was in force for
+    one of their captures.
     """
     changed = withdraw_files(records, rows.files, now)
     records.delete(
@@ -170,7 +176,7 @@ def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str
 
 
 def remove_capture_rights(records: Records, rows: Sequence[CdxRow]) -> None:
-    """Delete the rights of captures whose `cdx` rows are replaced by those of other captures."""
+    """Delete the rights of captures whose index rows (table `cdx`) are being replaced."""
     ids = {row.capture_id for row in rows}
     if not ids:
         return
@@ -206,7 +212,7 @@ def update_rights(
 
 
 def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
-    """Return whether the rights of captures match the host files in force."""
+    """Return whether the stored rights of captures agree with the host files in force."""
     changed_rows, deleted_ids = _update_rights(
         records, captures, _find_in_force(records, captures), now
     )
@@ -234,8 +240,10 @@ def _update_rights(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> tuple[list[CaptureRightsRow], list[str]]:
-    """Return the rights rows to write, and the ids of captures whose rights rows must be
-    deleted.
+    """Compare the stored rights of captures with the host files in force for them.
+
+    Return the rights rows to write, and the ids of captures whose rights rows must be deleted. Only
+    rows that change are returned.
     """
     sha1hexes = {
         file.sha1hex

@@ -115,7 +115,9 @@ def _parse_places(lines: Sequence[str]) -> list[AffiliationLine]:
 
 
 def _find_line(author: Author, lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the number of the line with an author's name, and the position where the name ends."""
+    """Return the number of the line with an author's name, and the position in this line where the
+    name ends; None if no line has the name.
+    """
     names = (author.name, author.surname or author.name)
     for name in names:
         for number, line in enumerate(lines):
@@ -234,10 +236,10 @@ _SELF_MAX_CHARS = 700
 def read_own(
     text: str | None, fields: Mapping[str, Any], language: str | None
 ) -> dict[str, Any] | None:
-    """Read the bibliography of a paper from its text, as a JSON object without full text.
+    """Read the bibliography of a paper from its text. Return a JSON object without full text.
 
-    `fields` has the `title`, `authors`, `doi` and `arxiv_id` that were found before. Returns None
-    if there is no text.
+    `fields` has `title`, `authors`, `doi` and `arxiv_id` if the caller knows them. Returns None if
+    there is no text.
     """
     if not text:
         return None
@@ -290,7 +292,11 @@ def _find_abstract(front: str) -> str | None:
 
 
 def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return date and journal, from the paper's citation of itself or else from its first page."""
+    """Return the date and journal of a paper by field name.
+
+    They come from the citation of the paper that its first page prints, otherwise from other text
+    of the first page.
+    """
     own = _find_self_citation(first, fields)
     if own is not None and (own.journal or own.date):
         journal = Journal(name=own.journal, volume=own.volume, issue=own.issue, pages=own.pages)

@@ -27,7 +27,10 @@ _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010\u00ad]$")
 
 
 def join_entries(entries: Sequence[Sequence[str]]) -> list[str]:
-    """Join the lines of each entry; entries without words are dropped."""
+    """Join the lines of each reference list entry to one line.
+
+    Entries with fewer than three letters are dropped.
+    """
     joined_entries = []
     for lines in entries[:ENTRIES_MAX]:
         entry = ""
@@ -52,7 +55,10 @@ def _join_line(joined: str, line: str) -> str:
 
 
 def _is_continued(joined: str, line: str) -> bool:
-    """Return whether a URL or DOI that fills a line continues on the next."""
+    """Return whether a URL or DOI at the end of `joined` continues at the beginning of `line`.
+
+    It does if `joined` ends, or `line` begins, with a character that a URL has only inside.
+    """
     return (
         joined[-1] in "/:-_=?&%#"
         or line.startswith(("//", "/"))
@@ -173,7 +179,10 @@ def _find_unheaded_entries(text: str) -> list[str]:
 
 
 def _find_lists(text: str) -> list[int]:
-    """Return the positions where reference lists may begin. A page break counts as a line break."""
+    """Return the positions directly after headings of reference lists, such as "References".
+
+    A page break counts as a line break.
+    """
     flat = text.replace("\f", "\n")
     lowered = flat.lower()
     if len(lowered) != len(flat):
@@ -194,8 +203,9 @@ def _find_lists(text: str) -> list[int]:
 
 
 def _collect_lines(text: str, begin: int) -> list[str]:
-    """Return the lines of the list up to the next heading, without page numbers and running
-    headers.
+    """Return the lines of the reference list that begins at `begin`, up to the next heading.
+
+    Page numbers and running headers are omitted.
     """
     repeated = _find_repeated_lines(text)
     part = text[begin : begin + LIST_MAX_CHARS]
@@ -323,7 +333,11 @@ def _is_dated(lines: Sequence[str], place: int) -> bool:
 
 
 def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> list[int]:
-    """Keep starts where the text since the last kept start contains a year."""
+    """Return those line numbers at which an entry of the reference list can begin.
+
+    `start_lines` are the candidates. A candidate is kept if the text since the last kept one
+    contains a year, since each entry has a year.
+    """
     starts = [0]
     for place in start_lines:
         if _YEAR.search(" ".join(lines[starts[-1] : place])):
@@ -332,9 +346,10 @@ def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> li
 
 
 def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
-    """Return whether an entry can begin at this line.
+    """Return whether an entry of the reference list can begin at line number `place`.
 
-    The line before must be a possible end, and this line must not look like the end of an entry.
+    The line before must look like the end of an entry, and this line must not. `width` is the usual
+    number of characters of a line.
     """
     line, before = lines[place], lines[place - 1]
     tail = before[-60:]
@@ -356,7 +371,10 @@ def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
 
 
 def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
-    """Return whether this line looks like the beginning of an entry, wherever its year is."""
+    """Return whether line number `place` looks like the beginning of an entry of a reference list.
+
+    The year may be anywhere in the entry. `width` is the usual number of characters of a line.
+    """
     line, before = lines[place], lines[place - 1]
     is_short = len(before) < 0.8 * width
     if _CONTINUES.match(line):
@@ -369,7 +387,10 @@ def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
 
 
 def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """Remove starts that break the order of an alphabetical list; other lists stay unchanged."""
+    """Remove those entry starts (line numbers) that break the order of an alphabetical list.
+
+    The starts of a list in another order are returned unchanged.
+    """
     keys = [_sort_key(lines[key]) for key in starts]
     ascending_count = sum(a <= b for a, b in pairwise(keys))
     if len(starts) < 6 or ascending_count < 0.75 * (len(starts) - 1):

@@ -69,7 +69,10 @@ def parse_leading_names(text: str) -> tuple[tuple[Author, ...], int]:
 
 
 def find_names_end(text: str) -> int:
-    """Return the end position of the names at the beginning of a text; 0 if there are none."""
+    """Return the position at which the author names at the beginning of a text end.
+
+    Returns 0 if the text does not begin with names.
+    """
     return _find_longest_match(text[:TEXT_MAX_CHARS])[1]
 
 

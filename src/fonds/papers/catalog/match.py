@@ -89,8 +89,10 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def format_evidence(match: Match) -> str | None:
-    """Return the best candidate and its agreement per field as readable text; None without
-    candidates.
+    """Return the best candidate of a match as text for people: its id, then the agreement per
+    field.
+
+    Returns None if the match has no candidates.
     """
     if not match.candidates:
         return None
@@ -103,11 +105,10 @@ _RANK = {status: place for place, status in enumerate((MatchStatus.EXACT, MatchS
 
 
 def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = False) -> Match:
-    """Choose the matching work among candidates.
+    """Choose the work that matches a query among candidates.
 
-    The result does not depend on the order of `works`.
-
-    `common` says whether more works than can be compared have the title or name.
+    The result does not depend on the order of `works`. `common` states that more works than can be
+    compared have the title or author, so `works` is incomplete.
     """
     ranked = sorted(
         ((_build_candidate(query, candidate), candidate) for candidate in works),

@@ -65,8 +65,10 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Possible titles, most likely first: as read, up to a colon, then segments of the printed
-        text.
+        """Possible titles of the work, most likely first.
+
+        They are the title, its part before a colon, and the longest segments of the printed
+        reference.
         """
         titles = [self.title] if self.title else []
         if (
@@ -80,7 +82,10 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def volumes(self) -> tuple[str, ...]:
-        """Possible volumes: as read, otherwise numbers in the printed reference."""
+        """Possible volumes of the work.
+
+        The volume if it is known; otherwise all numbers in the printed reference except the year.
+        """
         if self.volume or not self.printed:
             return (self.volume,) if self.volume else ()
         numbers = (

@@ -48,12 +48,12 @@ def name_catalog_table(group: str, env: str) -> str:
 
 
 def build_column(source: str) -> str:
-    """Return the column for the record of a source."""
+    """Return the table column that contains the records of works from a source, such as Crossref."""
     return f"{FAMILY}:{source}"
 
 
 def build_work_key(work_id: str) -> bytes:
-    """Return the row key of a work."""
+    """Return the row key in the catalogue table of the work with id `work_id`."""
     return WORK + work_id.encode("utf-8", "replace")
 
 
@@ -120,7 +120,7 @@ def build_pointer_keys(work: Work) -> set[bytes]:
 
 
 def decode_work_ids(keys: Iterable[bytes]) -> list[str]:
-    """Return the distinct ids of the works that lookup keys lead to."""
+    """Return the ids of works at the end of the given lookup keys, each id once."""
     ids = (key.split(b"\0", _PARTS[key[:1]])[-1].decode("utf-8", "replace") for key in keys)
     return list(dict.fromkeys(ids))
 
@@ -265,7 +265,10 @@ def _read(cells: Mapping[str, bytes]) -> dict[str, Work]:
 
 
 def _collect_pointers(records: Mapping[str, Work]) -> set[bytes]:
-    """Return the lookup keys of each source's record and of the merged record."""
+    """Return all lookup keys of one work, given its records by source.
+
+    They are the keys of each record, and those of the record merged from all.
+    """
     merged = merge_records(records)
     return set().union(
         *(build_pointer_keys(work) for work in (*records.values(), *([merged] if merged else [])))
