@@ -311,9 +311,9 @@ class AsOfContext:
 class _ReplacedVersion:
     """Version of a document that the index had on the earlier day and no longer has.
 
-    - `kind`: how documents are built from derivative rows.
+    - `kind`: kind of document (PDF, story and so on); it builds documents from database rows.
     - `id`: id of the document.
-    - `row`: derivative row of the earlier version.
+    - `row`: database row of the text extracted from the version of that day.
     - `current_sha1hex`: SHA-1 of the file that the document has now.
     - `title`: current title or URL; None if the search does not find the document now.
     """
@@ -508,7 +508,7 @@ def _version_key(version: _ReplacedVersion) -> str:
 def _iter_batches(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[list[tuple[_ReplacedVersion, IndexDocument]]]:
-    """Yield earlier versions of documents with their texts, in batches.
+    """Yield replaced versions, each with the index document built from it, in batches.
 
     A batch has at most `BATCH` documents and, if it has several, about `BATCH_MAX_CHARS` characters
     of text.

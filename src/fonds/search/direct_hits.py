@@ -69,7 +69,10 @@ def explain_short_key(key: str) -> str | None:
 
 
 def list_interpretations(text: str) -> list[Identifier]:
-    """Return the types of identifier that a search text can be, by its syntax alone."""
+    """Return the types of identifier that a search text can be, judged by its syntax alone.
+
+    The list is empty if the text looks like none, and for a text that is too long.
+    """
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
         return []

@@ -1,7 +1,9 @@
-"""Build table rows for export: of all files in the library, and of the ledger of entries.
+"""Build the rows of two exported tables: files of the library, and entries of the ledger.
 
-The library has one flat row per file, ordered by SHA-1. The ledger has one row per entry with the
-outcome of the entry. The `count` values of the ledger rows add up to the number of entries.
+The table of files has one row per file, ordered by SHA-1. The ledger records what became of each
+entry (an item that was read from an input, such as a record of a WARC). Its table has one row per
+entry. Entries that were only counted share a row, and the column `count` has their number. The
+`count` values add up to the number of entries.
 """
 
 from __future__ import annotations
@@ -54,11 +56,11 @@ COUNTED = "counted"
 
 
 def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield a row for each entry in the ledger, in the order of the entry keys, then a row for each
-    tally.
+    """Yield a row for each stored entry of the ledger, then rows for entries that were only
+    counted.
 
-    A tally counts entries of one input without rows of their own, by reason. A tally row has the
-    `kind` `counted`, and its `place` is the path of the input.
+    Inputs count skipped entries by reason instead of storing each. Such a row has the number of
+    entries of one input with one reason, `counted` as `kind`, and the path of the input as `place`.
     """
     for entry in records.find(EntryRow):
         row = {name: getattr(entry, name) for name in COLUMNS if name != "count"}
@@ -249,7 +251,10 @@ def _load_derivatives(
 
 
 def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
-    """Return the first of the captures that is not a revisit record; None if there is none."""
+    """Return the first of the captures that is not a revisit record; None if there is none.
+
+    A revisit record of a WARC refers to an earlier capture with the same content.
+    """
     return next((row for row in rows if row.mimetype != REVISIT_MIME), None)
 
 
@@ -268,8 +273,10 @@ def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, 
 
 
 def _build_rights_fields(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
-    """Return the row fields for the rights of a file and for the robots.txt of its exported
-    capture.
+    """Return the values of the export columns about rights and robots.txt.
+
+    - `rights`: rights of the file, combined from all its captures.
+    - `robots`: robots.txt in effect for the capture that is exported; None if unknown.
     """
     values = build_values(rights)
     return {

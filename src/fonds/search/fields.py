@@ -64,10 +64,11 @@ class SearchField:
     - `meaning`, `example`: help for users: how to write a value.
     - `aliases`: further names in queries.
     - `normalize`: function that converts a value of an exact field to its stored form.
-    - `facet`: URL parameter that filters by the field, if its values are counted; otherwise "".
+    - `facet`: URL parameter that filters by the field, if documents are counted by its values;
+      otherwise "".
     - `accepts_prefix`: whether a value of an exact field may end with a star.
     - `is_optional`: whether documents without a value omit the field in Elasticsearch.
-    - `label`: label of the values in results; "" if results do not show them.
+    - `label`: text before the values in search results; "" if results do not show them.
     - `values`: source of suggestions for completion.
     - `get_values`: function that returns the values of a document; None: use the attribute `name`.
     """

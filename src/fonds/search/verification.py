@@ -2,9 +2,8 @@
 
 Each document has one outcome (a field of `ResultComparison`). The counts add up:
 
-    exported then = unchanged + read_again + other_version + no_longer_found + taken_down + under_embargo
-           + gone + not_compared
-    found now = unchanged + read_again + other_version + added
+exported then = unchanged + read_again + other_version + no_longer_found + taken_down +
+under_embargo + gone + not_compared found now = unchanged + read_again + other_version + added
 
 If the export was limited to the first documents by id, the comparison ends at the last exported
 document. At most `walked_max` documents of the current result are read. Exported documents after
@@ -179,8 +178,9 @@ class VerificationResult:
 
     @property
     def generation_is_same(self) -> bool | None:
-        """Whether the index is unchanged since the export; None if its state then or now is
-        unknown.
+        """Whether the index has not changed since the export.
+
+        None if the state of the index is unknown for the time of the export or for now.
         """
         if self.generation_then is None or self.generation_now is None:
             return None
@@ -323,8 +323,10 @@ class ManifestVerifier:
 
 @dataclass(slots=True)
 class ResultWalk:
-    """Reads the documents that the search of an export finds now, in order of id.
+    """Reader of the documents that the search of an export finds now, in order of id.
 
+    - `verifier`: verifier whose index is searched.
+    - `query`: index query of the exported search.
     - `limit`: maximum number of documents of the export; None if there was none.
     - `documents_max`: maximum number of documents to read.
     - `last`: position in the order of ids after which reading stops. It becomes the position

@@ -54,11 +54,14 @@ _CODED = frozenset({"gzip", "deflate", "br", "zstd"})
 
 
 class _TruncatedCodingError(Exception):
-    """The body ends before its coding does."""
+    """Error: a coded body, such as gzip, ends before its coding is complete."""
 
 
 class _NotCodedError(Exception):
-    """The body does not begin like the coding that its header declares."""
+    """Error: a body does not begin like the coding that its header declares.
+
+    - `layer`: number of this coding in the list of the body's codings, from 0.
+    """
 
     def __init__(self, layer: int) -> None:
         super().__init__(layer)
@@ -266,9 +269,11 @@ class _CountedPieces:
 
 
 def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
-    """Decode one compression, which may expand at most 200 times beyond the first MiB.
+    """Decode one coding of a body, such as gzip.
 
-    `layer` is the number of the coding. With `is_whole`, an early end is an error.
+    The output may have at most 200 times the size of the input, beyond the first MiB. `layer` is
+    the number of the coding in the list of the body's codings. With `is_whole`, an input that ends
+    too early is an error.
     """
     counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
     made_bytes = 0

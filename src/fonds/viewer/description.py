@@ -114,7 +114,7 @@ class FileDescription:
 
     @property
     def textless_reasons(self) -> list[Reason]:
-        """Distinct reasons why a stored file has no text."""
+        """Reasons why the file is stored but has no text. Each reason occurs once."""
         reasons = (Reason(row.reason) for row in self.history if row.reason)
         return list(dict.fromkeys(reason for reason in reasons if reason.weight is Weight.KEPT))
 
@@ -277,7 +277,10 @@ def _add_matches(
 
 
 def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> FileRelations:
-    """Return the related files of a file, from the first derivative kind that has any."""
+    """Return the files related to a file, such as other versions of a story.
+
+    They come from the first kind of derivative that has any. The result is empty if none has.
+    """
     for kind in iter_kinds_with_rows():
         row = derivatives.get(kind.name)
         relations = kind.find_related(records, [row]) if row is not None else {}
@@ -325,7 +328,11 @@ def read_body(stores: Stores, description: FileDescription) -> bytes:
 
 
 def find_own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
-    """Return the title of an index document built from these derivative rows, or None."""
+    """Return the title that an index document of a file would have, from its derivatives.
+
+    `derivatives` are database rows by kind of derivative, such as a PDF's text. Returns None if
+    they give no title.
+    """
     for kind in KINDS:
         row = derivatives.get(kind.name)
         if row is not None and kind.indexed is not None and kind.indexed.has_text(row):

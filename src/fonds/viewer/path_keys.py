@@ -75,15 +75,19 @@ def list_record_entries(records: Records, key: str) -> list[str]:
 
 
 def _list_recorded_paths(text: str) -> list[str]:
-    """Return the possible forms of a path in rows, where bytes that are not UTF-8 are escaped."""
+    """Return the forms in which database rows may store a path given by a user.
+
+    They are absolute. Bytes that are not UTF-8 are escaped. Empty if the text is not a path.
+    """
     return [
         os.fsencode(path).decode("utf-8", "backslashreplace") for path in _list_absolute_paths(text)
     ]
 
 
 def _list_absolute_paths(text: str) -> Sequence[Path]:
-    """Return a path as an absolute path, as written and with `..` resolved; empty if it is not a
-    path.
+    """Return two absolute forms of a path: as written, and with `..` resolved.
+
+    Returns an empty list if the text is not a path.
     """
     try:
         path = Path(os.fsdecode(os.fsencode(text))).absolute()

@@ -101,7 +101,7 @@ class FileRights:
 
     @property
     def is_silent(self) -> bool:
-        """Whether neither the file nor any of its captures has statements."""
+        """Whether neither the file nor any of its captures states rights."""
         return not self.statements and not any(
             capture_rights.statements for capture_rights in self.captures
         )
@@ -148,8 +148,9 @@ def load_file_rights(records: Records, sha1hex: str) -> FileRights:
 
 
 def iter_by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement]]:
-    """Yield each statement with the display title of its subject: licences, holders, then
-    preferences.
+    """Yield each statement about rights with the display title of its group.
+
+    The groups are licences, then rights holders, then usage preferences.
     """
     listed = list(statements)
     for subject, title in SUBJECTS.items():
@@ -233,8 +234,9 @@ def _load_places(
 
 
 def _load_archived_hashes(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the SHA-1s of those captures that are in a WARC file and not under embargo, by capture
-    id.
+    """Return the SHA-1s of the files of captures, by capture id.
+
+    Captures that are not in a WARC file yet, or whose file is under embargo, are omitted.
     """
     if not ids:
         return {}

@@ -190,7 +190,7 @@ class AlignedPair:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both passages are empty and no words are omitted."""
+        """Whether there is nothing to show: both passages are empty and no words are omitted."""
         return not (self.before or self.after or self.omitted_words)
 
 

@@ -348,8 +348,8 @@ def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> li
 def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
     """Return whether an entry of the reference list can begin at line number `place`.
 
-    The line before must look like the end of an entry, and this line must not. `width` is the usual
-    number of characters of a line.
+    The line before must look like the end of an entry, and this line must not. `width` is a length
+    that few lines exceed, in characters.
     """
     line, before = lines[place], lines[place - 1]
     tail = before[-60:]
@@ -373,7 +373,7 @@ def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
 def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
     """Return whether line number `place` looks like the beginning of an entry of a reference list.
 
-    The year may be anywhere in the entry. `width` is the usual number of characters of a line.
+    The year may be anywhere in the entry. `width` is a length that few lines exceed, in characters.
     """
     line, before = lines[place], lines[place - 1]
     is_short = len(before) < 0.8 * width

@@ -305,9 +305,9 @@ class ElasticIndex:
         return matches
 
     def _roll_over(self) -> None:
-        """Create a new index if the newest is large.
+        """Create a new index if the newest one is too large.
 
-        The size is checked at most once in `ROLLOVER_EVERY_S` seconds.
+        Within `ROLLOVER_EVERY_S` seconds after a check, calls do nothing.
         """
         with self._lock:
             if time.monotonic() - self._rolled_at_s < ROLLOVER_EVERY_S:

@@ -160,9 +160,10 @@ def _build_term(term: Term) -> Clause:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str, float], Clause]) -> Clause:
-    """Build a query in the field of a node, or in title and text.
+    """Build a query for words in the field that the syntax tree node names, or in title and text.
 
-    A match in the title weighs more.
+    A match in the title weighs more. `build_in` builds the query for one field and its weight.
+    Earlier versions of stories are searched too if the node says so.
     """
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}

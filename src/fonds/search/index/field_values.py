@@ -58,10 +58,10 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueLibrary:
-    """Sources of field values.
+    """Sources of the field values that completion suggests.
 
     - `index`: index whose documents have the values.
-    - `themes`: function that yields all themes.
+    - `themes`: function that yields all themes (clusters of documents).
     - `names`: function that returns display names of values.
     """
 
@@ -116,9 +116,10 @@ def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValu
 
 
 def _rank_value(value: KnownValue, prefix: str) -> int | None:
-    """Return 0 if a value begins with the typed text, 1 if a word in it does, otherwise None.
+    """Return how well a field value or its display name matches typed text: 0 is better than 1.
 
-    Words are compared without accents, and only if `prefix` consists of words.
+    Returns 0 if it begins with the text, 1 if a later word does, and None if it does not match.
+    Accents are ignored, but only if the text consists of words.
     """
     texts = [value.value or "none", value.name]
     if any(text.casefold().startswith(prefix.casefold()) for text in texts):
@@ -211,7 +212,7 @@ def _list_years(index: Index) -> list[KnownValue]:
 
 
 def _list_statuses(index: Index) -> list[KnownValue]:
-    """Return the statuses of PDF files that are stored.
+    """Return the statuses that indexed PDFs can have, each with its number of documents.
 
     Files with other statuses are not in the index.
     """
@@ -252,8 +253,10 @@ def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue]
 
 
 def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return stated values that begin with the typed text, from the first matching documents, and
-    `none`.
+    """Return values of a field that begin with the typed text, and whether there may be more.
+
+    They are those of the first matching documents, such as stated licences. The value '' (`none`)
+    is always included.
     """
     start = "".join(prefix.split()).strip('"*').lower()
     is_plain = len(start) >= VALUE_PREFIX_MIN_CHARS and _BARE.fullmatch(start)
@@ -279,5 +282,8 @@ def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownV
 
 
 def count_value(index: Index, field: str, value: KnownValue, query_value: str) -> KnownValue:
-    """Return a value with the number of all documents that have it."""
+    """Return a copy of a value with the number of all documents that have it.
+
+    `query_value` is the value in the syntax of a query.
+    """
     return replace(value, count=_count_total(index, f"{field}:{query_value}"))

@@ -176,9 +176,10 @@ class _WordMatcher:
 
 
 def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
-    """Build a pattern that finds any of the words in folded text.
+    """Build a regular expression that finds any of the words in folded text; None for no words.
 
-    Longer alternatives come first.
+    Each item is a sequence of words and whether the last word is only the beginning of a word.
+    Longer sequences are tried first.
     """
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
@@ -233,10 +234,10 @@ def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tu
 def _cut_passage(
     window: str, matches: Sequence[tuple[int, int, str]]
 ) -> tuple[int, int, int, Snippet]:
-    """Return the passage around the most matches, with collapsed whitespace and adjusted marks.
+    """Return the passage with the most different matches: two positions, a third, and the passage.
 
-    The three numbers are the start and end of the passage and the start of the first of these
-    matches, as positions in the window.
+    The positions are the start and end of the passage and the start of its first counted match, in
+    characters of the window. The passage has collapsed whitespace, and its marks are adjusted.
     """
     best_start, best_end, _ = matches[
         max(range(len(matches)), key=lambda n: _count_distinct(matches, n))
@@ -304,8 +305,9 @@ def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool
 
 
 def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
-    """Count the distinct matches in a passage that starts shortly before the match with index
-    `first`.
+    """Count the different words matched in a passage.
+
+    The passage starts shortly before the match with index `first`.
     """
     limit = matches[first][0] + PASSAGE_CHARACTERS - LEAD_CHARACTERS
     return len(

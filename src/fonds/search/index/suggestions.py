@@ -60,9 +60,11 @@ def add_notes(
 def _add_word_notes(
     index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool
 ) -> str:
-    """Add a note for each word that no document has. Return the query with similar existing words.
+    """Add a note to `notes` for each required word of a query that no document has.
 
-    With `in_earlier`, earlier versions have all the words, and another note says so.
+    Return the query with these words replaced by similar existing words. If only earlier versions
+    of stories have a word, the note says so. With `in_earlier`, this note is omitted, because
+    another note covers all words.
     """
     corrected = text
     required = _list_required_terms(tree)
@@ -125,7 +127,10 @@ def _format_short_term(term: Term) -> str:
 
 
 def _list_required_terms(tree: Node) -> list[Term]:
-    """Return the terms that every matching document must have."""
+    """Return the words and phrases of a query tree that every matching document must contain.
+
+    Alternatives (OR) and exclusions (NOT) are omitted.
+    """
     if isinstance(tree, Term):
         return [tree]
     if isinstance(tree, AndNode):
@@ -139,8 +144,11 @@ def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
 
 
 def _find_similar_word(index: Index, term: Term) -> str | None:
-    """Return the best indexed word that is spelled like a term and has documents; None if there is
+    """Return an existing word with a spelling similar to that of a search term; None if there is
     none.
+
+    Only terms of one complete word in title or text are compared. At least one document has the
+    returned word.
     """
     parts = split_words(term.text)
     if (
@@ -177,8 +185,9 @@ def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
 
 
 def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
-    """Yield a sentence for each kind, language, domain and collection in the query without
-    documents.
+    """Yield a note for users for each filter value in a query that no document has.
+
+    Values of fields with a facet are checked, such as kind, language, domain and collection.
     """
     filters = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
     missing = [(field, value) for field, value in filters if not _has_matches(index, field, value)]

@@ -261,7 +261,7 @@ class TantivyIndex:
                 raise
 
     def _find_crash_reason(self) -> FondsError | None:
-        """Return the error that killed the writer thread, or None.
+        """Return the error that stopped the writer thread of the tantivy library; None if it runs.
 
         The library reports this error only from a commit, which waits for the thread.
         """
@@ -354,9 +354,10 @@ class TantivyIndex:
         return self._reader.searcher()
 
     def _get_version(self) -> tuple[int, int, int] | None:
-        """Return a value that changes with every commit; None if the index does not exist.
+        """Return the inode, modification time and size of the index's `meta.json`.
 
-        Raises ValueError if an existing index has no `meta.json`.
+        They change with every commit. Returns None if the index does not exist. Raises ValueError
+        if an existing index has no `meta.json`.
         """
         try:
             status = (self._folder / "meta.json").stat()

@@ -123,10 +123,10 @@ def _build_match_all() -> Query:
 
 
 def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> Query:
-    """Match documents with one of these exact values.
+    """Build a query for documents with one of several exact values in a field.
 
-    Few values become terms, because a set is looked up for every document of the index first, but
-    terms are read only as far as the rest of the query goes.
+    For many values it is a set query, which the library compares with every document of the index.
+    For few values, term queries are faster, because they are read only as far as needed.
     """
     if len(values) > TERMS_MAX:
         return Query.term_set_query(schema, field, list(values))
@@ -190,7 +190,7 @@ def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
 
 
 def _build_stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
-    """Match documents with this stem, in the languages where it applies."""
+    """Build a query for documents with a stem, in the languages to which the stem applies."""
     with_stem = Query.term_query(schema, field, stem.text)
     if stem.languages is not None:
         in_languages = _build_any_of("language", list(stem.languages), schema)
@@ -218,7 +218,10 @@ def _build_near(near: NearWords, schema: tantivy.Schema) -> Query:
 def _build_pair(
     field: str, first_word: str, second_word: str, words_between_max: int, schema: tantivy.Schema
 ) -> Query:
-    """Match both orders separately: the library counts a swap of words as two steps."""
+    """Build a query for two words near each other, in either order.
+
+    Each order is a query of its own, because the library counts a swap of words as two steps.
+    """
     orders = ([first_word, second_word], [second_word, first_word])
     return Query.boolean_query(
         [

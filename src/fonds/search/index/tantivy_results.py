@@ -52,7 +52,11 @@ def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
 
 
 def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
-    """Build the counts by value, and by the numbers in the date field `dates`."""
+    """Build the request for counts of all matches: by the values of facets, and by date.
+
+    - `values_max`: maximum number of values per facet.
+    - `dates`: name of the index field with day or month numbers.
+    """
     date_terms = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
     terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
     return {field: {"terms": {"field": field, **terms}} for field in FACET_FIELDS} | {
@@ -114,7 +118,11 @@ def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> s
 
 
 def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
-    """Return the function that formats numbers of days or months, and the field that has them."""
+    """Return how dates are counted in the results of a query: by day or by month.
+
+    The first result formats a day or month number as text. The second is the name of the index
+    field that has these numbers.
+    """
     if query.is_by_day:
         return format_day, get_day_field(query.dates)
     return format_month, get_month_field(query.dates)
@@ -123,7 +131,11 @@ def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
 def _search_page(
     searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery
 ) -> tantivy.SearchResult:
-    """Return the requested hits, plus one if the document of `after` may be among them."""
+    """Return the requested page of hits.
+
+    If the page starts after the document `query.after`, one extra hit is returned, because this
+    document itself may be among the hits.
+    """
     field, order = _choose_order(query)
     if query.after is not None:
         tantivy_query = restrict_after(tantivy_query, query.after, build_schema())

@@ -152,27 +152,27 @@ class EmbargoFilterIndex:
             )
 
     def delete(self, ids: Sequence[str]) -> None:
-        """See the port."""
+        """Delete documents from the wrapped index by id."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """See the port."""
+        """Return documents of the wrapped index by id."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """See the port."""
+        """Search the wrapped index. Raises ValueError if the query is invalid."""
         return self.index.search(query)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """See the port."""
+        """Return indexed words with a similar spelling from the wrapped index."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """See the port."""
+        """Return the number of documents in the wrapped index."""
         return self.index.count()
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the wrapped index."""
         close(self.index)
 
 
@@ -212,15 +212,15 @@ class ThemedIndex:
     themes: Themes
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """See the port."""
+        """Put documents into the wrapped index."""
         self.index.put(documents)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """See the port."""
+        """Delete documents from the wrapped index by id."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """See the port."""
+        """Return documents of the wrapped index by id."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
@@ -244,13 +244,13 @@ class ThemedIndex:
         )
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """See the port."""
+        """Return indexed words with a similar spelling from the wrapped index."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """See the port."""
+        """Return the number of documents in the wrapped index."""
         return self.index.count()
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the wrapped index."""
         close(self.index)

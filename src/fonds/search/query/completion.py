@@ -180,11 +180,14 @@ def _find_word(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | N
 def _build_typed_word(
     cursor: int, last: Token, full_token: Token, field: str, is_exact: bool
 ) -> TypedText | None:
-    """Return the single word at the cursor: a field value if it is in a field, otherwise a field
-    name.
+    """Return the word that a user is typing at the cursor: a field value or a field name.
 
-    `last` is the token up to the cursor, `full_token` the whole token that begins with it. Returns
-    None if nothing can be completed.
+    - `last`: token up to the cursor.
+    - `full_token`: the whole token that begins with `last`.
+    - `field`: field to which a value at the cursor belongs; '' if it belongs to none.
+    - `is_exact`: whether an equals sign precedes the word.
+
+    Returns None if nothing can be completed.
     """
     end = last.start + full_token.end
     if full_token.kind in ("field", "unknown"):

@@ -188,8 +188,9 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 
 
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
-    """Return the tree nodes that have other words than stop words, or all nodes if none would
-    remain.
+    """Return the query tree nodes that do not consist of stop words only.
+
+    If all of them do, return all nodes.
     """
     plain_words = [_list_plain_words(node) for node in nodes]
     stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
