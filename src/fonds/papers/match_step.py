@@ -38,11 +38,11 @@ PAPER_COLUMNS = (GROBID_METADATA, GROBID_TEI_JSON, BIB_METADATA, BIB_JSON)
 
 @dataclass(frozen=True, slots=True)
 class MatchedPaper:
-    """Paper and the result of matching it.
+    """Paper, and the result of matching it to a work of the catalogue.
 
     - `sha1hex`: SHA-1 of the paper.
     - `match`: work that was found, with evidence.
-    - `reference_count`: number of the paper's references that are matched.
+    - `reference_count`: number of the paper's references that are matched to works as well.
     """
 
     sha1hex: str
@@ -65,7 +65,7 @@ class MatchPapersStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[UnmatchedPaper]) -> list[Result]:
-        """Match each paper.
+        """Match each paper and its references to works of the catalogue. Store the results.
 
         Matching a paper again changes nothing while the catalogue is unchanged.
         """
@@ -112,7 +112,10 @@ def list_references(paper: Paper | None) -> Sequence[Citation]:
 
 
 def match_paper(catalog: Catalog, sha1hex: str, paper: Paper | None) -> MatchedPaper:
-    """Match a paper to a work of the catalogue. `paper` is None if it has no bibliography."""
+    """Match a paper to a work of the catalogue.
+
+    `paper` is the bibliography of the paper. Without one (None), the result is no match.
+    """
     if paper is None:
         return MatchedPaper(
             sha1hex, Match(status=MatchStatus.NONE, reason=MatchReason.NO_BIBLIOGRAPHY), 0

@@ -27,7 +27,11 @@ from fonds.restrictions.traces import find_holding_collections
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocument:
-    """Withheld document, and the namespace and key of the collection that it was deleted from."""
+    """Document that is withheld from a collection while its file is under embargo.
+
+    - `namespace`, `key`: name of the collection from which the document was deleted.
+    - `document`: the document, unchanged.
+    """
 
     namespace: str
     key: str

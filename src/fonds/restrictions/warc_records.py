@@ -59,7 +59,10 @@ def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
 
 
 def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
-    """Yield the names of the library's WARCs whose index lists a file. Every index is read."""
+    """Yield the names of the library's WARCs whose index lists records of a file.
+
+    The index of every WARC is read.
+    """
     for name in archive.iter_names():
         warc = archive.inspect(name)
         if any(record.sha1hex == sha1hex for record in (warc.records if warc else None) or ()):

@@ -70,10 +70,9 @@ def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
 
 
 def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
-    """Return the rights of each file, by SHA-1: statements of the file, then those of its
-    captures.
+    """Return the rights of each file, by SHA-1: statements of the file, then those of its captures.
 
-    The field `robots` is that of the capture recorded last that has one.
+    The robots.txt is that of the capture recorded last among those with a robots.txt.
     """
     keys = sorted(set(sha1hexes))
     rights_by_file: dict[str, Rights] = {}

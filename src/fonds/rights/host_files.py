@@ -194,11 +194,11 @@ def update_rights(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Update the rights of captures to the host files in force. Host files with a SHA-1 in
-    `excluded` are ignored.
+    """Update the stored rights of captures, so that they follow from the host files in force.
 
-    Return the SHA-1s of files whose rights changed. With `excluded`, the captures must be at most
-    two days apart.
+    Host files (robots.txt and tdmrep.json) with a SHA-1 in `excluded` are ignored. Return the
+    SHA-1s of files whose rights changed. With `excluded`, the captures must be at most two days
+    apart.
     """
     changed: set[str] = set()
     previous: list[HostFilesInForce] = []
@@ -301,7 +301,10 @@ def _find_in_force(
 
 
 def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the last host file at or before `moment`, if it is still in force."""
+    """Return the last host file captured at or before `moment`.
+
+    Returns None if it was captured more than 24 hours before, or if there is none.
+    """
     position = bisect_right(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position - 1] if position else None
     return (
@@ -310,7 +313,10 @@ def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> Host
 
 
 def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the first host file at or after `moment`, if it is at most 24 hours later."""
+    """Return the first host file captured at or after `moment`.
+
+    Returns None if it was captured more than 24 hours later, or if there is none.
+    """
     position = bisect_left(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position] if position < len(files_by_time) else None
     return (
@@ -321,9 +327,10 @@ def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFi
 def _find_each_in_force(
     records: Records, captures: Sequence[HostCaptureRow]
 ) -> list[HostFilesInForce]:
-    """Return for each capture the host files in force, with queries for each capture.
+    """Return for each capture the robots.txt and tdmrep.json in force.
 
-    Used if there may be many host files between the captures.
+    Each capture has its own queries. This is used if there may be many such files between the
+    captures.
     """
     earlier_filters = [
         {
@@ -352,7 +359,12 @@ def _find_each_in_force(
 def _apply_host_files(
     rights: Rights, capture: HostCaptureRow, files: HostFilesInForce, texts: Mapping[str, str]
 ) -> Rights:
-    """Replace the statements of earlier host files in `rights` by those of `files`."""
+    """Return the rights of a capture with the statements of the host files in force.
+
+    - `rights`: rights until now. Statements from other robots.txt and tdmrep.json are removed.
+    - `files`: host files in force for the capture, by name.
+    - `texts`: texts of host files, by SHA-1.
+    """
     own_statements = [
         statement
         for statement in rights.statements

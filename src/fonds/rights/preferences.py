@@ -171,7 +171,7 @@ def parse_dictionary(text: str) -> Mapping[str, str]:
 
 
 def iter_link_targets(value: str, relation: str) -> Iterator[str]:
-    """Yield the URLs in a Link header that have the relation `relation`, as written in the header."""
+    """Yield the URLs in a Link header (`value`) with the relation `relation`, as written there."""
     position = 0
     while (target := _LINK_TARGET.match(value, position)) is not None:
         position = target.end()

@@ -169,9 +169,9 @@ def _build_file_hits(
 
 
 def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
-    """Return the indexed documents that were made from the given files, by SHA-1 of the file.
+    """Return the index documents that show the given files, by SHA-1 of the file.
 
-    Files that are not in the index are omitted.
+    Files that no document shows are omitted.
     """
     ids = {
         kind.indexed.get_id(row)

@@ -233,10 +233,11 @@ def _iter_chunk_rows(
 def _load_derivatives(
     stores: Stores, sha1hexes: Sequence[str]
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
-    """Return the derivatives of each file, such as its extracted text, by SHA-1.
+    """Return the derivatives of each file, by SHA-1. A derivative is extracted data, such as a
+    text.
 
-    Each derivative is its kind, its row, and the indexed document made from this row (None if the
-    index has none).
+    Each is a tuple of its kind, its database row, and the index document made from this row (None
+    if the index has none).
     """
     derivatives: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
     for kind in iter_kinds_with_rows():

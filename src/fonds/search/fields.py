@@ -29,7 +29,7 @@ from fonds.search.sites import list_sites
 
 
 class FieldType(StrEnum):
-    """How the values of a search field are indexed and searched."""
+    """Type of a search field: how its values are indexed and searched."""
 
     WORDS = "words"  # folded words with their positions
     FORMS = "forms"  # folded words and stems, also those of earlier versions of a story

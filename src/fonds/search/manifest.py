@@ -57,7 +57,10 @@ class ManifestMember:
 def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
-    """Return the current file, text hash and extractor of each document, by document id."""
+    """Return the line of a manifest for each document, by document id.
+
+    It has the current file, the hash of its text, and the extractor of the text.
+    """
     keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
     extractors: dict[str, str] = {}

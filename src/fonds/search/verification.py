@@ -208,10 +208,11 @@ def ignore_progress(done: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerifier:
-    """Verifies exports against the library. Call it with the manifest of an export.
+    """Verification of exports against the library. Call it with the manifest of an export.
 
     - `stores`: stores that contain only what the user may see.
-    - `unfiltered_records`: records of all files; None unless the user may see embargoes.
+    - `unfiltered_records`: SQL tables with the rows of all files; None unless the user may see
+      embargoes.
     - `walked_max`: maximum number of documents of the current result that are read.
     - `progress`: function that is called with the number of documents read so far.
     """
@@ -365,10 +366,10 @@ class ResultWalk:
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
-    """Return the position of the last exported document in the order of ids, if the export was
-    limited.
+    """Return the last position, in the order of ids, up to which the current result is compared.
 
-    Returns `ORDER_KEY_END` if the export has all documents of its search.
+    It is that of the last exported document (`remaining`) if the export was limited to the first
+    documents. If it has all documents of its search, it is `ORDER_KEY_END`.
     """
     search = manifest.search
     is_cut = (

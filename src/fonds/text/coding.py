@@ -250,7 +250,7 @@ def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
 
 
 class _CountedPieces:
-    """Iterator over pieces that counts the bytes read and stores the first 64."""
+    """Iterator over the pieces of a body that counts the bytes read and keeps the first 64."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -319,7 +319,7 @@ def _decode_gzip(pieces: Pieces) -> Pieces:
 
 
 def _decode_deflate(pieces: Pieces) -> Pieces:
-    """Decode both meanings of `deflate`: zlib as in the standard, or raw as some servers send it."""
+    """Decode both forms of `deflate`: zlib as in the standard, or raw as some servers send it."""
     head = b""
     while len(head) < 2 and (piece := next(pieces, b"")):
         head += piece

@@ -139,6 +139,9 @@ def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
 
 
 def iter_written_words(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of a text in order, each in lower case as written and without accents."""
+    """Yield the words of a text in order, each in two forms.
+
+    The first is in lower case with accents, the second in lower case without accents.
+    """
     folded = fold_text(text).split()
     return zip(folded if text.isascii() else normalize_text(text).split(), folded, strict=True)

@@ -178,9 +178,9 @@ class VerifiedPlace:
     """Result of reading an archived record again and hashing its bytes.
 
     - `place`: location of the record.
-    - `is_same`: whether the bytes are those of the cited file.
+    - `is_same`: whether the bytes were read and are those of the cited file.
     - `sha1hex`, `size_bytes`: SHA-1 and size of the bytes; None if they could not be read.
-    - `fault`: why the bytes could not be read; None if they could.
+    - `fault`: why the bytes could not be read, as text; None if they could.
     """
 
     place: ArchivedPlace
@@ -192,9 +192,10 @@ class VerifiedPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlaceVerification:
-    """Results of verifying the locations of a file.
+    """Results of verifying the locations of a file in the archive.
 
-    - `places`: results. At most 20 locations and about 512 MiB are read.
+    - `places`: result for each location that was read. At most 20 locations and about 512 MiB are
+      read.
     - `total`: number of all locations.
     """
 

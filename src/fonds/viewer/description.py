@@ -120,9 +120,10 @@ class FileDescription:
 
     @property
     def title(self) -> str | None:
-        """Title in the index.
+        """Title of the file's document in the index.
 
-        For a file that is not indexed, the title that its document would have.
+        For a file that is not indexed, the title that its document would have. None if it has no
+        title.
         """
         if self.document is not None:
             return self.document.article_title
@@ -197,7 +198,7 @@ def _find_captured_files(records: Records, url: str) -> list[str]:
 
 
 def _find_entered_files(records: Records, urls: Sequence[str]) -> list[str]:
-    """Return the SHA-1s of files whose entry has one of these URLs."""
+    """Return the SHA-1s of stored files that were ingested as entries with one of these URLs."""
     entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
     about = _list_distinct([row.about for row in entries if row.about])
     return [row.sha1hex for row in records.get(FileMetaRow, about)] if about else []

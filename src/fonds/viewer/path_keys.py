@@ -50,9 +50,11 @@ def list_path_inputs(records: Records, key: str) -> list[str]:
 
 
 def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
-    """Return the keys in the table `cdx` of the record that a key names by WARC path and offset.
+    """Return the possible keys, in the table `cdx` of captures, of the WARC record that a key
+    names.
 
-    Returns an empty list for other keys.
+    The key is a WARC path and an offset, such as `/data/crawl.warc.gz:85`. Returns an empty list
+    for other keys.
     """
     parsed = parse_record_place(key.strip())
     if parsed is None:
@@ -63,7 +65,11 @@ def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
 
 
 def list_record_entries(records: Records, key: str) -> list[str]:
-    """Return the possible entry ids of the record that a key names by WARC path and offset."""
+    """Return the possible ids of ledger entries for the WARC record that a key names.
+
+    The key is a WARC path and an offset, such as `/data/crawl.warc.gz:85`. Returns an empty list
+    for other keys.
+    """
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []

@@ -403,9 +403,10 @@ def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
 
 
 def _count_words(row: PdfMetaRow, text: str) -> int | None:
-    """Count the words of a page.
+    """Return the number of words of a page of a PDF; None if it is unknown.
 
-    If a PDF was read only in part, a page without words may be unreadable. Its count is None.
+    It is unknown for a page without words if the PDF was read only in part, because the page may be
+    unreadable.
     """
     count = len(text.split())
     return count if count or row.status != PdfStatus.PARTIAL else None

@@ -181,9 +181,9 @@ def describe_tdmrep(tdmrep: TdmrepAnswer) -> str:
 def _load_tdmrep_rows(
     records: Records, places: Mapping[str, tuple[str | None, str | None]]
 ) -> Mapping[str, TdmrepAnswerRow]:
-    """Return the stored responses for tdmrep.json, by capture id.
+    """Return how the host of each capture responded to a request for tdmrep.json, by capture id.
 
-    Only responses to requests made within a day of the capture are returned.
+    A capture is omitted if the host received no such request within a day of it.
     """
     origins = {key: origin for key, (_, url) in places.items() if (origin := _get_origin(url))}
     rows = records.get(TdmrepAnswerRow, sorted(set(origins.values()))) if origins else ()
@@ -222,7 +222,7 @@ def _load_places(
 ) -> Mapping[str, tuple[str | None, str | None]]:
     """Return the time (14 digits) and URL of each capture, by capture id.
 
-    They come from the WARC record, or else from the entry. Unknown values are None.
+    They come from the archived record, or else from the ledger entry. Unknown values are None.
     """
     if not ids:
         return {}

@@ -146,7 +146,7 @@ def _iter_characters(token: str) -> Iterator[str]:
 
 
 class _DiffSearch:
-    """Search for equal passages in two lists of words."""
+    """Search for passages that two lists of words have in common."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old, self._new = old, new
@@ -154,7 +154,10 @@ class _DiffSearch:
         self.is_coarse = False
 
     def find_blocks(self) -> list[tuple[int, int, int]]:
-        """Return equal passages in order, as (position in old, position in new, length)."""
+        """Return the passages that are in both lists of words, in order.
+
+        Each is (position in old, position in new, number of words).
+        """
         blocks: list[tuple[int, int, int]] = []
         ranges = [(0, len(self._old), 0, len(self._new))]
         for _ in range(ROUNDS_MAX):
@@ -268,9 +271,10 @@ def _find_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int
 def _iter_stretches(
     old: Sequence[str], new: Sequence[str], blocks: Sequence[tuple[int, int, int]]
 ) -> Iterator[DiffSpan]:
-    """Yield the passages of a difference, from the equal passages (`blocks`) of both texts.
+    """Yield the passages of a difference: words in both texts, removed words and added words.
 
-    Consecutive words of the same kind are one passage.
+    `blocks` are the equal passages, as (position in old, position in new, length). Consecutive
+    words of the same kind are one passage.
     """
     same_tokens: list[str] = []
     old_index = new_index = 0

@@ -82,7 +82,7 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def agreeing_numbers(self) -> int:
-        """Number of fields among year, volume, page and container that agree."""
+        """Number of fields that agree, among year, volume, page, and journal or book."""
         values = (self.year, self.volume, self.page, self.container)
         return sum(value is not None and value >= NEAR_YEAR for value in values)
 
@@ -130,9 +130,11 @@ def _compare_equal(query_value: str | None, work_value: str | None) -> float | N
 
 
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
-    """Return the best score of a work's title, and of its title with subtitle, against a query.
+    """Return how well the title of a work, with or without its subtitle, agrees with a query (0 to
+    1).
 
-    If the query has a printed reference, the reference may contain the title.
+    The better of the two counts. If the query has a printed reference, it may contain the title.
+    Returns None if the query or the work has no title.
     """
     titles = {title: None for title in (work.title, work.full_title) if title and build_slug(title)}
     if not titles:

@@ -95,7 +95,10 @@ def iter_records(value: Any) -> Iterator[Any]:
 
 
 def parse_work(record: Any) -> Work | RefusedRecord:
-    """Parse the work of one record, or return why it was refused."""
+    """Parse the work in one record of any supported format.
+
+    If the record is refused, return the reason instead.
+    """
     if not isinstance(record, Mapping):
         return RefusedRecord(RefusalReason.NOT_A_RECORD, f"{record!r:.{EXCERPT_CHARS}}")
     parse = next((parse for is_form, parse in _FORMS if is_form(record)), None)
@@ -133,9 +136,10 @@ FILE_EXTENSIONS = (
 
 
 def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield (location, record) for each record in a file. A record that is refused has the reason.
+    """Yield (location, record) for each record in a file, such as `line 7` and decoded JSON.
 
-    Raises OSError if the file cannot be read.
+    If a record cannot be decoded, the second value is a RefusedRecord with the reason. Raises OSError if the
+    file cannot be read.
     """
     with _open_file(path) as stream:
         bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))

@@ -48,7 +48,7 @@ def name_catalog_table(group: str, env: str) -> str:
 
 
 def build_column(source: str) -> str:
-    """Return the table column that contains the records of works from a source, such as Crossref."""
+    """Return the table column for the records of works from a source, such as Crossref."""
     return f"{FAMILY}:{source}"
 
 

@@ -216,8 +216,8 @@ class GenerationReader:
 def _compute_generation(answer: Mapping[str, Any]) -> str:
     """Compute the generation of an index (an id of its state) from the statistics of its shards.
 
-    They give the highest sequence number of each primary shard, which grows with each write; -1 is a
-    shard without writes.
+    They give the highest sequence number of each primary shard, which grows with each write.
+    It is -1 for a shard without writes.
     """
     parts, count = [], 0
     for index in answer["indices"].values():

@@ -91,7 +91,7 @@ class ElasticIndex:
     """
 
     def __init__(self, url: str, client: type[ElasticsearchClient | OpensearchClient]) -> None:
-        """Parse the URL; the first request connects.
+        """Parse the URL of the index. No connection is opened before the first request.
 
         Raises ConfigurationError if the URL is invalid.
         """
@@ -200,7 +200,9 @@ class ElasticIndex:
         return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
-        """Return the exact number of documents, including documents that are not searchable yet."""
+        """Return the number of documents, including those put last, which may not be searchable
+        yet.
+        """
         self._prepare()
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])
@@ -275,11 +277,10 @@ class ElasticIndex:
         return sorted(self._request("GET", f"/_alias/{self._alias}", {}), reverse=True)
 
     def _find_indices(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return the index that stores each document, by document id, so that a write replaces the
-        document.
+        """Return the name of the index that stores each document, by document id.
 
-        Documents that are not stored are omitted. The result is empty if the alias has only one
-        index.
+        A write to that index replaces the document. Documents that are not stored are omitted. The
+        result is empty if the alias has only one index.
         """
         _, *older = self._list_indices()
         if not older:

@@ -117,7 +117,10 @@ def _build_counts(values_max: int, query: SearchQuery) -> Clause:
 
 
 def build_suggestions(word: str) -> Clause:
-    """Build a request for words in titles and texts within two edits of `word`."""
+    """Build a request for indexed words of titles and texts that are spelled like `word`.
+
+    They differ from it by at most two edits.
+    """
     options = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
     return {

@@ -81,7 +81,10 @@ def find_passages(
 
 
 def find_passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
-    """Return the best passage of a text. `find_passages` explains the choice."""
+    """Return the passage of a text that a search result should show first.
+
+    It is the first passage that `find_passages` returns.
+    """
     return find_passages(text, terms, language)[0]
 
 
@@ -202,7 +205,11 @@ def _iter_windows(text: str) -> Iterator[str]:
 
 
 def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded words) of each match of a pattern, in characters of the window."""
+    """Return (start, end, folded words) of each match of a pattern in a piece of text.
+
+    `window` is the piece; positions are its characters. The pattern is for folded text (lower case,
+    without accents).
+    """
     folded = f" {fold_text(window)} "
     spans = []
     for match in pattern.finditer(folded):
@@ -215,9 +222,10 @@ def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int,
 
 
 def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Convert spans in the folded window to spans in the window itself.
+    """Convert positions in the folded text of a window to positions in the window itself.
 
-    One character can fold to several words, as ㍿ does. The character is marked once.
+    `spans` are (start, end, folded words). One character can fold to several words, as ㍿ does. The
+    character is marked once.
     """
     origin = [
         position
@@ -269,9 +277,9 @@ def _cut_passage(
 
 
 def _find_passage_start(window: str, target_position: int, latest: int) -> tuple[int, bool]:
-    """Return the start of a passage, and whether a sentence starts there.
+    """Return where a passage of a search result starts, and whether a sentence starts there.
 
-    A sentence start near `target_position` is preferred to the next word start. The passage never
+    It is a sentence start near `target_position`, or else the next word start. The passage never
     starts after `latest`.
     """
     if target_position <= 0:
@@ -286,9 +294,9 @@ def _find_passage_start(window: str, target_position: int, latest: int) -> tuple
 
 
 def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool]:
-    """Return the end of a passage that starts at `start`, and whether a sentence ends there.
+    """Return where a passage of a search result ends, and whether a sentence ends there.
 
-    The passage never ends before `earliest`.
+    `start` is the start of the passage. It never ends before `earliest`.
     """
     target_end = max(start + PASSAGE_CHARACTERS, earliest)
     if target_end >= len(window):

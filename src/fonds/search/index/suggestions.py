@@ -110,7 +110,7 @@ def _format_story_count(count: int) -> str:
 
 
 def format_term(term: Term) -> str:
-    """Return a term in the syntax of a query."""
+    """Return a search term as a user would write it in a query."""
     name = f"{_NAMES[term.field]}:" if term.field else ""
     plain = " ".join(normalize_text(term.text).split())
     if term.is_prefix:
@@ -121,7 +121,10 @@ def format_term(term: Term) -> str:
 
 
 def _format_short_term(term: Term) -> str:
-    """Return a term as a note quotes it: as typed, without punctuation at its end."""
+    """Return a search term as a note for users quotes it, without punctuation at its end.
+
+    It is as typed if the query syntax adds nothing but lower case, otherwise in query syntax.
+    """
     query, typed = format_term(term), term.text.rstrip(".,;:!?…")
     return f"“{typed}”" if query == typed.lower() else query
 

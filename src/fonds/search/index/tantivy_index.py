@@ -339,9 +339,10 @@ class TantivyIndex:
         self._read_version = version
 
     def _open_mirror(self, version: tuple[int, int, int]) -> tantivy.Searcher:
-        """Open a read-only index through a temporary folder with symbolic links to the index files.
+        """Open an index in a read-only folder, and return a searcher for its commit `version`.
 
         The tantivy library creates a lock file to read, which is impossible in a read-only folder.
+        It therefore reads a temporary folder with symbolic links to the index files.
         """
         if self._reader is None or version != self._read_version:
             mirror = TemporaryDirectory(prefix="fonds-index-")

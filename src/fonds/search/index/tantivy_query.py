@@ -135,9 +135,9 @@ def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> 
 
 
 def _build_exact(node: ExactValue, schema: tantivy.Schema) -> Query:
-    """Match an exact value, or all values that begin with it.
+    """Build a query for documents with an exact value in a field.
 
-    The beginning is escaped, because the library expects a regular expression.
+    If the node says so, values that begin with it match too.
     """
     if not node.is_prefix:
         return Query.term_query(schema, node.field, node.value)
@@ -173,8 +173,10 @@ def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -
 
 
 def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
-    """Match a term in a field. A prefix needs no escaping: folded words have only letters, digits
-    and marks.
+    """Build a query for documents that have a term in a field.
+
+    A term that is the beginning of a word needs no escaping, because folded words have only
+    letters, digits and marks.
     """
     parts = split_words(term.text)
     if term.is_prefix:

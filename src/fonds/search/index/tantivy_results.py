@@ -43,7 +43,10 @@ _SORTS: dict[str, tuple[str | None, Order]] = {
 
 
 def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
-    """Return the field that results are sorted by, and the direction."""
+    """Return the field that the results of a query are sorted by, and the direction.
+
+    The field is None for sorting by score.
+    """
     if query.sort == "newest":
         return get_day_field(query.dates), Order.Desc
     if query.sort == "oldest":
@@ -65,7 +68,7 @@ def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
 
 
 def build_empty_results(generation: str | None = None) -> SearchResults:
-    """Return the results of a search without matches."""
+    """Return empty search results: no hits, and no values in any facet."""
     no_values, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
     return SearchResults(total=0, hits=(), facets=no_values, beyond=beyond, generation=generation)
 

@@ -48,9 +48,10 @@ class IndexQueryCompleter:
     max_chars: int
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
-        """Return completions for the text at the cursor.
+        """Return completions for what a user is typing at the cursor of a query.
 
-        Raises ValueError if the cursor is outside the text.
+        `cursor` is a number of characters from the start; None means the end of the text. Raises
+        ValueError if the cursor is outside the text.
         """
         typed = find_typed_text(text, cursor)
         if typed.kind is TypingKind.NOTHING:
@@ -64,10 +65,10 @@ class IndexQueryCompleter:
         )
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
-        """Return values to replace the field value at the cursor; None if there is no value to
-        replace.
+        """Return existing values to replace the field value at the cursor.
 
-        Every suggested value matches documents.
+        Every suggested value has documents. Returns None if no field value is at the cursor, if the
+        value exists, or if there is no suggestion.
         """
         completed = self.complete(text, cursor)
         typed = completed.typed
@@ -108,9 +109,10 @@ class IndexQueryCompleter:
     def _build_completions(
         self, text: str, typed: TypedText, values: Sequence[tuple[KnownValue, str]]
     ) -> list[Completion]:
-        """Build completions, each with the search after inserting it.
+        """Build completions, each with the text of the search after inserting the completion.
 
-        Completions that are too long are omitted.
+        `values` are pairs of a value and its form in a query. Completions that make the search too
+        long are omitted.
         """
         completions = []
         for value, query_value in values:

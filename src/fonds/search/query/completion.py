@@ -109,11 +109,11 @@ def _parse_value(field: str, value: str) -> Node:
 
 
 def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
-    """Return the search field to which a value after the given tokens belongs, and whether an
-    equals sign precedes the value.
+    """Return the search field to which a value directly after the given tokens belongs.
 
-    A value belongs to a field if it is directly after the colon, or in parentheses after the colon,
-    as in the parser. The field is '' if the value belongs to none.
+    A value belongs to a field if it follows the colon, or is in parentheses after the colon, as in
+    the parser. The field is '' if the value belongs to none. The second result is whether the last
+    token is an equals sign, which requests an exact match.
     """
     fields, pending = [""], ""
     for token in tokens:

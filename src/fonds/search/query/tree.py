@@ -164,7 +164,7 @@ def relax_to_any(node: Node) -> Node:
 
 
 def _iter_required(node: Node) -> Iterator[Node]:
-    """Yield the tree nodes that must all match, including nodes in groups in parentheses."""
+    """Yield the nodes of a query tree that must all match, also those in nested groups."""
     if not isinstance(node, AndNode) or not node.nodes:
         yield node
         return
@@ -173,7 +173,10 @@ def _iter_required(node: Node) -> Iterator[Node]:
 
 
 def _is_words(node: Node) -> bool:
-    """Return whether a tree node consists only of words, phrases and near words."""
+    """Return whether a query tree node consists only of words, phrases and near words.
+
+    It may combine them with AND and OR. It has no exclusion and no field value.
+    """
     if isinstance(node, AndNode | OrNode):
         return bool(node.nodes) and all(_is_words(child) for child in node.nodes)
     return isinstance(node, Term | NearWords)
