@@ -122,7 +122,7 @@ def _parse_paper(fields: Any) -> Paper | None:
 
 
 def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
-    """Build the `bib0` cells of a paper.
+    """Build the `bib0` cells of a paper: full JSON, JSON of the metadata, quality and status.
 
     The full text is stored as a blob, not in the cells. Both JSON cells are therefore equal.
     """

@@ -190,7 +190,10 @@ def build_matching_job(
 
 @dataclass(slots=True)
 class _CachedMatcher:
-    """Matcher that keeps its last result. Consecutive equal queries are looked up once."""
+    """Matcher of queries and works of the catalogue that keeps its last result.
+
+    If consecutive queries are equal, the catalogue is read only once.
+    """
 
     catalog: Catalog
     query: MatchQuery | None = None
@@ -312,7 +315,10 @@ def _decode_request(record: bytes) -> MatchRequest:
 
 
 def _catalog_key(query: MatchQuery) -> bytes:
-    """Return the catalogue key that the lookup of a query reads first."""
+    """Return the first key of the catalogue table that the lookup of a query reads.
+
+    The job sorts queries by this key.
+    """
     titles: Sequence[str] = query.titles
     if query.ids:
         key = build_work_key(query.ids[0])

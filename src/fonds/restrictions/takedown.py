@@ -182,8 +182,9 @@ class TakedownService:
                 self.changes.delete(name, ids)
 
     def _show_other_versions(self, row: TakedownRow) -> None:
-        """Index another version of each story that contained the file, if there is one, without its
-        text.
+        """Rebuild the index documents of stories that contained the file, without its text.
+
+        Each shows another version of the story. A story without another version is not indexed.
         """
         stores = self.stores
         for _, indexed in indexed_kinds():

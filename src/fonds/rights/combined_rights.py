@@ -62,7 +62,9 @@ def _expand_preference(value: str) -> tuple[str, ...]:
 
 
 def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
-    """Return a document with the values that `rights` state."""
+    """Return a copy of an index document with the licences, rights holders and usage preferences of
+    `rights`.
+    """
     values = build_values(rights)
     return replace(
         document, licenses=values.licenses, holders=values.holders, prefers=values.prefers

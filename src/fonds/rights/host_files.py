@@ -129,11 +129,10 @@ def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]
 
 
 def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
-    """Remove the statements of these host files from the rights of captures. The host files are
-    deleted next.
+    """Remove the statements of these host files from the rights of captures.
 
-    Other host files with the same bytes are withdrawn too. Return the SHA-1s of files whose rights
-    changed.
+    The caller deletes the host files afterwards. Other host files with the same bytes are withdrawn
+    too. Return the SHA-1s of files whose rights changed.
     """
     return _update_rights_around(records, files, now, frozenset(file.sha1hex for file in files))
 

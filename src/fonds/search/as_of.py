@@ -339,10 +339,10 @@ class _AsOfSearch:
     versions: list[_ReplacedVersion] = field(default_factory=list)
 
     def count_found(self) -> None:
-        """Count the documents that the search finds now, by what they were on the earlier day.
+        """Count the documents that the search finds now, by how they changed since the earlier day.
 
-        Documents with another version on that day are collected in `versions`, to be searched
-        later.
+        Documents of which the index had another version on that day are collected in `versions`, to
+        be searched later.
         """
         count_max = self.context.results_max
         for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, count_max)):

@@ -146,7 +146,10 @@ def find_files_named(records: Records, name: str) -> list[str]:
 
 
 def _list_names(url: str) -> tuple[str, str]:
-    """Return the file name in a URL, and that of the container if the URL names a member."""
+    """Return the file name in a URL, and the file name in the URL without its fragment.
+
+    They differ if the fragment names a member of a ZIP.
+    """
     return file_name(url), file_name(url.partition("#")[0])
 
 

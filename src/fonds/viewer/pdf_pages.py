@@ -166,9 +166,9 @@ class PageViews:
                 self.waiting -= 1
 
     def _remember_crash(self, name: str, view: PageView) -> PageView:
-        """Record a page that crashed the renderer, so that it is not rendered again for a while.
+        """Record that a page crashed the renderer, so that it is not rendered again for a while.
 
-        Return `view` unchanged.
+        `view` is the result for this page, which has the reason. It is returned unchanged.
         """
         with self._lock:
             self._crashed[name] = (self._clock_s() + STOPPED_FOR_S, view)

@@ -53,7 +53,8 @@ class AffiliationLine:
     """Affiliation on a line of a paper's first page.
 
     - `line`: number of the line.
-    - `mark`: mark before the affiliation, such as `1` or `*`; "" if there is none.
+    - `mark`: sign before the affiliation that also follows the names of its authors, such as `1` or
+      `*`; "" if there is none.
     - `affiliation`: affiliation without the mark.
     """
 
@@ -100,7 +101,11 @@ def parse_affiliation(text: str) -> Affiliation:
 
 
 def _parse_places(lines: Sequence[str]) -> list[AffiliationLine]:
-    """Return the affiliations in order, with their marks. A line with marks may name several."""
+    """Return the affiliations in the lines below the title, in order, each with its mark.
+
+    A mark is a sign such as `1` or `*` that also follows authors' names. A line with several marks
+    may name several affiliations.
+    """
     affiliations = []
     for number, full_line in enumerate(lines):
         line = full_line[:LINE_MAX_CHARS]
@@ -135,7 +140,7 @@ def _match_by_marks(
     lines: Sequence[str],
     marked_lines: Mapping[str, AffiliationLine],
 ) -> dict[Author, list[Affiliation]]:
-    """Return the affiliations of each author, matched by marks.
+    """Return the affiliations of each author, matched by marks (signs such as `1` or `*`).
 
     The result is empty if fewer than half of the authors have the mark of an affiliation.
     """

@@ -105,7 +105,9 @@ def _parse_affiliations(element: etree._Element) -> tuple[Affiliation, ...]:
 
 
 def _parse_affiliation(element: etree._Element) -> Affiliation:
-    """Parse an affiliation; several names of the same type are joined with "; "."""
+    """Parse the affiliation of an author. Several names of the same type, such as departments, are
+    joined with "; ".
+    """
     parts: dict[str, list[str]] = {}
     for node in element.findall(f"{_TEI}orgName")[:PARTS_MAX]:
         parts.setdefault(node.get("type") or "institution", []).append(get_plain_text(node))

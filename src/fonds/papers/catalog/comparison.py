@@ -88,9 +88,8 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def score(self) -> float:
-        """Sum of the agreement of all fields, to rank candidates.
-
-        A field that differs counts -1.
+        """Sum of the agreement of all known fields, to rank candidates. A field that differs counts
+        -1.
         """
         fields: list[float | None] = [getattr(self, name) for name in self.__struct_fields__]
         return round(sum(value - (value == 0) for value in fields if value is not None), 4)

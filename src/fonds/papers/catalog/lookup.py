@@ -47,10 +47,11 @@ class _Candidates:
 
 
 def find(catalog: Catalog, query: MatchQuery) -> Match:
-    """Find the work for a query. Searches by different fields run until one gives a sure match.
+    """Find the work of the catalogue that a query describes.
 
-    Each search is a few short reads of the table. If an identifier leads to a work with another
-    title, the other searches still run.
+    Searches by different fields run until one gives a sure match: by identifier, by title, by
+    author, by parts of the title. Each is a few short reads of the table. If an identifier leads to
+    a work with another title, the other searches still run.
     """
     candidates = _Candidates(catalog)
     match = choose_match(query, ())

@@ -138,8 +138,8 @@ FILE_EXTENSIONS = (
 def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield (location, record) for each record in a file, such as `line 7` and decoded JSON.
 
-    If a record cannot be decoded, the second value is a RefusedRecord with the reason. Raises OSError if the
-    file cannot be read.
+    If a record cannot be decoded, the second value is a RefusedRecord with the reason. Raises
+    OSError if the file cannot be read.
     """
     with _open_file(path) as stream:
         bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))

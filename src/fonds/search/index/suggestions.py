@@ -33,11 +33,11 @@ _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.
 def add_notes(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Add notes to results that are empty. Return other results unchanged.
+    """Add notes for users to search results that are empty. Return other results unchanged.
 
     Each note names a value or word that no document has, with the most similar existing one. The
     results also get a corrected query, and the number of stories that match in an earlier version.
-    Results of searches without hits or without notes (`with_notes`) are returned unchanged.
+    Nothing is added if the query requests no hits (`count_max` 0) or no notes (`with_notes`).
     """
     if results.total or not (query.count_max and query.with_notes):
         return results

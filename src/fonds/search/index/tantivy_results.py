@@ -101,10 +101,10 @@ def run_search(
 
 
 def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
-    """Return the ids of the few given documents that a query matches, with a temporary index in
-    memory.
+    """Return the ids of those documents that a query matches.
 
-    Raises ValueError with a sentence for people.
+    The documents, which should be few, are put in a temporary index in memory. Raises ValueError
+    with a message for users if the query is invalid.
     """
     normalized = normalize_query(replace(query, offset=0, after=None, sort="id"))
     tantivy_search = build(normalized, parse_query(normalized), build_schema())

@@ -138,8 +138,9 @@ class EmbargoFilterIndex:
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """Put documents, without those of hidden files and without hidden versions.
 
-        `find_hidden` is called again after the write. A file is recorded as hidden before its
-        document is deleted, so at least one of the two processes notices the other.
+        `find_hidden` is called again after the write, in case another process hides a file
+        meanwhile. That process records the file as hidden before it deletes the document, so that
+        at least one of the two processes removes the document.
         """
         visible = _filter_visible(documents, self.find_hidden(_list_files(documents)))
         if not visible:

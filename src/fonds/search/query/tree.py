@@ -105,10 +105,11 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions: bool = True) -> Node:
-    """Return a query tree that also matches earlier versions of stories, or no longer does.
+    """Return a copy of a query tree that matches earlier versions of stories too, or only current
+    ones.
 
-    `in_versions` is set on terms in title and text; terms in other fields match only the current
-    version.
+    - `in_versions`: True for earlier versions too. This applies to words in title and text; words
+      in other fields match only the current version.
     """
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
