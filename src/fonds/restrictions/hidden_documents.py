@@ -67,7 +67,8 @@ def withhold_documents(
 ) -> int:
     """Withhold the documents of a file from all collections. Return the number of documents.
 
-    The call may be repeated, also after an interruption.
+    They are saved in a blob and then deleted from the collections. The call may be repeated, also
+    after an interruption.
     """
     ids = list_document_ids(records, sha1hex)
     names = find_holding_collections(changes.tables, ids)

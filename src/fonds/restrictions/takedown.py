@@ -194,7 +194,10 @@ class TakedownService:
 
 
 def _list_captures(records: Records, sha1hex: str) -> Iterable[str]:
-    """Yield the ids of all captures of a file. The capture id is also the entry id."""
+    """Yield the ids of all captures of a file.
+
+    The ledger entry of a capture has the same id.
+    """
     yield from (row.capture_id for row in records.find(CdxRow, {"sha1hex": sha1hex}))
     yield from (row.capture_id for row in records.get(FileMetaRow, [sha1hex]))
 

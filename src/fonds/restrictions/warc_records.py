@@ -39,7 +39,8 @@ class OwnWarc:
 def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
     """Return the names, without folders, of the library's WARCs that may contain a file.
 
-    The rows of the file name them, or a takedown has still to purge them.
+    They are the names in the rows of the file, and in its takedown row if a takedown has still to
+    remove the file from them.
     """
     paths = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])

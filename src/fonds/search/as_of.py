@@ -464,8 +464,10 @@ class _AsOfSearch:
             )
 
     def count_removed(self) -> None:
-        """Count the files taken down since the earlier day, and those under embargo if the user may
-        see them.
+        """Count the files that were taken down since the earlier day.
+
+        If the user may see embargoes, count the files that were put under embargo since that day
+        too.
         """
         records = self.context.stores.records
         since = {"row_created": TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))}

@@ -32,7 +32,7 @@ _FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
 
 
 class Identifier(StrEnum):
-    """Type of identifier that a search text can be."""
+    """Type of identifier that a search text can be: for example a URL or the SHA-1 of a file."""
 
     SHA1 = "sha1"
     SHORT_SHA1 = "short sha1"

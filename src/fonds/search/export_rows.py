@@ -127,11 +127,11 @@ def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """Table that is exported to a file of its own.
+    """Table that can be exported to a file of its own, such as the ledger of entries.
 
-    - `columns`: types by column name.
+    - `columns`: types of the values by column name.
     - `rows`: function that yields the rows.
-    - `empty`: explanation why there may be no rows, without a full stop.
+    - `empty`: explanation for users of why there may be no rows, without a full stop.
     """
 
     columns: Mapping[str, str]
@@ -165,8 +165,8 @@ def iter_document_rows(
     """Yield a row with the keys of `FIELDS` for the file of each document, in the order of the
     documents.
 
-    Within a chunk of `CHUNK` documents, each file has one row. Files that are not stored are
-    omitted.
+    Documents are read `CHUNK` at a time. If several in a chunk have the same file, it has one row.
+    Files that are not stored are omitted.
     """
     while chunk := list(islice(documents, CHUNK)):
         keys = [document.sha1hex for document in chunk]
@@ -260,7 +260,8 @@ def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
 
 
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
-    """Return the robots.txt rule in effect for each capture, by the same keys as `captures`.
+    """Return the robots.txt in effect for each capture, with the rule that applied, by the keys of
+    `captures`.
 
     Captures for which it is unknown are omitted.
     """

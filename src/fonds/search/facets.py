@@ -112,9 +112,9 @@ def _iter_labels(
 
 
 def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
-    """Return the name of the collection `requested_name`, which must have themes.
+    """Return the name of the collection that a user requested as `requested_name`.
 
-    Raises ValueError with a message for users if the collection is unknown or has no themes.
+    Raises ValueError with a message for users if the collection is unknown or has no themes yet.
     """
     collections = list(islice(iter_collections(tables), NAMES_MAX)) if tables.exist() else []
     name = parse(requested_name)

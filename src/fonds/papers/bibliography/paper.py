@@ -18,7 +18,11 @@ from fonds.model.encoding import prepare_type
 
 
 class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Funder of a paper, and the numbers of its grants."""
+    """Funder of a paper.
+
+    - `name`: name of the funder.
+    - `grants`: numbers of its grants.
+    """
 
     name: str
     grants: tuple[str, ...] = ()

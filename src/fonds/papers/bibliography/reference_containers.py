@@ -227,7 +227,10 @@ def parse_container(text: str) -> dict[str, Any]:
 
 
 def _add_publisher(text: str, fields: dict[str, Any]) -> None:
-    """Add the publisher, the institution of a thesis or report, and the series to `fields`."""
+    """Find the publisher, or the institution of a thesis or report, and the series in a text.
+
+    They are added to `fields`.
+    """
     thesis = _THESIS.search(text)
     if thesis:
         fields["institution"] = (thesis["place"] or "").strip(_ENDS) or None

@@ -229,7 +229,10 @@ def _collect_lines(text: str, begin: int) -> list[str]:
 
 
 def _find_repeated_lines(text: str) -> set[str]:
-    """Return lines that repeat at the top or bottom of pages, ignoring the numbers in them."""
+    """Return lines that occur at the top or bottom of several pages, such as running headers.
+
+    Digits in the lines are replaced by `#`, so that lines with different page numbers are equal.
+    """
     counts: Counter[str] = Counter()
     for page in text.split("\f")[:PAGES_JUDGED_MAX]:
         lines = [" ".join(line.split()) for line in (page[:500] + "\n" + page[-800:]).split("\n")]
@@ -257,9 +260,9 @@ def _split(lines: Sequence[str]) -> list[str]:
 
 
 def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
-    """Return the positions of the labels of entries.
+    """Return the positions at which labels of reference list entries begin, such as `[1]` or `2.`.
 
-    The list must begin with a label, and the numbers must increase by one. Otherwise the result is
+    The list must begin with a label, and numbers must increase by one. Otherwise the result is
     empty.
     """
     first = pattern.match(text)
@@ -282,10 +285,9 @@ def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
 
 
 def _find_next_label(text: str, place: int, number: int, pattern: re.Pattern[str]) -> int | None:
-    """Return the nearest position at which a number is the label of an entry; None if there is
-    none.
+    """Return the nearest position after `place` at which `number` is the label of an entry.
 
-    A label in brackets may occur within a line.
+    Returns None if there is none. A label in brackets may occur within a line.
     """
     if pattern is _BRACKETED:
         position = text.find(f"[{number}]", place)
@@ -409,6 +411,9 @@ def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]
 
 
 def _sort_key(line: str) -> str:
-    """Return the first letters of a family name: of the first word longer than an initial."""
+    """Return the first three letters of the first word with at least two letters, in lower case.
+
+    In an entry of a reference list, it is usually the first author's family name.
+    """
     words = re.findall(r"[^\W\d_]{2,}", line)
     return (words[0] if words else line).lower()[:3]

@@ -77,9 +77,10 @@ def find_names_end(text: str) -> int:
 
 
 def _find_longest_match(text: str) -> _NameMatches:
-    """Match the names at the beginning of a text with each form of names. Return the longest match.
+    """Match the names at the beginning of a text with each known form of author names.
 
-    A citation style uses one form for all names, except for the first name.
+    Return the longest match: the names and the position where they end. A citation style uses one
+    form for all names, except for the first name.
     """
     best: _NameMatches = ([], 0)
     for name in _FORMS:

@@ -102,7 +102,10 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
 
 
 def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
-    """Add identifiers and URL to the fields and return the text without them."""
+    """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
+
+    Return the text without them.
+    """
     doi = find_doi_span(text)
     if doi:
         fields["doi"] = find_doi_in_text(doi[0])
@@ -301,7 +304,10 @@ _COMMA_JOURNAL = re.compile(
 
 
 def _find_title_comma(text: str) -> int | None:
-    """Return the position of the comma that ends a title, if no full stop does."""
+    """Return the position of the comma between a title and the journal; None if there is none.
+
+    It is used if no full stop ends the title.
+    """
     position = None
     for match in _COMMA_JOURNAL.finditer(text):
         if len(text[: match.start()].split()) >= 2:

@@ -259,7 +259,10 @@ _AUTHOR = f"{{{NS['tei']}}}author"
 
 
 def _parse_date(source: etree._Element, header: etree._Element | None = None) -> str | None:
-    """Return the machine-readable date, otherwise the date as printed."""
+    """Return the publication date of a paper or reference; None if there is none.
+
+    A date in the attribute for programs (`when`) is preferred to the date as printed.
+    """
     paths = [(source, ".//tei:imprint/tei:date")]
     if header is not None:
         paths.append((header, "tei:fileDesc/tei:publicationStmt/tei:date"))

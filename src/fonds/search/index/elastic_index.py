@@ -354,9 +354,10 @@ class ElasticIndex:
         )
 
     def _check(self, response: Mapping[str, Any]) -> None:
-        """Raise an error if the server rejected a document of a bulk request.
+        """Raise an error if the server rejected one document of a bulk request.
 
-        A missing document and a busy server are not errors.
+        `response` is the outcome for this document. A document that is missing, or that the server
+        was too busy for, is not an error.
         """
         status = response["status"]
         if status < 300 or status in (*BUSY, NOT_FOUND):
@@ -401,7 +402,7 @@ class ElasticIndex:
 
 
 class _MissingError(StoreUnavailableError):
-    """Error: the alias or its index is missing. The next call creates it."""
+    """Error: the alias or its index is missing on the server. The next call creates it."""
 
 
 def _parse_buckets(aggregation: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

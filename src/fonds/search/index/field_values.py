@@ -161,10 +161,11 @@ def _list_facet_values(
 
 
 def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return domains with their counts, and whether there may be more.
+    """Return the domains that documents have, each with its number of documents, and whether there
+    may be more.
 
-    If there are too many domains to count at once, domains of URLs that contain the typed text are
-    added.
+    If there are too many domains to count at once, domains that begin with the typed text are
+    counted separately and added.
     """
     results = _search_all(index)
     counts, is_cut = dict(results.facets.get(DOMAIN, ())), results.beyond.get(DOMAIN, 0) > 0
@@ -181,7 +182,7 @@ def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
 
 
 def _build_url_query(prefix: str) -> str:
-    """Return a query for URLs that contain the typed text; '' if the text is too short."""
+    """Return a query for documents whose URL contains the typed text; '' if the text is too short."""
     parts = split_words(prefix)
     if len(parts) > 1:
         return f'url:"{parts[0]}"'
@@ -190,7 +191,7 @@ def _build_url_query(prefix: str) -> str:
 
 
 def _find_host_value(index: Index, prefix: str, values: Iterable[KnownValue]) -> list[KnownValue]:
-    """Return the typed host as a value if it has documents; otherwise an empty list.
+    """Return the typed host as a list with one value if it has documents; otherwise an empty list.
 
     Hosts within a domain are not counted as facets, so they are looked up one by one.
     """
@@ -224,9 +225,10 @@ def _list_statuses(index: Index) -> list[KnownValue]:
 
 
 def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
-    """Return themes by label, and whether there may be more.
+    """Return all themes as values, and whether there may be more.
 
-    The collection precedes the label if another theme may have the same label.
+    A theme is written as its label. If another theme may have the same label, the name of its
+    collection precedes the label.
     """
     first_themes = list(islice(library.themes(), THEMES_MAX + 1))
     is_cut = len(first_themes) > THEMES_MAX
@@ -243,8 +245,10 @@ def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
 
 
 def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return the authors or rights holders of the first documents that match the typed part of a
-    name.
+    """Return names of authors or rights holders that match the typed text, and whether there may be
+    more.
+
+    They are those of the first documents with such a name. The text may be part of a name.
     """
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:

@@ -1,4 +1,4 @@
-"""Choose the passages of a text to show for a search result, and mark the matches in them."""
+"""Choose passages of a text to show in a search result, and mark the found words in them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple
 
 
 def count_terms(terms: Sequence[Term], title: str, text: str, language: str | None) -> int:
-    """Return how many of the first 20 terms occur in a title or text.
+    """Return how many of the first 20 terms of a query occur in a title or text.
 
     Words match in the forms that they have in `language`. Only the first 2,000,000 characters of
     the text are searched.
@@ -193,7 +193,10 @@ def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] 
 
 
 def _iter_windows(text: str) -> Iterator[str]:
-    """Yield consecutive pieces (windows) of a text. A word is cut only if it is very long."""
+    """Yield a text in consecutive pieces (windows) of limited size.
+
+    They end at a space if possible, so that only very long words are cut.
+    """
     start = 0
     while start < len(text):
         end = min(start + WINDOW_CHARACTERS, len(text))
