@@ -73,7 +73,7 @@ class TakedownTraces:
 
     @property
     def has_any(self) -> bool:
-        """Whether any data about the file is left to remove, not counting records in WARCs."""
+        """Whether any data about the file is left to remove, apart from records in the library's WARCs."""
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
         return bool(any(counted) or self.collections or self.messages)
 

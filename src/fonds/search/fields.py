@@ -68,7 +68,7 @@ class SearchField:
       otherwise "".
     - `accepts_prefix`: whether a value of an exact field may end with a star.
     - `is_optional`: whether documents without a value omit the field in Elasticsearch.
-    - `label`: text before the values in search results; "" if results do not show them.
+    - `label`: name shown with the values in search results; "" if results do not show them.
     - `values`: source of suggestions for completion.
     - `get_values`: function that returns the values of a document; None: use the attribute `name`.
     """

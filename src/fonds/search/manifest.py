@@ -57,7 +57,7 @@ class ManifestMember:
 def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
-    """Return the line of a manifest for each document, by document id.
+    """Return the manifest's description of each document, by document id.
 
     It has the current file, the hash of its text, and the extractor of the text.
     """

@@ -203,7 +203,10 @@ class Edit:
 
     @property
     def summary(self) -> str:
-        """Size of the edit for people, such as `+12 −3 words, headline changed`; "" if unknown."""
+        """Size of the edit for people, such as `+12 −3 words, headline changed`.
+
+        It is "" if the words were not compared and the headline is the same.
+        """
         parts = []
         if self.words_added is not None:
             parts.append(f"+{self.words_added:,} −{self.words_removed:,} words")

@@ -298,8 +298,8 @@ class TextQuery:
 def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]]:
     """Join the words of a PDF page to a text.
 
-    Return the text, and the (start, end) of each word in it. Words are separated by a space unless
-    they are parts of one word.
+    Return the text, and the (start, end) of each word in it. Words are separated by a space,
+    unless a word continues the previous one.
     """
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []

@@ -183,7 +183,8 @@ def _load_tdmrep_rows(
 ) -> Mapping[str, TdmrepAnswerRow]:
     """Return how the host of each capture responded to a request for tdmrep.json, by capture id.
 
-    A capture is omitted if the host received no such request within a day of it.
+    Only the last such request to each host is known. A capture is omitted if that request was made
+    more than a day before or after it.
     """
     origins = {key: origin for key, (_, url) in places.items() if (origin := _get_origin(url))}
     rows = records.get(TdmrepAnswerRow, sorted(set(origins.values()))) if origins else ()

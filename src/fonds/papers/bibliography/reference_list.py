@@ -57,7 +57,7 @@ def _join_line(joined: str, line: str) -> str:
 def _is_continued(joined: str, line: str) -> bool:
     """Return whether a URL or DOI at the end of `joined` continues at the beginning of `line`.
 
-    It does if `joined` ends, or `line` begins, with a character that a URL has only inside.
+    It does, for example, if `joined` ends with `/` or `-`, or if `line` begins with `/`.
     """
     return (
         joined[-1] in "/:-_=?&%#"

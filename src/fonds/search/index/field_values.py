@@ -182,7 +182,9 @@ def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
 
 
 def _build_url_query(prefix: str) -> str:
-    """Return a query for documents whose URL contains the typed text; '' if the text is too short."""
+    """Return a query for documents whose URL contains the first word of the typed text.
+
+    Returns '' if the text is too short."""
     parts = split_words(prefix)
     if len(parts) > 1:
         return f'url:"{parts[0]}"'
