@@ -88,8 +88,7 @@ class MatchPapersStep:
 
 
 def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
-    """Return the first bibliography in the cells of a file that can be decoded; None if there is
-    none.
+    """Return the first bibliography in the cells of a file that can be decoded, or None.
 
     Columns are tried in the order of `PAPER_COLUMNS`.
     """

@@ -39,9 +39,7 @@ class WithheldDocument:
 
     @property
     def place(self) -> tuple[CollectionName, str]:
-        """Position of the document in its collection: name of the collection, and id of the
-        document.
-        """
+        """Position of the document: name of its collection, and id of the document."""
         return CollectionName(self.namespace, self.key), self.document.id
 
 

@@ -111,11 +111,10 @@ class TakedownService:
         return finished_row
 
     def _record_traces(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
-        """Add the documents and WARCs that contain the file to the takedown row. Return the new
-        row.
+        """Add the documents and WARCs that contain the file to the takedown row.
 
-        This happens before the rows by which they are found are removed. `warcs` are further names
-        of WARCs to add.
+        Return the new row. This happens before the rows by which they are found are removed.
+        `warcs` are further names of WARCs to add.
         """
         records, sha1hex = self.stores.records, row.sha1hex
         documents = {

@@ -73,7 +73,10 @@ class TakedownTraces:
 
     @property
     def has_any(self) -> bool:
-        """Whether any data about the file is left to remove, apart from records in the library's WARCs."""
+        """Whether any data about the file is left to remove.
+
+        Records in the library's WARCs do not count.
+        """
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
         return bool(any(counted) or self.collections or self.messages)
 

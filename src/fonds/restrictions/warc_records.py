@@ -87,10 +87,10 @@ def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> li
 
 @dataclass(frozen=True, slots=True)
 class WarcPurge:
-    """Rewriter that removes a file from the library's WARCs. Call it with a takedown and a WARC
-    name.
+    """Rewriter that removes a file from the library's WARCs.
 
-    Leases ensure that only one process rewrites a WARC at a time.
+    Call it with a takedown and the name of a WARC. Leases ensure that only one process rewrites a
+    WARC at a time.
 
     - `archive`: folder of WARCs.
     - `leases`: leases, one for each WARC.

@@ -271,8 +271,9 @@ def end_of_day(day: date) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class AsOfContext:
-    """Comparison of searches now with their results on an earlier day. Call it with a query and a
-    day.
+    """Comparison of searches now with their results on an earlier day.
+
+    Call it with a query and a day.
 
     - `stores`: stores that contain only what the user may see.
     - `matching`: function that returns the ids of the given documents that match a query.

@@ -56,8 +56,8 @@ COUNTED = "counted"
 
 
 def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield a row for each stored entry of the ledger, then rows for entries that were only
-    counted.
+    """Yield rows for the entries of the ledger: one per stored entry, then one per group of entries
+    that were only counted.
 
     Inputs count skipped entries by reason instead of storing each. Such a row has the number of
     entries of one input with one reason, `counted` as `kind`, and the path of the input as `place`.
@@ -233,8 +233,7 @@ def _iter_chunk_rows(
 def _load_derivatives(
     stores: Stores, sha1hexes: Sequence[str]
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
-    """Return the derivatives of each file, by SHA-1. A derivative is extracted data, such as a
-    text.
+    """Return the derivatives (extracted data, such as a text) of each file, by SHA-1.
 
     Each is a tuple of its kind, its database row, and the index document made from this row (None
     if the index has none).
@@ -260,10 +259,9 @@ def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
 
 
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
-    """Return the robots.txt in effect for each capture, with the rule that applied, by the keys of
-    `captures`.
+    """Return the robots.txt in effect for each capture, with the rule that applied.
 
-    Captures for which it is unknown are omitted.
+    The result has the keys of `captures`. Captures for which it is unknown are omitted.
     """
     ids = sorted({row.capture_id for row in captures.values()})
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}

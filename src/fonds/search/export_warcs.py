@@ -51,8 +51,9 @@ class DrainableStream(io.RawIOBase):
         return self._size_bytes
 
     def write(self, data: Any) -> int:
-        """Store a copy of `data` in memory until `drain` is called. Return the number of bytes of
-        `data`.
+        """Store a copy of `data` in memory until `drain` is called.
+
+        Return the number of bytes of `data`.
         """
         self._pieces.append(bytes(data))
         self._size_bytes += len(self._pieces[-1])

@@ -37,7 +37,7 @@ Norwegian Bokmål has a code (`nb`), but pages, models and CLDR use `no` for bot
 
 
 def find_two_letter_code(label: str) -> str | None:
-    """Return the two-letter code of a language (ISO 639-1), given by any of its codes in lower case.
+    """Return the two-letter code of a language (ISO 639-1), given any of its codes in lower case.
 
     A withdrawn or longer code becomes the two-letter code that replaces it. Returns None if there
     is none.

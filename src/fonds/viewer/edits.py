@@ -94,8 +94,9 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """Yield up to `WALKED_MAX` story versions, newest first, each with the previous version or
-    None.
+    """Yield up to `WALKED_MAX` story versions, newest first, each with the previous version.
+
+    The previous version is None if there is none.
 
     - `site`: site of the stories; "" for all.
     - `after`: position to continue from; None starts at the newest version.

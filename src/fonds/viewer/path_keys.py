@@ -50,11 +50,10 @@ def list_path_inputs(records: Records, key: str) -> list[str]:
 
 
 def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
-    """Return the possible keys, in the table `cdx` of captures, of the WARC record that a key
-    names.
+    """Return the possible keys in the table `cdx` (captures) of a WARC record.
 
-    The key is a WARC path and an offset, such as `/data/crawl.warc.gz:85`. Returns an empty list
-    for other keys.
+    `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
+    empty list for other keys.
     """
     parsed = parse_record_place(key.strip())
     if parsed is None:
@@ -65,10 +64,10 @@ def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
 
 
 def list_record_entries(records: Records, key: str) -> list[str]:
-    """Return the possible ids of ledger entries for the WARC record that a key names.
+    """Return the possible ids of ledger entries for a WARC record.
 
-    The key is a WARC path and an offset, such as `/data/crawl.warc.gz:85`. Returns an empty list
-    for other keys.
+    `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
+    empty list for other keys.
     """
     parsed = parse_record_place(key.strip())
     if parsed is None:

@@ -259,8 +259,7 @@ def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
 
 
 def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
-    """Parse the part of a reference that begins with the title and continues with the journal or
-    book.
+    """Parse the part of a reference that begins with the title, then names the journal or book.
 
     The values are added to `fields`.
     """

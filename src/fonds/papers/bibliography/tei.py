@@ -105,8 +105,9 @@ def _parse_affiliations(element: etree._Element) -> tuple[Affiliation, ...]:
 
 
 def _parse_affiliation(element: etree._Element) -> Affiliation:
-    """Parse the affiliation of an author. Several names of the same type, such as departments, are
-    joined with "; ".
+    """Parse the affiliation of an author.
+
+    Several names of the same type, such as departments, are joined with "; ".
     """
     parts: dict[str, list[str]] = {}
     for node in element.findall(f"{_TEI}orgName")[:PARTS_MAX]:

@@ -129,8 +129,7 @@ def _compare_equal(query_value: str | None, work_value: str | None) -> float | N
 
 
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
-    """Return how well the title of a work, with or without its subtitle, agrees with a query (0 to
-    1).
+    """Return how well a work's title, with or without its subtitle, agrees with a query: 0 to 1.
 
     The better of the two counts. If the query has a printed reference, it may contain the title.
     Returns None if the query or the work has no title.

@@ -89,10 +89,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def format_evidence(match: Match) -> str | None:
-    """Return the best candidate of a match as text for people: its id, then the agreement per
-    field.
+    """Return the best candidate of a match as text for people; None without candidates.
 
-    Returns None if the match has no candidates.
+    The text has the id of the candidate, then the agreement per field.
     """
     if not match.candidates:
         return None
@@ -202,10 +201,9 @@ def _judge_work(
 
 
 def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchReason | None:
-    """Return the reason why fields such as title, author and year identify a work; None if they do
-    not.
+    """Return the reason why fields such as title, author and year identify a work, or None.
 
-    Identifiers such as the DOI are not considered.
+    None means that they do not identify it. Identifiers such as the DOI are not considered.
     """
     title, author = agreement.title or 0, agreement.author or 0
     letters = len(build_slug(work.title))

@@ -194,8 +194,9 @@ class GenerationReader:
         return generation
 
     def invalidate(self) -> None:
-        """Forget the cached generation after a write, so that the next call of `get_current`
-        requests it.
+        """Forget the cached generation after a write.
+
+        The next call of `get_current` requests the generation again.
         """
         with self._lock:
             self._read_at_s = None

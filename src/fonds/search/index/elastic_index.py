@@ -200,9 +200,7 @@ class ElasticIndex:
         return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
-        """Return the number of documents, including those put last, which may not be searchable
-        yet.
-        """
+        """Return the number of documents, including those that are not searchable yet."""
         self._prepare()
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])

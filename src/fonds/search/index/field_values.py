@@ -161,8 +161,7 @@ def _list_facet_values(
 
 
 def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return the domains that documents have, each with its number of documents, and whether there
-    may be more.
+    """Return the domains of documents with their counts, and whether there may be more.
 
     If there are too many domains to count at once, domains that begin with the typed text are
     counted separately and added.
@@ -247,10 +246,10 @@ def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
 
 
 def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return names of authors or rights holders that match the typed text, and whether there may be
-    more.
+    """Return matching names of authors or rights holders, and whether there may be more.
 
-    They are those of the first documents with such a name. The text may be part of a name.
+    They are those of the first documents with a name that contains the typed words. The last word
+    may be the beginning of a word.
     """
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:

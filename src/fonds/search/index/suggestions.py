@@ -147,8 +147,7 @@ def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
 
 
 def _find_similar_word(index: Index, term: Term) -> str | None:
-    """Return an existing word with a spelling similar to that of a search term; None if there is
-    none.
+    """Return an existing word with a spelling similar to that of a search term, or None.
 
     Only terms of one complete word in title or text are compared. At least one document has the
     returned word.

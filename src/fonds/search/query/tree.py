@@ -105,11 +105,10 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions: bool = True) -> Node:
-    """Return a copy of a query tree that matches earlier versions of stories too, or only current
-    ones.
+    """Return a copy of a query tree that also matches earlier versions of stories, or does not.
 
-    - `in_versions`: True for earlier versions too. This applies to words in title and text; words
-      in other fields match only the current version.
+    - `in_versions`: True to match earlier versions too. This applies to words in title and text;
+      words in other fields match only the current version.
     """
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
