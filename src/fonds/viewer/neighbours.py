@@ -23,7 +23,8 @@ class AroundDay:
 
     - `domain`: the domain.
     - `dates`: whether dates of publication or of capture are compared.
-    - `date_kind`: kind of the publication date; None for dates of capture.
+    - `date_kind`: whether the document's date is its publication or the creation of the file; None
+      if unknown, and for dates of capture.
     - `day`: date of the document: date of publication, or of capture if that is unknown.
     - `first`, `last`: first and last day of the range.
     - `total`: number of all documents in the range.

@@ -91,7 +91,7 @@ def find_passage(text: str, terms: Sequence[Term], language: str | None = None) 
 def find_title_marks(
     title: str, terms: Sequence[Term], language: str | None
 ) -> tuple[tuple[int, int], ...]:
-    """Return (start, end) of each match of the terms in a title.
+    """Return (start, end) of each place in a title where a search term matches.
 
     Returns an empty tuple if the title has decomposed accents.
     """
@@ -158,9 +158,9 @@ class _WordMatcher:
         self._any_beginning = self._language in CHANGE_BEGINNINGS
 
     def find_matches(self, window: str) -> list[tuple[int, int, str]]:
-        """Return (start, end, folded words) of each match.
+        """Return (start, end, folded words) of each match of the terms in a piece of text.
 
-        Positions are characters of the window.
+        Positions are characters of the piece (window).
         """
         pattern = _build_pattern(
             self._written | {((form,), False) for form in self._find_forms(window)}

@@ -153,7 +153,10 @@ def _build_term(term: Term, schema: tantivy.Schema) -> Query:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -> Query:
-    """Build the query in the field of a node, or in title and text, where the title weighs more."""
+    """Build a query for words in the field that the syntax tree node names, or in title and text.
+
+    A match in the title weighs more.
+    """
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )

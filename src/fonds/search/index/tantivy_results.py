@@ -76,7 +76,10 @@ def build_empty_results(generation: str | None = None) -> SearchResults:
 def run_search(
     searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Run the search. Counts cover all matches, hits only the requested page."""
+    """Run a search on the opened index and return its results.
+
+    Counts cover all matches, hits only the requested page.
+    """
     matches = _search_page(searcher, tantivy_query, query)
     hits = _build_hits(searcher, matches, query, tree)
     if query.after is not None:
