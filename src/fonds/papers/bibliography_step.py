@@ -37,8 +37,11 @@ class PersistBibliographyStep:
     """Step that stores bibliographies which Fonds read from the text of PDFs.
 
     Cells of the wide-row table are written before SQL rows. Bibliographies read by Fonds are stored
-    in the column family `bib0`, those read by GROBID in `grobid0`. `journal` is the name of the
-    wide-row table.
+    in the column family `bib0`, those read by GROBID in `grobid0`.
+
+    - `table`: store with the wide-row tables.
+    - `journal`: name of the wide-row table of files.
+    - `clock`: function that returns the current time in UTC.
     """
 
     table: Table
@@ -49,8 +52,8 @@ class PersistBibliographyStep:
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
         """Store the bibliography of each PDF. Storing the same PDF again changes nothing.
 
-        A result that found less never replaces one that found more. Stored papers are emitted for
-        matching, unless GROBID has read them successfully.
+        A bibliography of lower status than the stored one is not stored. For each stored paper, a
+        message to match it is emitted, unless GROBID has read the paper successfully.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -119,7 +122,7 @@ def _parse_paper(fields: Any) -> Paper | None:
 
 
 def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
-    """Build the `bib0` cells of a paper.
+    """Build the `bib0` cells of a paper: full JSON, JSON of the metadata, quality and status.
 
     The full text is stored as a blob, not in the cells. Both JSON cells are therefore equal.
     """
@@ -129,10 +132,10 @@ def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
 
 
 def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:
-    """Remove bibliographies read by Fonds from the `grobid0` cells of these row keys.
+    """Delete the `grobid0` cells of these row keys that contain bibliographies read by Fonds.
 
-    Versions of Fonds without `bib0` stored them there. Cells that GROBID or another program wrote
-    stay.
+    Versions of Fonds without the column family `bib0` stored them there. Cells that GROBID or
+    another program wrote are kept.
     """
     columns = (GROBID_METADATA, GROBID_STATUS)
     rows = table.get(journal, keys, columns) if keys else {}

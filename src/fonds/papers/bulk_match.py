@@ -85,9 +85,13 @@ class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class MatchRequestReader:
-    """Function of the job that reads queries.
+    """Function of the bulk job that reads papers from the wide-row table and yields queries.
 
-    A part is the first byte of the table keys to read.
+    The job calls it once for each part of the table. A part is given by the first byte of its keys.
+
+    - `open_table`: function that opens the store of wide-row tables.
+    - `journal`: name of the table of files.
+    - `subject`: `papers` or `references`.
     """
 
     open_table: Callable[[], Table]
@@ -95,7 +99,11 @@ class MatchRequestReader:
     subject: str
 
     def __call__(self, part: int) -> Iterator[bytes]:
-        """Yield one encoded query for each paper, or each reference, in a part of the table."""
+        """Yield queries for all papers, or all references, in one part of the table.
+
+        `part` is the first byte of the row keys. Each query is a catalogue key, a tab and JSON. The
+        job sorts the queries by this key.
+        """
         table = self.open_table()
         try:
             for sha1hex, paper in self._iter_papers(table, bytes([part])):
@@ -118,9 +126,13 @@ class MatchRequestReader:
 
 @dataclass(frozen=True, slots=True)
 class MatchWriter:
-    """Function of the job that matches queries and writes the results.
+    """Function of the bulk job that looks up queries in the catalogue and writes the results.
 
     The stores are opened in the process that runs the function.
+
+    - `open_table`, `open_records`: functions that open the wide-row tables and the SQL tables.
+    - `journal`, `catalog`: names of the wide-row tables of files and of the catalogue.
+    - `started_at`: time that is written to the results.
     """
 
     open_table: Callable[[], Table]
@@ -130,7 +142,10 @@ class MatchWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Match the queries, write the results, and yield encoded counts by status and reason."""
+        """Look up the queries `records` in the catalogue and write the results.
+
+        Then yield the encoded number of queries for each status and reason of a match.
+        """
         table, stored = self.open_table(), self.open_records()
         batch, tallies = _MatchBatch(), ExampleCounts()
         finder = _CachedMatcher(Catalog(table, self.catalog))
@@ -155,12 +170,13 @@ def build_matching_job(
     now: datetime,
     fingerprint: str,
 ) -> Job:
-    """Build the job that matches all papers or all references.
+    """Build the bulk job that matches all papers, or all references, against the catalogue.
 
     - `subject`: `papers` or `references`.
-    - `stores`: functions that open the wide-row table and the records, then the names of the tables
-      of files and of the catalogue.
-    - `fingerprint`: text that must differ in each run, because the tables change between runs.
+    - `stores`: function that opens the wide-row tables, function that opens the SQL tables, name of
+      the wide-row table of files, name of the catalogue's table.
+    - `fingerprint`: part of the job's name. It must differ in each run, because the tables change
+      between runs.
     """
     open_table, open_records, journal, catalog = stores
     return Job(
@@ -174,7 +190,10 @@ def build_matching_job(
 
 @dataclass(slots=True)
 class _CachedMatcher:
-    """Matcher that keeps its last result. Consecutive equal queries are looked up once."""
+    """Matcher of queries and works of the catalogue that keeps its last result.
+
+    If consecutive queries are equal, the catalogue is read only once.
+    """
 
     catalog: Catalog
     query: MatchQuery | None = None
@@ -188,7 +207,7 @@ class _CachedMatcher:
 
 @dataclass(slots=True)
 class _MatchBatch:
-    """Matched papers and references that are written together."""
+    """Results for papers and references, collected to be written in one batch."""
 
     papers: list[MatchedPaper] = field(default_factory=list)
     cited: list[CitationRow] = field(default_factory=list)
@@ -214,10 +233,10 @@ class _MatchBatch:
 
 
 def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: datetime) -> None:
-    """Write the dispositions that the step `match` would write for these papers.
+    """Record in the processing history that these papers are matched.
 
-    They belong to the pipeline `match`. If the step has finished a paper or is working on it, the
-    paper keeps its disposition.
+    The dispositions (final statuses of messages) are those that the step `match` would write in the
+    pipeline `match`. A paper keeps its disposition if the step has finished it or is working on it.
     """
     conditions = {"about": list(sha1hexes), "step": MATCH}
     rows = list(records.find(DispositionRow, conditions))
@@ -253,9 +272,10 @@ def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: da
 def _build_ending(
     owner: FileMetaRow, previous: DispositionRow | None, now: datetime
 ) -> DispositionRow:
-    """Build the disposition of a paper's message.
+    """Build the row which records that a paper was matched in bulk.
 
-    If a message failed before, its ids are used again.
+    `previous` is the row of an earlier failed attempt; the new row has the same ids and replaces
+    it. Without one, the ids come from the capture of the paper.
     """
     return DispositionRow(
         message_id=previous.message_id if previous else f"{owner.capture_id}.{MATCH}",
@@ -295,7 +315,10 @@ def _decode_request(record: bytes) -> MatchRequest:
 
 
 def _catalog_key(query: MatchQuery) -> bytes:
-    """Return the catalogue key that the lookup of a query reads first."""
+    """Return the first key of the catalogue table that the lookup of a query reads.
+
+    The job sorts queries by this key.
+    """
     titles: Sequence[str] = query.titles
     if query.ids:
         key = build_work_key(query.ids[0])

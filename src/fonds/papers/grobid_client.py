@@ -61,7 +61,7 @@ class ServerPressure:
 
     @contextmanager
     def take_turn(self, at_once: int) -> Iterator[None]:
-        """Occupy one of `at_once` request slots inside the context.
+        """Occupy one of `at_once` slots for concurrent requests while the context is open.
 
         Raises PostponedError during the back-off, or if all slots are in use.
         """

@@ -50,14 +50,14 @@ class GrobidStep:
     - `archive`: store of the PDFs.
     - `send_request`: client of the server.
     - `extractor`: name of the client, with the limits that affect results.
-    - `find_known_ending`: function that returns the disposition of a PDF that needs no request,
-      else None. It runs before the PDF is read.
+    - `find_known_ending`: function that returns the final status of the message about a PDF if no
+      request is needed, otherwise None. It is called before the PDF is read.
     - `register_task`: function that validates an incoming item and registers the PDF of a task from
       another program.
     - `sleep`: function that sleeps during a part of the server's back-off, so that waiting messages
       are not requeued constantly.
-    - `read`: function that parses TEI in an isolated process. The message therefore has the same
-      status as the row and the cells that are stored later.
+    - `read`: function that parses TEI in an isolated process. TEI that it cannot parse is emitted
+      as a failure, so that the message agrees with the row and cells that are stored later.
     """
 
     archive: Archive
@@ -116,7 +116,9 @@ class GrobidStep:
         return Result(DONE, (self._build_output(item, self._check_tei(grobid_response)),))
 
     def _check_tei(self, response: GrobidResponse) -> GrobidResponse:
-        """Return a response unchanged, or as `bad-grobid-xml` if its TEI cannot be parsed."""
+        """Return a response of GROBID, or a failed response (`bad-grobid-xml`) if its TEI cannot be
+        parsed.
+        """
         if response.status is not GrobidStatus.SUCCESS:
             return response
         try:
@@ -243,8 +245,8 @@ def _build_cells(
 ) -> dict[str, bytes]:
     """Build the `grobid0` cells of a result.
 
-    A text that is too long for a cell is stored only as a blob; `left_out` in the status names the
-    text.
+    A text that is too long for a cell is stored only as a blob. The field `left_out` of the status
+    cell names such texts.
     """
     texts, left_out = build_paper_cells(reading.full_json, reading.metadata, tei or b"")
     fields = {

@@ -38,11 +38,11 @@ PAPER_COLUMNS = (GROBID_METADATA, GROBID_TEI_JSON, BIB_METADATA, BIB_JSON)
 
 @dataclass(frozen=True, slots=True)
 class MatchedPaper:
-    """Paper and the result of matching it.
+    """Paper, and the result of matching it to a work of the catalogue.
 
     - `sha1hex`: SHA-1 of the paper.
     - `match`: work that was found, with evidence.
-    - `reference_count`: number of the paper's references that are matched.
+    - `reference_count`: number of the paper's references that are matched to works as well.
     """
 
     sha1hex: str
@@ -65,7 +65,7 @@ class MatchPapersStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[UnmatchedPaper]) -> list[Result]:
-        """Match each paper.
+        """Match each paper and its references to works of the catalogue. Store the results.
 
         Matching a paper again changes nothing while the catalogue is unchanged.
         """
@@ -88,7 +88,7 @@ class MatchPapersStep:
 
 
 def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
-    """Return the first bibliography in a row's cells that can be decoded; None if there is none.
+    """Return the first bibliography in the cells of a file that can be decoded, or None.
 
     Columns are tried in the order of `PAPER_COLUMNS`.
     """
@@ -102,13 +102,19 @@ def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
 
 
 def list_references(paper: Paper | None) -> Sequence[Citation]:
-    """Return the references of a paper to match, at most `REFERENCES_MAX`, one for each index."""
+    """Return the references of a paper that are to be matched, each index once.
+
+    At most the first `REFERENCES_MAX` are returned; none if the paper is None.
+    """
     citations = paper.citations[:REFERENCES_MAX] if paper is not None else ()
     return list({citation.index: citation for citation in citations}.values())
 
 
 def match_paper(catalog: Catalog, sha1hex: str, paper: Paper | None) -> MatchedPaper:
-    """Match a paper to a work of the catalogue. `paper` is None if it has no bibliography."""
+    """Match a paper to a work of the catalogue.
+
+    `paper` is the bibliography of the paper. Without one (None), the result is no match.
+    """
     if paper is None:
         return MatchedPaper(
             sha1hex, Match(status=MatchStatus.NONE, reason=MatchReason.NO_BIBLIOGRAPHY), 0
@@ -125,9 +131,11 @@ def build_citation_row(
     match: Match,
     now: datetime,
 ) -> CitationRow:
-    """Build the row of a reference.
+    """Build the row with the match of one reference of a paper.
 
-    `printed_reference` is the printed text and the DOI in it, or None.
+    - `sha1hex`: SHA-1 of the paper.
+    - `number`: index of the reference from 0.
+    - `printed_reference`: printed text, and the DOI in it or None.
     """
     reference, printed_doi = printed_reference
     return CitationRow(
@@ -149,7 +157,8 @@ def save_matches(
 ) -> None:
     """Write the cells and rows of matched papers.
 
-    Delete data of earlier matches that is out of date.
+    A DOI from an earlier match is deleted if a paper no longer matches a work with a DOI. Rows of
+    references that a paper no longer has are deleted too.
     """
     table.put(
         journal, [(build_row_key(paper.sha1hex), _build_cells(paper.match)) for paper in papers]

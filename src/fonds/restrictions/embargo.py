@@ -75,8 +75,9 @@ class EmbargoService:
         return count
 
     def _apply_row(self, sha1hex: str) -> None:
-        """Update index and collections to agree with the embargo row, even if the row changes
-        meanwhile.
+        """Make index and collections agree with the stored embargo of a file.
+
+        The embargo is read again after changes, because another process may have changed it.
         """
         _reindex_file(self.stores, sha1hex)
         if self.changes is None:
@@ -101,7 +102,7 @@ def iter_due_embargoes(stores: Stores, now: datetime) -> Iterator[EmbargoRow]:
 
 
 def _reindex_file(stores: Stores, sha1hex: str) -> None:
-    """Update the index documents of a file.
+    """Rebuild the index documents that contain a file.
 
     The document of a story shows its newest visible version, with the texts of visible earlier
     versions.

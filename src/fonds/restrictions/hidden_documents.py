@@ -27,7 +27,11 @@ from fonds.restrictions.traces import find_holding_collections
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocument:
-    """Withheld document, and the namespace and key of the collection that it was deleted from."""
+    """Document that is withheld from a collection while its file is under embargo.
+
+    - `namespace`, `key`: name of the collection from which the document was deleted.
+    - `document`: the document, unchanged.
+    """
 
     namespace: str
     key: str
@@ -35,13 +39,13 @@ class WithheldDocument:
 
     @property
     def place(self) -> tuple[CollectionName, str]:
-        """Name of the collection, and id of the document."""
+        """Position of the document: name of its collection, and id of the document."""
         return CollectionName(self.namespace, self.key), self.document.id
 
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocuments:
-    """All withheld documents of one file."""
+    """All documents of one file that are withheld from collections."""
 
     documents: Sequence[WithheldDocument] = ()
 
@@ -61,7 +65,8 @@ def withhold_documents(
 ) -> int:
     """Withhold the documents of a file from all collections. Return the number of documents.
 
-    The call may be repeated, also after an interruption.
+    They are saved in a blob and then deleted from the collections. The call may be repeated, also
+    after an interruption.
     """
     ids = list_document_ids(records, sha1hex)
     names = find_holding_collections(changes.tables, ids)

@@ -111,9 +111,10 @@ class TakedownService:
         return finished_row
 
     def _record_traces(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
-        """Save the documents and WARCs to purge in the takedown row. Return the new row.
+        """Add the documents and WARCs that contain the file to the takedown row.
 
-        This happens before the rows that lead to these documents and WARCs are removed.
+        Return the new row. This happens before the rows by which they are found are removed.
+        `warcs` are further names of WARCs to add.
         """
         records, sha1hex = self.stores.records, row.sha1hex
         documents = {
@@ -180,8 +181,9 @@ class TakedownService:
                 self.changes.delete(name, ids)
 
     def _show_other_versions(self, row: TakedownRow) -> None:
-        """Index another version of each story that contained the file, if there is one, without its
-        text.
+        """Rebuild the index documents of stories that contained the file, without its text.
+
+        Each shows another version of the story. A story without another version is not indexed.
         """
         stores = self.stores
         for _, indexed in indexed_kinds():
@@ -191,23 +193,26 @@ class TakedownService:
 
 
 def _list_captures(records: Records, sha1hex: str) -> Iterable[str]:
-    """Yield the ids of all captures of a file. The capture id is also the entry id."""
+    """Yield the ids of all captures of a file.
+
+    The ledger entry of a capture has the same id.
+    """
     yield from (row.capture_id for row in records.find(CdxRow, {"sha1hex": sha1hex}))
     yield from (row.capture_id for row in records.get(FileMetaRow, [sha1hex]))
 
 
 def _remove_exchanges(stores: Stores, sha1hex: str) -> None:
-    """Delete the fetched exchanges of a file from the spool."""
+    """Delete the fetched requests and responses of a file that are not archived in a WARC yet."""
     for ids in iter_chunks(iter(_list_captures(stores.records, sha1hex))):
         stores.blobs.delete([build_spool_key(capture_id) for capture_id in ids])
         stores.records.delete(FetchedPageRow, sorted(set(ids)))
 
 
 def _redact(records: Records, sha1hex: str) -> None:
-    """Redact the entries and messages of a file. How they ended is kept.
+    """Remove what identifies a file from its ledger entries and from the records of its messages.
 
-    Entries come first, because inputs are found through entries. Messages come last, because they
-    lead to both.
+    Whether each message succeeded is kept. Entries are redacted before messages, because the
+    messages are used to find them. Records of messages in progress are not changed.
     """
     for ids in iter_chunks(iter(_list_captures(records, sha1hex))):
         _redact_entries(records, ids)

@@ -73,7 +73,10 @@ class TakedownTraces:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything remains to be removed, apart from records in WARCs of the library."""
+        """Whether any data about the file is left to remove.
+
+        Records in the library's WARCs do not count.
+        """
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
         return bool(any(counted) or self.collections or self.messages)
 
@@ -103,12 +106,10 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
 
 
 def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
-    """Yield all rows about a file, in the order in which a takedown removes them.
+    """Yield all SQL rows about a file, in the order in which a takedown removes them.
 
-    Rows are streamed.
-
-    Rows of other tables that belong to a derivative come first. Rows that lead to other rows come
-    last.
+    Rows that belong to derivatives of the file, such as its text, come first. Rows by which other
+    rows are found come last. Rows are streamed.
     """
     for kind in iter_kinds_with_rows():
         for row in records.get(kind.row, [sha1hex]):
@@ -118,23 +119,23 @@ def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
 
 
 def _iter_existing(records: Records, rows: Sequence[Any]) -> Iterator[Any]:
-    """Yield the stored row for each of these rows. Rows that are not stored are skipped."""
+    """Yield those of the given rows that are stored, as they are stored now."""
     for table in dict.fromkeys(type(row) for row in rows):
         keys = [build_key(row) for row in rows if type(row) is table]
         yield from records.get(table, keys)
 
 
 def build_key(row: Any) -> Any:
-    """Return the key of a row as the records expect it."""
+    """Return the primary key of a row: one value, or a tuple if the key has several columns."""
     values = tuple(getattr(row, name) for name in row.KEY)
     return values[0] if len(values) == 1 else values
 
 
 def list_blob_keys(records: Records, sha1hex: str) -> list[str]:
-    """Return the keys that the blobs of a file may have.
+    """Return all blob keys under which data of a file may be stored.
 
-    The keys come from its rows, from the recorded fixity, from the standard names, and from
-    messages on public topics.
+    They are the standard keys for a SHA-1 and the keys named in rows of the file, in stored
+    checksums, and in messages on public topics.
     """
     keys = [
         build_text_blob_key(sha1hex),

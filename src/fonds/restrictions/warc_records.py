@@ -39,7 +39,8 @@ class OwnWarc:
 def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
     """Return the names, without folders, of the library's WARCs that may contain a file.
 
-    The rows of the file name them, or a takedown has still to purge them.
+    They are the names in the rows of the file, and in its takedown row if a takedown has still to
+    remove the file from them.
     """
     paths = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
@@ -59,7 +60,10 @@ def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
 
 
 def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
-    """Yield the names of the library's WARCs whose index lists a file. Every index is read."""
+    """Yield the names of the library's WARCs whose index lists records of a file.
+
+    The index of every WARC is read.
+    """
     for name in archive.iter_names():
         warc = archive.inspect(name)
         if any(record.sha1hex == sha1hex for record in (warc.records if warc else None) or ()):
@@ -67,7 +71,10 @@ def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
-    """Return the state of WARCs of the library. Their records are not read."""
+    """Return size, number of captures of the file, and openness of each WARC named in `names`.
+
+    The index of each WARC is read, not its records.
+    """
     own_warcs = []
     for name in names:
         warc = archive.inspect(name)
@@ -80,12 +87,15 @@ def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> li
 
 @dataclass(frozen=True, slots=True)
 class WarcPurge:
-    """Rewriter of the library's WARCs. One process at a time rewrites a WARC.
+    """Rewriter that removes a file from the library's WARCs.
+
+    Call it with a takedown and the name of a WARC. Leases ensure that only one process rewrites a
+    WARC at a time.
 
     - `archive`: folder of WARCs.
-    - `leases`: leases of WARCs.
+    - `leases`: leases, one for each WARC.
     - `report`: function that receives a sentence about the outcome.
-    - `tick`: function that receives the progress.
+    - `tick`: function that receives the name of the WARC and the number of bytes done.
     """
 
     archive: WarcFiles

@@ -40,7 +40,10 @@ def parse_row_rights(row: CaptureRightsRow) -> Rights:
 def build_capture_rights_row(
     capture_id: str, sha1hex: str, rights: Rights, updated: datetime
 ) -> CaptureRightsRow | None:
-    """Build the row with the rights of a capture; None if it has no rights statements."""
+    """Build the row with the rights of a capture.
+
+    Returns None if there is neither a statement nor a robots.txt.
+    """
     robots = rights.robots
     if robots is None and not rights.statements:
         return None

@@ -62,7 +62,9 @@ def _expand_preference(value: str) -> tuple[str, ...]:
 
 
 def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
-    """Return a document with the values that `rights` state."""
+    """Return a copy of an index document with the licences, rights holders and usage preferences of
+    `rights`.
+    """
     values = build_values(rights)
     return replace(
         document, licenses=values.licenses, holders=values.holders, prefers=values.prefers
@@ -70,10 +72,9 @@ def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
 
 
 def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
-    """Return the rights of each file, by SHA-1: statements of the file, then those of its
-    captures.
+    """Return the rights of each file, by SHA-1: statements of the file, then those of its captures.
 
-    The field `robots` is that of the capture recorded last that has one.
+    The robots.txt is that of the capture recorded last among those with a robots.txt.
     """
     keys = sorted(set(sha1hexes))
     rights_by_file: dict[str, Rights] = {}
@@ -90,8 +91,10 @@ def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Ri
 
 
 def merge_rights(rights_list: Sequence[Rights]) -> Rights:
-    """Merge rights. Each statement occurs once, at most 1,000 in total. The field `robots` is the
-    first that is set.
+    """Merge several rights into one.
+
+    Each statement occurs once, at most 1,000 in total. The field `robots` is the first one that is
+    set.
     """
     robots = next((rights.robots for rights in rights_list if rights.robots), None)
     statements = dict.fromkeys(

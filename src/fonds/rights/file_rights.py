@@ -31,9 +31,11 @@ def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> li
 def remove_stale_rights(
     records: Records, rows: Sequence[DerivativeRow], promised_rows: Sequence[Row]
 ) -> None:
-    """Delete the rights rows of files that were extracted again and have no statements any more.
+    """Delete the stored rights rows of files that no longer have rights statements.
 
-    `rows` are the derivative rows of the files, `promised_rows` the rights rows that exist now.
+    - `rows`: derivative rows of files that were extracted again.
+    - `promised_rows`: rows that result from the extraction. A file without a rights row among them
+      has no statements.
     """
     with_statements = {
         promised_row.sha1hex

@@ -59,9 +59,9 @@ HostFilesInForce = Mapping[str, HostFileRow | None]
 
 @dataclass(frozen=True, slots=True)
 class HostRows:
-    """Rows to add for a batch of captures.
+    """Rows to write for a batch of captures. Host files are robots.txt and tdmrep.json.
 
-    - `captures`: responses, with origin and time.
+    - `captures`: responses that are not host files, with origin and time.
     - `files`: host files, with origin and time.
     - `texts`: texts of host files, by SHA-1.
     """
@@ -72,7 +72,10 @@ class HostRows:
 
 
 def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
-    """Build the rows of the responses and host files among identified captures."""
+    """Build the rows for a batch of captures: rows of host files, and rows of all other responses.
+
+    Captures that are not HTTP responses or have no SHA-1 are skipped.
+    """
     captures, files, texts = [], [], []
     for item in items:
         url, sha1hex = _parse_web_url(item), item.sha1hex
@@ -104,9 +107,10 @@ def build_host_file_row(
 
 
 def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Write the rows, and update the rights of captures for which the host files are in force.
+    """Write the rows of responses and host files, then update the rights of captures.
 
-    Return the SHA-1s of files that were captured earlier and whose captures now have other rights.
+    Captures are affected if they are among the rows, or if one of the host files is in force for
+    them. Return the SHA-1s of files captured earlier whose rights changed.
     """
     known_hashes = {
         row.sha1hex for row in records.get(HostTextRow, [text.sha1hex for text in rows.texts])
@@ -125,11 +129,10 @@ def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]
 
 
 def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
-    """Remove the statements of these host files from the rights of captures. The host files are
-    deleted next.
+    """Remove the statements of these host files from the rights of captures.
 
-    Other host files with the same bytes are withdrawn too. Return the SHA-1s of files whose rights
-    changed.
+    The caller deletes the host files afterwards. Other host files with the same bytes are withdrawn
+    too. Return the SHA-1s of files whose rights changed.
     """
     return _update_rights_around(records, files, now, frozenset(file.sha1hex for file in files))
 
@@ -156,8 +159,10 @@ def _update_rights_around(
 
 
 def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Delete the rows of a batch of captures. Return the SHA-1s of files whose captures now have
-    other rights.
+    """Delete the rows of responses and host files that a batch of captures wrote.
+
+    Return the SHA-1s of files whose rights changed, because a deleted host file was in force for
+    one of their captures.
     """
     changed = withdraw_files(records, rows.files, now)
     records.delete(
@@ -170,7 +175,7 @@ def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str
 
 
 def remove_capture_rights(records: Records, rows: Sequence[CdxRow]) -> None:
-    """Delete the rights of captures whose `cdx` rows are replaced by those of other captures."""
+    """Delete the rights of captures whose index rows (table `cdx`) are being replaced."""
     ids = {row.capture_id for row in rows}
     if not ids:
         return
@@ -188,11 +193,11 @@ def update_rights(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Update the rights of captures to the host files in force. Host files with a SHA-1 in
-    `excluded` are ignored.
+    """Update the stored rights of captures, so that they follow from the host files in force.
 
-    Return the SHA-1s of files whose rights changed. With `excluded`, the captures must be at most
-    two days apart.
+    Host files (robots.txt and tdmrep.json) with a SHA-1 in `excluded` are ignored. Return the
+    SHA-1s of files whose rights changed. With `excluded`, the captures must be at most two days
+    apart.
     """
     changed: set[str] = set()
     previous: list[HostFilesInForce] = []
@@ -206,7 +211,7 @@ def update_rights(
 
 
 def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
-    """Return whether the rights of captures match the host files in force."""
+    """Return whether the stored rights of captures agree with the host files in force."""
     changed_rows, deleted_ids = _update_rights(
         records, captures, _find_in_force(records, captures), now
     )
@@ -234,8 +239,10 @@ def _update_rights(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> tuple[list[CaptureRightsRow], list[str]]:
-    """Return the rights rows to write, and the ids of captures whose rights rows must be
-    deleted.
+    """Compare the stored rights of captures with the host files in force for them.
+
+    Return the rights rows to write, and the ids of captures whose rights rows must be deleted. Only
+    rows that change are returned.
     """
     sha1hexes = {
         file.sha1hex
@@ -293,7 +300,10 @@ def _find_in_force(
 
 
 def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the last host file at or before `moment`, if it is still in force."""
+    """Return the last host file captured at or before `moment`.
+
+    Returns None if it was captured more than 24 hours before, or if there is none.
+    """
     position = bisect_right(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position - 1] if position else None
     return (
@@ -302,7 +312,10 @@ def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> Host
 
 
 def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the first host file at or after `moment`, if it is at most 24 hours later."""
+    """Return the first host file captured at or after `moment`.
+
+    Returns None if it was captured more than 24 hours later, or if there is none.
+    """
     position = bisect_left(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position] if position < len(files_by_time) else None
     return (
@@ -313,9 +326,10 @@ def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFi
 def _find_each_in_force(
     records: Records, captures: Sequence[HostCaptureRow]
 ) -> list[HostFilesInForce]:
-    """Return for each capture the host files in force, with queries for each capture.
+    """Return for each capture the robots.txt and tdmrep.json in force.
 
-    Used if there may be many host files between the captures.
+    Each capture has its own queries. This is used if there may be many such files between the
+    captures.
     """
     earlier_filters = [
         {
@@ -344,7 +358,12 @@ def _find_each_in_force(
 def _apply_host_files(
     rights: Rights, capture: HostCaptureRow, files: HostFilesInForce, texts: Mapping[str, str]
 ) -> Rights:
-    """Replace the statements of earlier host files in `rights` by those of `files`."""
+    """Return the rights of a capture with the statements of the host files in force.
+
+    - `rights`: rights until now. Statements from other robots.txt and tdmrep.json are removed.
+    - `files`: host files in force for the capture, by name.
+    - `texts`: texts of host files, by SHA-1.
+    """
     own_statements = [
         statement
         for statement in rights.statements

@@ -262,8 +262,10 @@ def _build_identifier(words: list[str], version: str, port: str) -> str | None:
 
 
 def _find_version_after(text: str, place: int) -> str:
-    """Return the version soon after the name of a licence, which ends at `place`: `Attribution
-    License (version 4.0)`.
+    """Return the version of a licence, such as `4.0`, in the 60 characters after its name.
+
+    `place` is the position where the name ends, as in `Attribution License (version 4.0)`. Returns
+    '' if there is no version.
     """
     version_match = re.match(
         r"[^.\d]{0,40}?\b(?:v\.?\s{0,2})?([1-4]\.[05])\b", text[place : place + 60]

@@ -138,7 +138,12 @@ def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
 
 
 def build_preference(value: str, stated_text: str, source: StatementSource, name: str) -> Statement:
-    """Return the statement of a usage preference `value`; `stated_text` is its original text."""
+    """Build the statement of a usage preference.
+
+    - `value`: normalized value.
+    - `stated_text`: value as stated.
+    - `source`, `name`: where it was stated, and the name of the field.
+    """
     return Statement(Subject.PREFERENCE, value, clean_raw_text(stated_text), source, name)
 
 
@@ -166,7 +171,7 @@ def parse_dictionary(text: str) -> Mapping[str, str]:
 
 
 def iter_link_targets(value: str, relation: str) -> Iterator[str]:
-    """Yield the targets in a Link header that have a given relation, as written."""
+    """Yield the URLs in a Link header (`value`) with the relation `relation`, as written there."""
     position = 0
     while (target := _LINK_TARGET.match(value, position)) is not None:
         position = target.end()

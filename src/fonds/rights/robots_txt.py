@@ -78,8 +78,9 @@ class RobotsRules:
         return max(candidates, key=lambda candidate: candidate[:2])[2] if candidates else ""
 
     def find_statements(self, target: str) -> tuple[Statement, ...]:
-        """Return the usage preferences for a path with query: those with the longest matching
-        patterns.
+        """Return the usage preferences for a path with query as statements.
+
+        For Content-Usage and Content-Signal each, those with the longest matching pattern apply.
         """
         path, candidates = _normalize_path(target), []
         for name, value in self.preferences:
@@ -165,12 +166,12 @@ def _split_pattern(value: str) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class _Group:
-    """Rules for a list of user agents. The first rule ends the list.
+    """Group of a robots.txt: rules for a list of user agents.
 
     - `tokens`: names of the user agents.
-    - `delays`: Crawl-delay values, each with the names it applies to.
-    - `rules`: (Allow or Disallow, path pattern).
-    - `preferences`: (names it applies to, name, value).
+    - `rules`: (Allow or Disallow, path pattern) of each rule.
+    - `delays`, `preferences`: values of Crawl-delay, and names and values of usage preferences.
+      They apply only to the user agents named above them, so each is stored with these names.
     """
 
     tokens: set[str] = field(default_factory=set)
@@ -199,9 +200,9 @@ def _iter_groups(text: str) -> Iterator[_Group]:
 
 
 def _split_directive(line: str) -> tuple[str, str]:
-    """Return name and value of a line; the name is '' for unknown fields.
+    """Split a line of a robots.txt into field name and value, with or without a colon.
 
-    The colon may be missing.
+    The name is normalized; it is '' for unknown fields.
     """
     name, colon, value = line.partition(":")
     field_name = _FIELDS.get(name.strip().lower(), "") if colon else ""

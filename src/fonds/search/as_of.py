@@ -45,11 +45,11 @@ from fonds.search.verification import OUTCOME_WORDS, ChangedDocument
 class DocumentState:
     """State of a document at an earlier time, compared with now.
 
-    - `row_as_of`: database row of the text that was extracted from the version which the index had
-      then; None if no file of the document was stored yet.
+    - `row_as_of`: database row of the text extracted from the version that the index had then; None
+      if no file of the document was stored yet.
     - `current_sha1hex`: SHA-1 of the file that the document has now.
-    - `is_read_since`: whether `row_as_of` was written after that time. If so, the text that was
-      indexed then is unknown.
+    - `is_read_since`: whether text was extracted again, and `row_as_of` replaced, after that time.
+      If so, the text that was indexed then is unknown.
     """
 
     row_as_of: Any | None
@@ -120,8 +120,9 @@ def _load_arrival_times(
 def iter_row_documents(
     records: Records, blobs: Blobs, kind: IndexedKind, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
-    """Yield the index documents built from derivative rows, with their texts, one document at a
-    time.
+    """Yield the index documents of files, with their texts, one at a time.
+
+    `rows` are the database rows of the extracted texts; `kind` is the kind of document.
     """
     yield from iter_complete_documents(kind, records, blobs, [CurrentRow(row) for row in rows])
 
@@ -270,14 +271,17 @@ def end_of_day(day: date) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class AsOfContext:
-    """Compares searches now with their results on an earlier day. Call it with a query and a day.
+    """Comparison of searches now with their results on an earlier day.
+
+    Call it with a query and a day.
 
     - `stores`: stores that contain only what the user may see.
     - `matching`: function that returns the ids of the given documents that match a query.
-    - `unfiltered_records`: records of all files; None unless the user may see embargoes.
+    - `unfiltered_records`: SQL tables with the rows of all files; None unless the user may see
+      embargoes.
     - `results_max`: maximum number of documents found now that are compared.
-    - `changed_max`: maximum number of rows written since the day that are examined, per derivative
-      kind.
+    - `changed_max`: maximum number of rows written since the day that are examined, per kind of
+      extracted data.
     - `versions_max`: maximum number of earlier versions of stories that are searched.
     """
 
@@ -311,9 +315,9 @@ class AsOfContext:
 class _ReplacedVersion:
     """Version of a document that the index had on the earlier day and no longer has.
 
-    - `kind`: how documents are built from derivative rows.
+    - `kind`: kind of document (PDF, story and so on); it builds documents from database rows.
     - `id`: id of the document.
-    - `row`: derivative row of the earlier version.
+    - `row`: database row of the text extracted from the version of that day.
     - `current_sha1hex`: SHA-1 of the file that the document has now.
     - `title`: current title or URL; None if the search does not find the document now.
     """
@@ -336,10 +340,10 @@ class _AsOfSearch:
     versions: list[_ReplacedVersion] = field(default_factory=list)
 
     def count_found(self) -> None:
-        """Count the documents that the search finds now, by what they were on the earlier day.
+        """Count the documents that the search finds now, by how they changed since the earlier day.
 
-        Documents with another version on that day are collected in `versions`, to be searched
-        later.
+        Documents of which the index had another version on that day are collected in `versions`, to
+        be searched later.
         """
         count_max = self.context.results_max
         for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, count_max)):
@@ -461,8 +465,10 @@ class _AsOfSearch:
             )
 
     def count_removed(self) -> None:
-        """Count the files taken down since the earlier day, and those under embargo if the user may
-        see them.
+        """Count the files that were taken down since the earlier day.
+
+        If the user may see embargoes, count the files that were put under embargo since that day
+        too.
         """
         records = self.context.stores.records
         since = {"row_created": TimeRange(self.moment, datetime.max.replace(tzinfo=UTC))}
@@ -508,7 +514,7 @@ def _version_key(version: _ReplacedVersion) -> str:
 def _iter_batches(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[list[tuple[_ReplacedVersion, IndexDocument]]]:
-    """Yield earlier versions of documents with their texts, in batches.
+    """Yield replaced versions, each with the index document built from it, in batches.
 
     A batch has at most `BATCH` documents and, if it has several, about `BATCH_MAX_CHARS` characters
     of text.

@@ -14,10 +14,10 @@ def search_with_fallback(
     query: SearchQuery,
     is_named: Callable[[], bool] = lambda: False,
 ) -> CollapsedResults:
-    """Return the results of a search for all words; if there are none, for any of the words.
+    """Search for all words of a query; if no document has all of them, for any of the words.
 
-    `search` runs a query. The second search is omitted if the query has no text, requests the best
-    match itself, or names a file (`is_named` returns True). The notes about unknown words and
+    `search` runs a query. The second search is omitted if the query has no text, already asks for
+    any of the words, or names a file (`is_named` returns True). The notes about unknown words and
     earlier versions always come from the first search. Raises ValueError if the query is invalid.
     """
     exact = search(query)

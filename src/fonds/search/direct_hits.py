@@ -32,7 +32,7 @@ _FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
 
 
 class Identifier(StrEnum):
-    """Type of identifier that a search text can be."""
+    """Type of identifier that a search text can be: for example a URL or the SHA-1 of a file."""
 
     SHA1 = "sha1"
     SHORT_SHA1 = "short sha1"
@@ -69,7 +69,10 @@ def explain_short_key(key: str) -> str | None:
 
 
 def list_interpretations(text: str) -> list[Identifier]:
-    """Return the types of identifier that a search text can be, by its syntax alone."""
+    """Return the types of identifier that a search text can be, judged by its syntax alone.
+
+    The list is empty if the text looks like none, and for a text that is too long.
+    """
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
         return []
@@ -166,9 +169,9 @@ def _build_file_hits(
 
 
 def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
-    """Return the indexed documents that were made from the given files, by SHA-1 of the file.
+    """Return the index documents that show the given files, by SHA-1 of the file.
 
-    Files that are not in the index are omitted.
+    Files that no document shows are omitted.
     """
     ids = {
         kind.indexed.get_id(row)

@@ -34,8 +34,8 @@ Row = dict[str, Any]
 def _reject_documents(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """Yield nothing. Placeholder for export formats that are written from rows instead of
-    documents.
+    """Yield nothing. Placeholder for the function `documents` of export formats that consist of
+    rows.
     """
     return iter(())
 
@@ -82,8 +82,9 @@ def export_documents(
 
 
 def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield rows as JSON objects, one per line, with the column names as keys. `columns` is not
-    used.
+    """Yield rows as JSON objects, one per line, with the column names as keys.
+
+    `columns` is ignored; it is a parameter because every export format has it.
     """
     return (msgspec.json.encode(row) + b"\n" for row in rows)
 

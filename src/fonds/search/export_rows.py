@@ -1,7 +1,9 @@
-"""Build table rows for export: of all files in the library, and of the ledger of entries.
+"""Build the rows of two exported tables: files of the library, and entries of the ledger.
 
-The library has one flat row per file, ordered by SHA-1. The ledger has one row per entry with the
-outcome of the entry. The `count` values of the ledger rows add up to the number of entries.
+The table of files has one row per file, ordered by SHA-1. The ledger records what became of each
+entry (an item that was read from an input, such as a record of a WARC). Its table has one row per
+entry. Entries that were only counted share a row, and the column `count` has their number. The
+`count` values add up to the number of entries.
 """
 
 from __future__ import annotations
@@ -54,11 +56,11 @@ COUNTED = "counted"
 
 
 def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield a row for each entry in the ledger, in the order of the entry keys, then a row for each
-    tally.
+    """Yield rows for the entries of the ledger: one per stored entry, then one per group of entries
+    that were only counted.
 
-    A tally counts entries of one input without rows of their own, by reason. A tally row has the
-    `kind` `counted`, and its `place` is the path of the input.
+    Inputs count skipped entries by reason instead of storing each. Such a row has the number of
+    entries of one input with one reason, `counted` as `kind`, and the path of the input as `place`.
     """
     for entry in records.find(EntryRow):
         row = {name: getattr(entry, name) for name in COLUMNS if name != "count"}
@@ -125,11 +127,11 @@ def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """Table that is exported to a file of its own.
+    """Table that can be exported to a file of its own, such as the ledger of entries.
 
-    - `columns`: types by column name.
+    - `columns`: types of the values by column name.
     - `rows`: function that yields the rows.
-    - `empty`: explanation why there may be no rows, without a full stop.
+    - `empty`: explanation for users of why there may be no rows, without a full stop.
     """
 
     columns: Mapping[str, str]
@@ -163,8 +165,8 @@ def iter_document_rows(
     """Yield a row with the keys of `FIELDS` for the file of each document, in the order of the
     documents.
 
-    Within a chunk of `CHUNK` documents, each file has one row. Files that are not stored are
-    omitted.
+    Documents are read `CHUNK` at a time. If several in a chunk have the same file, it has one row.
+    Files that are not stored are omitted.
     """
     while chunk := list(islice(documents, CHUNK)):
         keys = [document.sha1hex for document in chunk]
@@ -231,10 +233,10 @@ def _iter_chunk_rows(
 def _load_derivatives(
     stores: Stores, sha1hexes: Sequence[str]
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
-    """Return the derivatives of each file, such as its extracted text, by SHA-1.
+    """Return the derivatives (extracted data, such as a text) of each file, by SHA-1.
 
-    Each derivative is its kind, its row, and the indexed document made from this row (None if the
-    index has none).
+    Each is a tuple of its kind, its database row, and the index document made from this row (None
+    if the index has none).
     """
     derivatives: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
     for kind in iter_kinds_with_rows():
@@ -249,14 +251,17 @@ def _load_derivatives(
 
 
 def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
-    """Return the first of the captures that is not a revisit record; None if there is none."""
+    """Return the first of the captures that is not a revisit record; None if there is none.
+
+    A revisit record of a WARC refers to an earlier capture with the same content.
+    """
     return next((row for row in rows if row.mimetype != REVISIT_MIME), None)
 
 
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
-    """Return the robots.txt rule in effect for each capture, by the same keys as `captures`.
+    """Return the robots.txt in effect for each capture, with the rule that applied.
 
-    Captures for which it is unknown are omitted.
+    The result has the keys of `captures`. Captures for which it is unknown are omitted.
     """
     ids = sorted({row.capture_id for row in captures.values()})
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}
@@ -268,8 +273,10 @@ def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, 
 
 
 def _build_rights_fields(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
-    """Return the row fields for the rights of a file and for the robots.txt of its exported
-    capture.
+    """Return the values of the export columns about rights and robots.txt.
+
+    - `rights`: rights of the file, combined from all its captures.
+    - `robots`: robots.txt in effect for the capture that is exported; None if unknown.
     """
     values = build_values(rights)
     return {

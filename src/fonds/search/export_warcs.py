@@ -51,7 +51,10 @@ class DrainableStream(io.RawIOBase):
         return self._size_bytes
 
     def write(self, data: Any) -> int:
-        """Store a copy of the data until `drain` is called. Return the number of bytes."""
+        """Store a copy of `data` in memory until `drain` is called.
+
+        Return the number of bytes of `data`.
+        """
         self._pieces.append(bytes(data))
         self._size_bytes += len(self._pieces[-1])
         return len(self._pieces[-1])
@@ -99,7 +102,10 @@ class MissingDocuments:
     first: list[MissingDocument] = field(default_factory=list)
 
     def add(self, document: IndexDocument, reason: str) -> None:
-        """Count a document that could not be exported. `reason` is the reason, for people."""
+        """Count a document that could not be exported, and list it if fewer than 1,000 are listed.
+
+        `reason` is the reason, for people.
+        """
         self.count += 1
         if len(self.first) < MISSING_MAX:
             self.first.append(MissingDocument(document.id, document.sha1hex, reason))
@@ -239,7 +245,12 @@ def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> Arch
 
 @dataclass(slots=True)
 class _PackagePart:
-    """File in a WACZ package. Its size and SHA-256 are computed while it is written."""
+    """File in a WACZ package (a ZIP). Its size and SHA-256 are computed while it is written.
+
+    - `path`: path of the file in the package.
+    - `size_bytes`: number of bytes written so far.
+    - `digest`: SHA-256 of the bytes written so far.
+    """
 
     path: str
     size_bytes: int = 0

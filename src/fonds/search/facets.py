@@ -112,9 +112,9 @@ def _iter_labels(
 
 
 def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
-    """Return the name of the collection `requested_name`, which must have themes.
+    """Return the name of the collection that a user requested as `requested_name`.
 
-    Raises ValueError with a message for users if the collection is unknown or has no themes.
+    Raises ValueError with a message for users if the collection is unknown or has no themes yet.
     """
     collections = list(islice(iter_collections(tables), NAMES_MAX)) if tables.exist() else []
     name = parse(requested_name)
@@ -173,10 +173,11 @@ def count_facets(
     """Return the counts of each facet of a search, and the number of documents with unlisted
     values.
 
-    The first result maps a field to (value, count) pairs, the second maps a field to a number. The
-    filter on a field is ignored when that field is counted, so that alternatives keep their counts.
-    If the request has `find`, only values that contain this text, or whose display names do, are
-    listed. With `ids`, facets that the request filters by count only documents with these ids.
+    The first result maps a field to (value, count) pairs, the second maps a field to a number. A
+    field's own filter is ignored when its values are counted, so that users see how many documents
+    another value would give. If the request has `find`, only values that contain this text, or
+    whose display names do, are listed. With `ids`, facets that the request filters by count only
+    documents with these ids.
     """
     facets, beyond = dict(results.facets), dict(results.beyond)
     for field, parameter in FACET_FIELDS.items():

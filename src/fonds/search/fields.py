@@ -29,7 +29,7 @@ from fonds.search.sites import list_sites
 
 
 class FieldType(StrEnum):
-    """How the values of a search field are indexed and searched."""
+    """Type of a search field: how its values are indexed and searched."""
 
     WORDS = "words"  # folded words with their positions
     FORMS = "forms"  # folded words and stems, also those of earlier versions of a story
@@ -64,10 +64,11 @@ class SearchField:
     - `meaning`, `example`: help for users: how to write a value.
     - `aliases`: further names in queries.
     - `normalize`: function that converts a value of an exact field to its stored form.
-    - `facet`: URL parameter that filters by the field, if its values are counted; otherwise "".
+    - `facet`: URL parameter that filters by the field, if documents are counted by its values;
+      otherwise "".
     - `accepts_prefix`: whether a value of an exact field may end with a star.
     - `is_optional`: whether documents without a value omit the field in Elasticsearch.
-    - `label`: label of the values in results; "" if results do not show them.
+    - `label`: name shown with the values in search results; "" if results do not show them.
     - `values`: source of suggestions for completion.
     - `get_values`: function that returns the values of a document; None: use the attribute `name`.
     """

@@ -57,7 +57,10 @@ class ManifestMember:
 def build_members(
     records: Records, documents: Sequence[IndexDocument] | Sequence[ManifestMember]
 ) -> dict[str, ManifestMember]:
-    """Return the current file, text hash and extractor of each document, by document id."""
+    """Return the manifest's description of each document, by document id.
+
+    It has the current file, the hash of its text, and the extractor of the text.
+    """
     keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
     extractors: dict[str, str] = {}
@@ -77,11 +80,11 @@ def build_members(
 
 @dataclass(slots=True)
 class ManifestMembers:
-    """Collects the lines of a manifest while documents are exported.
+    """Collector of the lines of a manifest while documents are exported.
 
-    - `records`: records from which text hashes and extractors are read.
+    - `records`: SQL tables from which text hashes and extractors are read.
     - `lines`: one line per document; None after more than `MEMBERS_MAX` (100,000) documents.
-    - `extractors`: number of each extractor in the lines, by extractor name.
+    - `extractors`: number by which the lines refer to each extractor, by extractor name.
     """
 
     records: Records
@@ -140,7 +143,7 @@ class ExportedSearch:
     - `parameters`: URL parameters of the search. Themes are stored by name, so a verification uses
       the documents that the themes have at the time of the verification.
     - `total`: number of documents that the search found.
-    - `limit`: maximum number of documents requested; None for all.
+    - `limit`: maximum number of documents that the export was to contain; None for all.
     """
 
     parameters: Mapping[str, str | Sequence[str]]

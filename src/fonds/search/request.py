@@ -284,9 +284,10 @@ def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchReques
 
 
 def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
-    """Return the URL parameters of a request that select documents.
+    """Return the filters of a search request as URL parameters, by name.
 
-    `parse_request` restores a request with the same filters from them.
+    Filters select documents; parameters of display such as the page are omitted. `parse_request`
+    restores a request with the same filters from them.
     """
     return {
         name: value if isinstance(value, list) else str(value)

@@ -69,7 +69,7 @@ def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
 
 
 def needs_stores(request: SearchRequest) -> bool:
-    """Return whether a search request needs the records and blobs besides the index."""
+    """Return whether a search request reads database rows or texts, and not only the index."""
     return bool(
         request.themes
         or request.alike

@@ -64,14 +64,18 @@ def get_generation(index: Index) -> str | None:
 
 
 def confirm_generation(index: Index, generation: str | None) -> str | None:
-    """Return `generation` if the index still has this generation (id of its state); None if it
-    changed.
+    """Return `generation` if the index still has this generation; None if it changed.
+
+    The generation is an id of the index state.
     """
     return generation if generation == get_generation(index) else None
 
 
 def _pin_themes(query: SearchQuery, results: SearchResults) -> SearchQuery:
-    """Return a query whose themes have the documents that the index found for them in `results`."""
+    """Return a query in which each theme is replaced by the documents that it had in `results`.
+
+    Later searches then use the same documents.
+    """
     return replace(query, themes=results.themes or query.themes)
 
 

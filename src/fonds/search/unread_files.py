@@ -16,7 +16,10 @@ _WITHOUT_TEXT = re.compile(
 
 
 def has_no_text_filter(query: str) -> bool:
-    """Return whether a query asks for documents without text (`text:none`) or for `kind:unread`."""
+    """Return whether a query asks for files without text.
+
+    The query contains `text:none` or `kind:unread`.
+    """
     return _WITHOUT_TEXT.search(query) is not None
 
 

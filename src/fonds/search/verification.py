@@ -2,9 +2,8 @@
 
 Each document has one outcome (a field of `ResultComparison`). The counts add up:
 
-    exported then = unchanged + read_again + other_version + no_longer_found + taken_down + under_embargo
-           + gone + not_compared
-    found now = unchanged + read_again + other_version + added
+exported then = unchanged + read_again + other_version + no_longer_found + taken_down +
+under_embargo + gone + not_compared found now = unchanged + read_again + other_version + added
 
 If the export was limited to the first documents by id, the comparison ends at the last exported
 document. At most `walked_max` documents of the current result are read. Exported documents after
@@ -179,8 +178,9 @@ class VerificationResult:
 
     @property
     def generation_is_same(self) -> bool | None:
-        """Whether the index is unchanged since the export; None if its state then or now is
-        unknown.
+        """Whether the index has not changed since the export.
+
+        None if the state of the index is unknown for the time of the export or for now.
         """
         if self.generation_then is None or self.generation_now is None:
             return None
@@ -208,10 +208,11 @@ def ignore_progress(done: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerifier:
-    """Verifies exports against the library. Call it with the manifest of an export.
+    """Verification of exports against the library. Call it with the manifest of an export.
 
     - `stores`: stores that contain only what the user may see.
-    - `unfiltered_records`: records of all files; None unless the user may see embargoes.
+    - `unfiltered_records`: SQL tables with the rows of all files; None unless the user may see
+      embargoes.
     - `walked_max`: maximum number of documents of the current result that are read.
     - `progress`: function that is called with the number of documents read so far.
     """
@@ -323,8 +324,10 @@ class ManifestVerifier:
 
 @dataclass(slots=True)
 class ResultWalk:
-    """Reads the documents that the search of an export finds now, in order of id.
+    """Reader of the documents that the search of an export finds now, in order of id.
 
+    - `verifier`: verifier whose index is searched.
+    - `query`: index query of the exported search.
     - `limit`: maximum number of documents of the export; None if there was none.
     - `documents_max`: maximum number of documents to read.
     - `last`: position in the order of ids after which reading stops. It becomes the position
@@ -363,10 +366,10 @@ class ResultWalk:
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
-    """Return the position of the last exported document in the order of ids, if the export was
-    limited.
+    """Return the last position, in the order of ids, up to which the current result is compared.
 
-    Returns `ORDER_KEY_END` if the export has all documents of its search.
+    It is that of the last exported document (`remaining`) if the export was limited to the first
+    documents. If it has all documents of its search, it is `ORDER_KEY_END`.
     """
     search = manifest.search
     is_cut = (

@@ -54,11 +54,14 @@ _CODED = frozenset({"gzip", "deflate", "br", "zstd"})
 
 
 class _TruncatedCodingError(Exception):
-    """The body ends before its coding does."""
+    """Error: a coded body, such as gzip, ends before its coding is complete."""
 
 
 class _NotCodedError(Exception):
-    """The body does not begin like the coding that its header declares."""
+    """Error: a body does not begin like the coding that its header declares.
+
+    - `layer`: number of this coding in the list of the body's codings, from 0.
+    """
 
     def __init__(self, layer: int) -> None:
         super().__init__(layer)
@@ -247,7 +250,7 @@ def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
 
 
 class _CountedPieces:
-    """Iterator over pieces that counts the bytes read and stores the first 64."""
+    """Iterator over the pieces of a body that counts the bytes read and keeps the first 64."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -266,9 +269,11 @@ class _CountedPieces:
 
 
 def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
-    """Decode one compression, which may expand at most 200 times beyond the first MiB.
+    """Decode one coding of a body, such as gzip.
 
-    `layer` is the number of the coding. With `is_whole`, an early end is an error.
+    The output may have at most 200 times the size of the input, beyond the first MiB. `layer` is
+    the number of the coding in the list of the body's codings. With `is_whole`, an input that ends
+    too early is an error.
     """
     counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
     made_bytes = 0
@@ -314,7 +319,7 @@ def _decode_gzip(pieces: Pieces) -> Pieces:
 
 
 def _decode_deflate(pieces: Pieces) -> Pieces:
-    """Decode both meanings of `deflate`: zlib as in the standard, or raw as some servers send it."""
+    """Decode both forms of `deflate`: zlib as in the standard, or raw as some servers send it."""
     head = b""
     while len(head) < 2 and (piece := next(pieces, b"")):
         head += piece

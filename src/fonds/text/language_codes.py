@@ -37,8 +37,10 @@ Norwegian Bokmål has a code (`nb`), but pages, models and CLDR use `no` for bot
 
 
 def find_two_letter_code(label: str) -> str | None:
-    """Return the ISO 639-1 code for a lower-case language code, or the two-letter code used for
-    that language; None if there is none.
+    """Return the two-letter code of a language (ISO 639-1), given any of its codes in lower case.
+
+    A withdrawn or longer code becomes the two-letter code that replaces it. Returns None if there
+    is none.
     """
     try:
         code = _COVERED.get(label) or langcodes.standardize_tag(label)

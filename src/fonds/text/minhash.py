@@ -34,7 +34,7 @@ the functions.
 
 
 class _WordHashes(dict[str, int]):
-    """Cache of the hash of each word of a text."""
+    """Hashes of words, by word. Each hash is computed when first used, and kept."""
 
     def __missing__(self, word: str) -> int:
         self[word] = value = zlib.crc32(word.encode("utf-8", "replace"))

@@ -19,10 +19,10 @@ _BLANKS = re.compile(r"\s*")
 
 
 def iter_sentence_ends(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield (end of a sentence, start of the next sentence) between two offsets of a text, in
-    order.
+    """Yield the ends of sentences between two offsets of a text, in order.
 
-    Only the characters between the offsets are read, and the spaces and one character after them.
+    Each is a pair: end of the sentence, and start of the next one. Only the characters between the
+    offsets are read, and the spaces and one character after them.
     """
     for end in _END.finditer(text, first, last):
         blanks = _BLANKS.match(text, end.end(), last + 1)

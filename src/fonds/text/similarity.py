@@ -33,16 +33,18 @@ BANDS, ROWS = 16, 5
 
 
 def compute_bands(signed: bytes) -> list[int]:
-    """Return the key of each band of a signature, as signed 64-bit numbers. Similar texts share at
-    least one key.
+    """Return one key for each band (part) of a MinHash signature, as signed 64-bit numbers.
+
+    Similar texts are very likely to share at least one key.
     """
     size = 2 * ROWS
     return [_build_band_key(band, signed[band * size : (band + 1) * size]) for band in range(BANDS)]
 
 
 def _build_band_key(band: int, part: bytes) -> int:
-    """Hash the number and the 80 bits of a band to 64 bits. A collision only adds a false
-    candidate.
+    """Hash a band (part of a MinHash signature) and its number to 64 bits.
+
+    A collision only adds a pair of texts that a later comparison rejects.
     """
     low, high = zlib.crc32(part, band), zlib.crc32(part[::-1], ~band & 0xFFFFFFFF)
     (key,) = struct.unpack(">q", struct.pack(">II", high, low))

@@ -55,7 +55,9 @@ _THREAD_LOCAL = local()
 class Stem:
     """A stem to search for.
 
+    - `text`: the stem.
     - `languages`: languages of the texts to search; None for all except `other_languages`.
+    - `other_languages`: languages of texts that are not searched; used if `languages` is None.
     """
 
     text: str
@@ -109,8 +111,11 @@ def list_search_stems(word: str) -> Sequence[Stem]:
 
 @lru_cache(STEM_CACHE_SIZE)
 def stem_word(word: str, folded: str, language: str) -> tuple[str, ...]:
-    """Return the one or two stems of a word. `word` is in lower case as written, `folded` is
-    without accents.
+    """Return the one or two stems of a word in a language.
+
+    - `word`: the word in lower case, with accents.
+    - `folded`: the word in lower case, without accents. It is its own stem if the language has no
+      rules or the word is too long.
     """
     if language not in ALGORITHMS or len(word) > STEMMED_MAX_CHARS:
         return (folded,)
@@ -134,6 +139,9 @@ def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
 
 
 def iter_written_words(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of a text in order, each in lower case as written and without accents."""
+    """Yield the words of a text in order, each in two forms.
+
+    The first is in lower case with accents, the second in lower case without accents.
+    """
     folded = fold_text(text).split()
     return zip(folded if text.isascii() else normalize_text(text).split(), folded, strict=True)

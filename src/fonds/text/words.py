@@ -55,8 +55,9 @@ STROKES = {
 
 
 class _FoldingTable(dict[int, str]):
-    """Maps character codes to text in lower case without accents. Entries are computed when first
-    used; unassigned codes are not stored.
+    """Table for `str.translate` that folds characters to lower case without accents.
+
+    Entries are computed when first used. Unassigned character codes are not stored.
     """
 
     def __missing__(self, code: int) -> str:
@@ -67,8 +68,9 @@ class _FoldingTable(dict[int, str]):
 
 
 class _WrittenTable(dict[int, str]):
-    """Maps codes of characters in words to lower case, and all others to what `_FoldingTable`
-    gives.
+    """Table for `str.translate` that changes characters of words to lower case and keeps accents.
+
+    All other characters become what `_FoldingTable` gives for them.
     """
 
     def __missing__(self, code: int) -> str:
@@ -129,7 +131,10 @@ def _to_word_part(character: str) -> str:
 
 
 def _neutralize_signs(text: str) -> str:
-    """Replace the signs that belong to a word (`C++`) by placeholders of the same length."""
+    """Replace the signs of words such as `C++` and `C#` by placeholders.
+
+    The positions of other characters stay the same.
+    """
     if "++" not in text and "#" not in text:
         return text
     return _SIGNED.sub(lambda match: match[0].translate(_SIGN_PLACEHOLDERS), text)

@@ -95,7 +95,7 @@ class _MediaCloudUrl:
     fragment: tuple[str, str]
 
     def __str__(self) -> str:
-        """Return the URL as text with furl's percent-encoding, without the port."""
+        """Return the URL as text with the percent-encoding of the library furl, without the port."""
         netloc = self.userinfo + self.host.encode("idna").decode("ascii")
         path, query = self.fragment
         path = path if query else path.replace("%3F", "?")

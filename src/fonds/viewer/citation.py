@@ -39,7 +39,7 @@ class Quotation:
     - `start`, `end`: first character and end (exclusive), counted from 0 in the text of the page,
       or in the whole text if `page` is None.
     - `count`: number of occurrences. The position is that of the first.
-    - `search`: search phrase of the first words of the quotation.
+    - `search`: query for the first words of the quotation as a phrase, to find it with a search.
     """
 
     quote: str
@@ -110,9 +110,15 @@ def _find_text_position(
     *,
     is_end: bool,
 ) -> int:
-    """Return the position in the text of a character of the joined words, or the position after it.
+    """Convert a position in the joined words of a text to a position in the text itself.
 
-    If the accents of a word were recomposed, return the position where the word begins or ends.
+    - `position`: index of a character in the joined words.
+    - `begins`: start of each word in the joined words.
+    - `places`: start and end of each word in the text.
+    - `is_end`: return the position after the character.
+
+    If the accents of the word have another Unicode form in the text, return the start or end of the
+    word.
     """
     number = bisect_right(begins, position) - 1
     start, end = places[number]
@@ -148,7 +154,7 @@ class CitationText:
 
     - `sha1hex`, `sha256hex`: hashes of the file.
     - `page`: cited page, from 1; None for the whole file.
-    - `words`: text of the citation: the quotation, if any, then work, capture, SHA-1, page, WARC
+    - `words`: the citation as a text: the quotation, if any, then work, capture, SHA-1, page, WARC
       file and offset.
     - `quotation`: position of the quotation; None if nothing is quoted.
     - `extractor`: extractor that read the quoted text; None if unknown.
@@ -172,9 +178,9 @@ class VerifiedPlace:
     """Result of reading an archived record again and hashing its bytes.
 
     - `place`: location of the record.
-    - `is_same`: whether the bytes are those of the cited file.
+    - `is_same`: whether the bytes were read and are those of the cited file.
     - `sha1hex`, `size_bytes`: SHA-1 and size of the bytes; None if they could not be read.
-    - `fault`: why the bytes could not be read; None if they could.
+    - `fault`: why the bytes could not be read, as text; None if they could.
     """
 
     place: ArchivedPlace
@@ -186,9 +192,10 @@ class VerifiedPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlaceVerification:
-    """Results of verifying the locations of a file.
+    """Results of verifying the locations of a file in the archive.
 
-    - `places`: results. At most 20 locations and about 512 MiB are read.
+    - `places`: result for each location that was read. At most 20 locations and about 512 MiB are
+      read.
     - `total`: number of all locations.
     """
 
@@ -230,9 +237,9 @@ def build_reference(
 
 
 def verify_places(archive: Archive, description: FileDescription) -> PlaceVerification:
-    """Read the archived records of a file again, and hash their bytes.
+    """Verify the locations of a file: read its archived records again and hash their bytes.
 
-    No earlier result is used.
+    Results of earlier verifications are not used. `description` lists the locations.
     """
     places = _list_places(description)
     results: list[VerifiedPlace] = []

@@ -114,15 +114,16 @@ class FileDescription:
 
     @property
     def textless_reasons(self) -> list[Reason]:
-        """Distinct reasons why a stored file has no text."""
+        """Reasons why the file is stored but has no text. Each reason occurs once."""
         reasons = (Reason(row.reason) for row in self.history if row.reason)
         return list(dict.fromkeys(reason for reason in reasons if reason.weight is Weight.KEPT))
 
     @property
     def title(self) -> str | None:
-        """Title in the index.
+        """Title of the file's document in the index.
 
-        For a file that is not indexed, the title that its document would have.
+        For a file that is not indexed, the title that its document would have. None if it has no
+        title.
         """
         if self.document is not None:
             return self.document.article_title
@@ -197,7 +198,7 @@ def _find_captured_files(records: Records, url: str) -> list[str]:
 
 
 def _find_entered_files(records: Records, urls: Sequence[str]) -> list[str]:
-    """Return the SHA-1s of files whose entry has one of these URLs."""
+    """Return the SHA-1s of stored files that were ingested as entries with one of these URLs."""
     entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
     about = _list_distinct([row.about for row in entries if row.about])
     return [row.sha1hex for row in records.get(FileMetaRow, about)] if about else []
@@ -277,7 +278,10 @@ def _add_matches(
 
 
 def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> FileRelations:
-    """Return the related files of a file, from the first derivative kind that has any."""
+    """Return the files related to a file, such as other versions of a story.
+
+    They come from the first kind of derivative that has any. The result is empty if none has.
+    """
     for kind in iter_kinds_with_rows():
         row = derivatives.get(kind.name)
         relations = kind.find_related(records, [row]) if row is not None else {}
@@ -325,7 +329,11 @@ def read_body(stores: Stores, description: FileDescription) -> bytes:
 
 
 def find_own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
-    """Return the title of an index document built from these derivative rows, or None."""
+    """Return the title that an index document of a file would have, from its derivatives.
+
+    `derivatives` are database rows by kind of derivative, such as a PDF's text. Returns None if
+    they give no title.
+    """
     for kind in KINDS:
         row = derivatives.get(kind.name)
         if row is not None and kind.indexed is not None and kind.indexed.has_text(row):

@@ -63,9 +63,9 @@ class LaterVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionWindow:
-    """Part of the story versions in the library, in backward order of time.
+    """Part of the story versions in the library, from the newest capture back in time.
 
-    - `later`: versions that have an earlier version, newest first.
+    - `later`: versions in this part of which the library has an earlier version, newest first.
     - `walked`: number of versions read.
     - `last`: position to pass as `after` to the next call of `load_window`; None at the end.
     """
@@ -94,7 +94,13 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """Yield up to `WALKED_MAX` versions, each with the story's previous version or None."""
+    """Yield up to `WALKED_MAX` story versions, newest first, each with the previous version.
+
+    The previous version is None if there is none.
+
+    - `site`: site of the stories; "" for all.
+    - `after`: position to continue from; None starts at the newest version.
+    """
     conditions = {"canonical_domain": site} if site else {}
     for _ in range(WALKED_MAX // _CHUNK):
         rows = list(
@@ -198,7 +204,10 @@ class Edit:
 
     @property
     def summary(self) -> str:
-        """Size of the edit in words, as text for people."""
+        """Size of the edit for people, such as `+12 −3 words, headline changed`.
+
+        It is "" if the words were not compared and the headline is the same.
+        """
         parts = []
         if self.words_added is not None:
             parts.append(f"+{self.words_added:,} −{self.words_removed:,} words")

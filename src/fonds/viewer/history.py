@@ -21,10 +21,12 @@ ENTRIES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class MessageBranch:
-    """Disposition of one message in the history of an entry.
+    """Final or current status of one message in the history of an entry.
 
-    - `depth`: number of messages above it, up to the first message of the entry.
-    - `row`: the disposition.
+    A message may lead to further messages. They form a tree.
+
+    - `depth`: number of messages above it in the tree; 0 for the first message of the entry.
+    - `row`: row with the status (disposition).
     """
 
     depth: int
@@ -35,7 +37,7 @@ class MessageBranch:
 class EntryHistories:
     """Histories of all entries with the same URL or id.
 
-    - `stories`: histories of the 20 newest entries.
+    - `stories`: processing histories of the 20 newest entries.
     - `total`: number of all entries.
     """
 
@@ -60,10 +62,11 @@ class EntryHistory:
 
 
 def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:
-    """Order dispositions as a tree, each after its parent, and return each once with its depth.
+    """Order the dispositions (statuses of messages) of an entry as a tree.
 
-    Siblings are in the order in which their messages were sent. A disposition whose parent is
-    missing, or that would be its own ancestor, is at the top.
+    Each follows its parent, occurs once, and has its depth. Siblings are in the order in which
+    their messages were sent. A disposition whose parent is missing, or that would be its own
+    ancestor, is at the top.
     """
     key = {(row.pipeline, row.message_id, row.step): row for row in rows}
     children: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
@@ -143,7 +146,10 @@ def find_files_named(records: Records, name: str) -> list[str]:
 
 
 def _list_names(url: str) -> tuple[str, str]:
-    """Return the file name in a URL, and that of the container if the URL names a member."""
+    """Return the file name in a URL, and the file name in the URL without its fragment.
+
+    They differ if the fragment names a member of a ZIP.
+    """
     return file_name(url), file_name(url.partition("#")[0])
 
 

@@ -23,7 +23,8 @@ class AroundDay:
 
     - `domain`: the domain.
     - `dates`: whether dates of publication or of capture are compared.
-    - `date_kind`: kind of the publication date; None for dates of capture.
+    - `date_kind`: whether the document's date is its publication or the creation of the file; None
+      if unknown, and for dates of capture.
     - `day`: date of the document: date of publication, or of capture if that is unknown.
     - `first`, `last`: first and last day of the range.
     - `total`: number of all documents in the range.
@@ -86,12 +87,18 @@ def _build_query(
 
 
 def _distance_key(document: IndexDocument, dates: DateOf, day: date) -> tuple[int, str]:
-    """Return a sort key for a document: its distance from `day` in days, then its id."""
+    """Return a sort key for documents: distance from `day` in days, then id.
+
+    `dates` is the kind of date that is compared. A document without this date has the distance 0.
+    """
     document_day = document.get_day(dates) or day
     return abs(document_day.toordinal() - day.toordinal()), document.id
 
 
 def _shift_day(day: date, days: int) -> date:
-    """Return the date that is `days` days after `day`, limited to the range of the type `date`."""
+    """Return the date that is `days` days after `day`.
+
+    It is limited to the dates that the type `date` can represent.
+    """
     ordinal = min(max(day.toordinal() + days, 1), date.max.toordinal())
     return date.fromordinal(ordinal)

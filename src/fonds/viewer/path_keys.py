@@ -50,9 +50,10 @@ def list_path_inputs(records: Records, key: str) -> list[str]:
 
 
 def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
-    """Return the keys in the table `cdx` of the record that a key names by WARC path and offset.
+    """Return the possible keys in the table `cdx` (captures) of a WARC record.
 
-    Returns an empty list for other keys.
+    `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
+    empty list for other keys.
     """
     parsed = parse_record_place(key.strip())
     if parsed is None:
@@ -63,7 +64,11 @@ def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
 
 
 def list_record_entries(records: Records, key: str) -> list[str]:
-    """Return the possible entry ids of the record that a key names by WARC path and offset."""
+    """Return the possible ids of ledger entries for a WARC record.
+
+    `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
+    empty list for other keys.
+    """
     parsed = parse_record_place(key.strip())
     if parsed is None:
         return []
@@ -75,15 +80,19 @@ def list_record_entries(records: Records, key: str) -> list[str]:
 
 
 def _list_recorded_paths(text: str) -> list[str]:
-    """Return the possible forms of a path in rows, where bytes that are not UTF-8 are escaped."""
+    """Return the forms in which database rows may store a path given by a user.
+
+    They are absolute. Bytes that are not UTF-8 are escaped. Empty if the text is not a path.
+    """
     return [
         os.fsencode(path).decode("utf-8", "backslashreplace") for path in _list_absolute_paths(text)
     ]
 
 
 def _list_absolute_paths(text: str) -> Sequence[Path]:
-    """Return a path as an absolute path, as written and with `..` resolved; empty if it is not a
-    path.
+    """Return two absolute forms of a path: as written, and with `..` resolved.
+
+    Returns an empty list if the text is not a path.
     """
     try:
         path = Path(os.fsdecode(os.fsencode(text))).absolute()

@@ -55,7 +55,12 @@ class _StoredView:
 
 @dataclass(slots=True)
 class _PendingView:
-    """Page image that is being rendered. `finished` is set after `view` or `error`."""
+    """Page image that one thread renders and others wait for.
+
+    - `finished`: event that is set after `view` or `error`.
+    - `view`: the rendered page; None until then.
+    - `error`: why rendering failed; None if it did not.
+    """
 
     finished: threading.Event = field(default_factory=threading.Event)
     view: PageView | None = None
@@ -133,7 +138,11 @@ class PageViews:
             self._slots.release()
 
     def _wait_for(self, pending: _PendingView) -> PageView:
-        """Wait for a page image that another thread is rendering."""
+        """Wait for a page image that another thread is rendering, and return it.
+
+        Raises the error of that thread, or TransientError if waiting takes too long or too many
+        requests are waiting.
+        """
         with self._wait_in_line():
             is_finished = pending.finished.wait(WAIT_MAX_S)
         if not is_finished or pending.view is None:
@@ -142,9 +151,9 @@ class PageViews:
 
     @contextmanager
     def _wait_in_line(self) -> Iterator[None]:
-        """Occupy a place in the queue inside the context.
+        """Count the caller as a waiting request while the context is open.
 
-        Raises TransientError if the queue is full.
+        Raises TransientError if too many requests are waiting.
         """
         with self._lock:
             if self.waiting >= WAITING_MAX:
@@ -157,9 +166,9 @@ class PageViews:
                 self.waiting -= 1
 
     def _remember_crash(self, name: str, view: PageView) -> PageView:
-        """Record a page that crashed the renderer, so that it is not rendered again for a while.
+        """Record that a page crashed the renderer, so that it is not rendered again for a while.
 
-        Return `view` unchanged.
+        `view` is the result for this page, which has the reason. It is returned unchanged.
         """
         with self._lock:
             self._crashed[name] = (self._clock_s() + STOPPED_FOR_S, view)
@@ -241,8 +250,8 @@ class PageHits:
 class TextQuery:
     """Query whose hits are found in the text of one file.
 
-    `find_marks` returns (start, end) of each hit in a text with composed accents; None without a
-    query.
+    - `find_marks`: function that returns (start, end) of each hit in a text, in which accents must
+      be composed with their letters (Unicode NFC); None without a query.
     """
 
     find_marks: Callable[[str], list[tuple[int, int]]] | None
@@ -270,7 +279,8 @@ class TextQuery:
     def find_boxes(self, words: Sequence[PlacedWord]) -> list[Box]:
         """Return the rectangles of hits on a page image.
 
-        Adjacent words of one hit share a rectangle.
+        `words` are the words of the page with their positions. Adjacent words of one hit share a
+        rectangle.
         """
         text, spans = _join_words(words)
         boxes: list[Box] = []
@@ -286,9 +296,10 @@ class TextQuery:
 
 
 def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]]:
-    """Join the words of a page to a text.
+    """Join the words of a PDF page to a text.
 
-    Return the text and the (start, end) of each word in it.
+    Return the text, and the (start, end) of each word in it. Words are separated by a space,
+    unless a word continues the previous one.
     """
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -392,9 +403,10 @@ def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
 
 
 def _count_words(row: PdfMetaRow, text: str) -> int | None:
-    """Count the words of a page.
+    """Return the number of words of a page of a PDF; None if it is unknown.
 
-    If a PDF was read only in part, a page without words may be unreadable. Its count is None.
+    It is unknown for a page without words if the PDF was read only in part, because the page may be
+    unreadable.
     """
     count = len(text.split())
     return count if count or row.status != PdfStatus.PARTIAL else None

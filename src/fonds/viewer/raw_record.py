@@ -62,19 +62,21 @@ class HexRow:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """WARC record that was read: its capture and its decoded payload."""
+    """WARC record from which the bytes of a file were read.
+
+    - `capture`: row of the capture.
+    - `payload`: the bytes of the file, with content codings removed.
+    """
 
     capture: CdxRow
     payload: Payload
 
 
 def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
-    """Read the first capture of a file whose bytes can still be read.
+    """Read the bytes of a file from its first capture that still has them.
 
-    At most `PLACES_MAX` are tried.
-
-    Raises PermanentError, with the last location tried, if no capture has the bytes, and
-    TransientError if the archive does not respond.
+    At most `PLACES_MAX` captures are tried. Raises PermanentError, with the last location tried, if
+    none has the bytes, and TransientError if the archive does not respond.
     """
     full_records = [row for row in description.captures if row.mimetype != REVISIT_MIME]
     last_error = PermanentError(Reason.MISSING_SOURCE, "no WARC has a capture of this file")

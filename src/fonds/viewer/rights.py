@@ -101,7 +101,7 @@ class FileRights:
 
     @property
     def is_silent(self) -> bool:
-        """Whether neither the file nor any of its captures has statements."""
+        """Whether neither the file nor any of its captures states rights."""
         return not self.statements and not any(
             capture_rights.statements for capture_rights in self.captures
         )
@@ -148,8 +148,9 @@ def load_file_rights(records: Records, sha1hex: str) -> FileRights:
 
 
 def iter_by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement]]:
-    """Yield each statement with the display title of its subject: licences, holders, then
-    preferences.
+    """Yield each statement about rights with the display title of its group.
+
+    The groups are licences, then rights holders, then usage preferences.
     """
     listed = list(statements)
     for subject, title in SUBJECTS.items():
@@ -180,9 +181,10 @@ def describe_tdmrep(tdmrep: TdmrepAnswer) -> str:
 def _load_tdmrep_rows(
     records: Records, places: Mapping[str, tuple[str | None, str | None]]
 ) -> Mapping[str, TdmrepAnswerRow]:
-    """Return the stored responses for tdmrep.json, by capture id.
+    """Return how the host of each capture responded to a request for tdmrep.json, by capture id.
 
-    Only responses to requests made within a day of the capture are returned.
+    Only the last such request to each host is known. A capture is omitted if that request was made
+    more than a day before or after it.
     """
     origins = {key: origin for key, (_, url) in places.items() if (origin := _get_origin(url))}
     rows = records.get(TdmrepAnswerRow, sorted(set(origins.values()))) if origins else ()
@@ -221,7 +223,7 @@ def _load_places(
 ) -> Mapping[str, tuple[str | None, str | None]]:
     """Return the time (14 digits) and URL of each capture, by capture id.
 
-    They come from the WARC record, or else from the entry. Unknown values are None.
+    They come from the archived record, or else from the ledger entry. Unknown values are None.
     """
     if not ids:
         return {}
@@ -233,8 +235,9 @@ def _load_places(
 
 
 def _load_archived_hashes(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the SHA-1s of those captures that are in a WARC file and not under embargo, by capture
-    id.
+    """Return the SHA-1s of the files of captures, by capture id.
+
+    Captures that are not in a WARC file yet, or whose file is under embargo, are omitted.
     """
     if not ids:
         return {}

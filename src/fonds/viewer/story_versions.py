@@ -20,9 +20,9 @@ VERSIONS_MAX = 200
 
 
 class VersionDifference(StrEnum):
-    """Kind of difference between two versions of a story.
+    """Kind of difference between a version of a story and the version before it.
 
-    It is `unknown` if a stored text is missing.
+    `unknown` means that a stored text is missing.
     """
 
     SAME_BYTES = "same-bytes"
@@ -177,11 +177,12 @@ GAP = "\n\n"
 
 @dataclass(slots=True)
 class AlignedPair:
-    """Passages of two texts that are shown side by side.
+    """Passages of two texts that are shown side by side, or equal words that are not shown.
 
     - `before`: passage of the earlier text, without additions.
     - `after`: passage of the later text, without removals.
-    - `omitted_words`: number of words if the pair is not shown; 0 if it is.
+    - `omitted_words`: number of equal words that this pair stands for; then both passages are
+      empty. 0 if the passages are shown.
     """
 
     before: list[DiffSpan] = field(default_factory=list)
@@ -190,7 +191,7 @@ class AlignedPair:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both passages are empty and no words are omitted."""
+        """Whether there is nothing to show: both passages are empty and no words are omitted."""
         return not (self.before or self.after or self.omitted_words)
 
 

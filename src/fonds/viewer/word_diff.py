@@ -30,7 +30,10 @@ _PARAGRAPH = "\n\n"
 
 
 class DiffKind(StrEnum):
-    """Kind of a passage in a difference. `left-out` stands for equal words that are not shown."""
+    """Kind of a passage in the difference of two texts.
+
+    `left-out` is a passage of equal words that is not shown.
+    """
 
     SAME = "same"
     ADDED = "added"
@@ -143,7 +146,7 @@ def _iter_characters(token: str) -> Iterator[str]:
 
 
 class _DiffSearch:
-    """Search for equal passages in two lists of words."""
+    """Search for passages that two lists of words have in common."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old, self._new = old, new
@@ -151,7 +154,10 @@ class _DiffSearch:
         self.is_coarse = False
 
     def find_blocks(self) -> list[tuple[int, int, int]]:
-        """Return equal passages in order, as (position in old, position in new, length)."""
+        """Return the passages that are in both lists of words, in order.
+
+        Each is (position in old, position in new, number of words).
+        """
         blocks: list[tuple[int, int, int]] = []
         ranges = [(0, len(self._old), 0, len(self._new))]
         for _ in range(ROUNDS_MAX):
@@ -162,9 +168,11 @@ class _DiffSearch:
     def _split_block(
         self, window: tuple[int, int, int, int], blocks: list[tuple[int, int, int]]
     ) -> list[tuple[int, int, int, int]]:
-        """Add equal words at both ends of a window, and anchors in it, to `blocks`.
+        """Find equal words in a window: parts of the two texts that are compared.
 
-        Return the windows between these equal words, which remain to be compared.
+        `window` is the start and end in the old text, and the start and end in the new text. Equal
+        words are added to `blocks`. Return the smaller windows between them that must still be
+        compared.
         """
         begin, end, new_begin, new_end = self._trim_ends(window, blocks)
         if begin == end or new_begin == new_end:
@@ -201,8 +209,11 @@ class _DiffSearch:
     def _find_anchors(
         self, begin: int, end: int, new_begin: int, new_end: int
     ) -> list[tuple[int, int]]:
-        """Return the positions of anchors: words that occur once in both lists, as many as keep one
-        order.
+        """Return the anchors in parts of the old and new text, as (position in old, position in
+        new).
+
+        An anchor is a word that occurs once in both parts. Anchors that are in another order in the
+        new text are omitted, as few as possible.
         """
         counts = Counter(self._old[begin:end])
         new_counts = Counter(self._new[new_begin:new_end])
@@ -260,9 +271,10 @@ def _find_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int
 def _iter_stretches(
     old: Sequence[str], new: Sequence[str], blocks: Sequence[tuple[int, int, int]]
 ) -> Iterator[DiffSpan]:
-    """Yield the passages of a difference, from the equal passages (`blocks`) of both texts.
+    """Yield the passages of a difference: words in both texts, removed words and added words.
 
-    Consecutive words of the same kind are one passage.
+    `blocks` are the equal passages, as (position in old, position in new, length). Consecutive
+    words of the same kind are one passage.
     """
     same_tokens: list[str] = []
     old_index = new_index = 0

@@ -66,7 +66,8 @@ def parse_doi_link(url: str) -> str | None:
 
 
 def find_labelled_doi(text: str) -> tuple[str, int] | None:
-    """Return the first DOI that is labelled as one, and its position in the text.
+    """Return the first DOI with a label such as `doi:` or a resolver's address before it, and its
+    position in the text.
 
     Pages often mention DOIs of other works without a label.
     """
@@ -76,7 +77,10 @@ def find_labelled_doi(text: str) -> tuple[str, int] | None:
 
 
 def find_doi_span(text: str) -> re.Match[str] | None:
-    """Return the first DOI with its label and resolver, so that it can be removed from the text."""
+    """Return the match of the first DOI, including its label (`doi:`) or resolver address.
+
+    The caller can thus cut all of it out of the text. Returns None if the text has no DOI.
+    """
     return _SPAN.search(text) if "10." in text else None
 
 
@@ -121,13 +125,19 @@ _ORCID = re.compile(r"(\d{4})-?(\d{4})-?(\d{4})-?(\d{3}[\dXx])(?!\d)")
 
 
 def find_arxiv_id(text: str) -> str | None:
-    """Return the arXiv id in a text or URL that labels it as one, without its version."""
+    """Return the first arXiv id in a text or URL that marks it as one, such as `arXiv:1901.00596`.
+
+    The id has no version. Returns None if there is none.
+    """
     match = _ARXIV.search(text)
     return match[1] if match else None
 
 
 def parse_arxiv_id(text: str) -> str | None:
-    """Return the arXiv id that is the whole text, also without a label, as in `abs/1901.00596`."""
+    """Return the arXiv id if the whole text is one, with or without a prefix such as `abs/`.
+
+    Returns None for any other text.
+    """
     match = _ARXIV_BARE.fullmatch(text.strip())
     return match[1] if match else None
 
@@ -188,7 +198,11 @@ def find_orcid(text: str) -> str | None:
 
 
 def parse_number(text: str) -> str | None:
-    """Return a bare number of up to eight digits, or a labelled PubMed number."""
+    """Return a PubMed number: the whole text if it is a number of up to eight digits, otherwise the
+    first number in the text that is labelled as a PubMed number.
+
+    Returns None if there is none.
+    """
     bare = text.strip()
     return bare if bare.isascii() and bare.isdigit() and len(bare) <= 8 else find_pmid(text)
 
@@ -214,10 +228,11 @@ BY_TYPE: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
 
 
 def collect_identifiers(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Return identifiers by field name, from pairs of type ("" if none) and text.
+    """Sort identifiers of a work into fields such as `doi` and `pmid`. Return values by field name.
 
-    If a field occurs several times, the first value is used. An identifier without a known type is
-    classified by its syntax.
+    `pairs` are the type of an identifier as the source names it ("" if none) and its text. If
+    several identifiers belong to one field, the first is used. The syntax of an identifier without
+    a known type decides its field.
     """
     fields: dict[str, str] = {}
     for kind, text in pairs:

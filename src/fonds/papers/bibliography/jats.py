@@ -280,7 +280,10 @@ def _iter_citations(root: etree._Element) -> Iterator[Citation]:
 
 
 def _parse_citation(ref: etree._Element, element: etree._Element, index: int) -> Citation:
-    """Parse a reference from its elements, or from its printed text if it has none."""
+    """Parse a reference from its XML elements.
+
+    If they contain no title, journal or book, parse the printed text of the reference.
+    """
     printed = _get_line(element)
     title = _find_line(element, "article-title", "chapter-title", "data-title")
     source = _find_line(element, "source")
@@ -329,12 +332,12 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
 class JatsReading:
     """Result of reading a JATS article.
 
-    - `reading`: bibliography, or the error if the article cannot be read.
+    - `reading`: bibliography, or a text that describes why the article cannot be read.
     - `text`: text for search: abstract, body, acknowledgement and annex.
     - `date`: publication date, as precise as stated; None if not stated.
     - `language`: language code; None if unknown.
     - `rights`: statements of the article about its use.
-    - `reason`: reason why the article cannot be read; None if it was read.
+    - `reason`: code of the reason why the article cannot be read; None if it was read.
     """
 
     reading: BibliographyReading
@@ -346,7 +349,7 @@ class JatsReading:
 
     @property
     def disposition(self) -> Disposition:
-        """Disposition of the article's message: done, or ended with the reason."""
+        """Final status of the queue message about the article: done, or failed with the reason."""
         return end(self.reason, self.reading.error or "") if self.reason else DONE
 
 

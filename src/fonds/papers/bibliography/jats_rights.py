@@ -52,7 +52,11 @@ def read_article_rights(root: etree._Element) -> tuple[Statement, ...]:
 
 
 def _parse_license(element: etree._Element) -> list[Statement]:
-    """Parse the licence an element links to, or its text links to or names; otherwise its text."""
+    """Return the statement of the licence in a licence element, as a list.
+
+    The licence is the URL that the element or its text links to, otherwise the licence that its
+    text names, otherwise the whole text. The list is empty without link and text.
+    """
     address = element.get(_HREF) or next(_iter_license_urls(element), "")
     if address:
         return build_license_statements(address, _STATED_IN, "license")

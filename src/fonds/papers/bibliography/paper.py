@@ -18,7 +18,11 @@ from fonds.model.encoding import prepare_type
 
 
 class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Funder of a paper, and the numbers of its grants."""
+    """Funder of a paper.
+
+    - `name`: name of the funder.
+    - `grants`: numbers of its grants.
+    """
 
     name: str
     grants: tuple[str, ...] = ()
@@ -124,7 +128,7 @@ def decode_paper(data: bytes) -> Paper:
 
 
 def strip_full_text(paper: Paper) -> Paper:
-    """Return the paper without full text, for the cell `grobid0:metadata`.
+    """Return a copy of a paper without body and annex, for the table cell `grobid0:metadata`.
 
     The abstract stays (seed 000).
     """
@@ -132,7 +136,11 @@ def strip_full_text(paper: Paper) -> Paper:
 
 
 def summarize_paper(paper: Paper) -> PaperSummary:
-    """Build the `metadata` of a paper's row: selected fields, and the number of references."""
+    """Build the short form of a paper for its database row.
+
+    It consists of title, authors, journal, date, identifiers, language and the number of
+    references.
+    """
     head = PaperHead(
         title=paper.title or None,
         authors=paper.authors,

@@ -53,7 +53,8 @@ class AffiliationLine:
     """Affiliation on a line of a paper's first page.
 
     - `line`: number of the line.
-    - `mark`: mark before the affiliation, such as `1` or `*`; "" if there is none.
+    - `mark`: sign before the affiliation that also follows the names of its authors, such as `1` or
+      `*`; "" if there is none.
     - `affiliation`: affiliation without the mark.
     """
 
@@ -100,7 +101,11 @@ def parse_affiliation(text: str) -> Affiliation:
 
 
 def _parse_places(lines: Sequence[str]) -> list[AffiliationLine]:
-    """Return the affiliations in order, with their marks. A line with marks may name several."""
+    """Return the affiliations in the lines below the title, in order, each with its mark.
+
+    A mark is a sign such as `1` or `*` that also follows authors' names. A line with several marks
+    may name several affiliations.
+    """
     affiliations = []
     for number, full_line in enumerate(lines):
         line = full_line[:LINE_MAX_CHARS]
@@ -115,7 +120,9 @@ def _parse_places(lines: Sequence[str]) -> list[AffiliationLine]:
 
 
 def _find_line(author: Author, lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the number of the line with an author's name, and the position where the name ends."""
+    """Return the number of the line with an author's name, and the position in this line where the
+    name ends; None if no line has the name.
+    """
     names = (author.name, author.surname or author.name)
     for name in names:
         for number, line in enumerate(lines):
@@ -133,7 +140,7 @@ def _match_by_marks(
     lines: Sequence[str],
     marked_lines: Mapping[str, AffiliationLine],
 ) -> dict[Author, list[Affiliation]]:
-    """Return the affiliations of each author, matched by marks.
+    """Return the affiliations of each author, matched by marks (signs such as `1` or `*`).
 
     The result is empty if fewer than half of the authors have the mark of an affiliation.
     """
@@ -234,10 +241,10 @@ _SELF_MAX_CHARS = 700
 def read_own(
     text: str | None, fields: Mapping[str, Any], language: str | None
 ) -> dict[str, Any] | None:
-    """Read the bibliography of a paper from its text, as a JSON object without full text.
+    """Read the bibliography of a paper from its text. Return a JSON object without full text.
 
-    `fields` has the `title`, `authors`, `doi` and `arxiv_id` that were found before. Returns None
-    if there is no text.
+    `fields` has `title`, `authors`, `doi` and `arxiv_id` if the caller knows them. Returns None if
+    there is no text.
     """
     if not text:
         return None
@@ -290,7 +297,11 @@ def _find_abstract(front: str) -> str | None:
 
 
 def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return date and journal, from the paper's citation of itself or else from its first page."""
+    """Return the date and journal of a paper by field name.
+
+    They come from the citation of the paper that its first page prints, otherwise from other text
+    of the first page.
+    """
     own = _find_self_citation(first, fields)
     if own is not None and (own.journal or own.date):
         journal = Journal(name=own.journal, volume=own.volume, issue=own.issue, pages=own.pages)

@@ -83,7 +83,10 @@ def split_name(text: str) -> PersonName | None:
 
 
 def find_family_start(parts: Sequence[str], particles: frozenset[str] = PARTICLES) -> int:
-    """Return the index of the first word of the family name, which extends to the last word."""
+    """Return the index of the word in `parts` (words of a name) at which the family name begins.
+
+    The family name ends with the last word. It includes particles such as "van" before that word.
+    """
     start = len(parts) - 1
     while start > 1 and parts[start - 1].lower() in particles:
         start -= 1

@@ -117,7 +117,10 @@ def _is_year(text: str | None) -> bool:
 
 
 def parse_date_at(text: str, place: int, year: str) -> str:
-    """Return a date: the year at a position, with month and day if they are near the year."""
+    """Return the date of a year in a text, as `2011`, `2011-03` or `2011-03-28`.
+
+    `place` is the position of the year. Month and day are included if they are near the year.
+    """
     context = text[max(0, place - 14) : place + 24]
     month = _MONTH.search(context)
     if month is None:
@@ -224,7 +227,10 @@ def parse_container(text: str) -> dict[str, Any]:
 
 
 def _add_publisher(text: str, fields: dict[str, Any]) -> None:
-    """Add the publisher, the institution of a thesis or report, and the series to `fields`."""
+    """Find the publisher, or the institution of a thesis or report, and the series in a text.
+
+    They are added to `fields`.
+    """
     thesis = _THESIS.search(text)
     if thesis:
         fields["institution"] = (thesis["place"] or "").strip(_ENDS) or None
@@ -245,7 +251,10 @@ def _add_publisher(text: str, fields: dict[str, Any]) -> None:
 
 
 def _cut_first_sentence(text: str) -> str:
-    """Cut the text at the first full stop that does not follow an abbreviation."""
+    """Return the text before the first full stop that ends a sentence.
+
+    A full stop after an abbreviation ends none. Without such a full stop, return the whole text.
+    """
     for stop in _SENTENCE_END.finditer(text):
         word = stop["word"]
         if (
@@ -258,9 +267,10 @@ def _cut_first_sentence(text: str) -> str:
 
 
 def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
-    """Return the name of the journal or book: the text before the numbers, or None.
+    """Return the name of the journal or book in `head`, or None.
 
-    Year, publisher and series are removed from the name.
+    `head` is the text between the title and the volume, issue or pages. Year, publisher and series
+    are removed from the name.
     """
     name = _BRACKETS.sub("", head)
     year = YEAR.search(name)

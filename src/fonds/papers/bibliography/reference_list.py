@@ -27,7 +27,10 @@ _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010\u00ad]$")
 
 
 def join_entries(entries: Sequence[Sequence[str]]) -> list[str]:
-    """Join the lines of each entry; entries without words are dropped."""
+    """Join the lines of each reference list entry to one line.
+
+    Entries with fewer than three letters are dropped.
+    """
     joined_entries = []
     for lines in entries[:ENTRIES_MAX]:
         entry = ""
@@ -52,7 +55,10 @@ def _join_line(joined: str, line: str) -> str:
 
 
 def _is_continued(joined: str, line: str) -> bool:
-    """Return whether a URL or DOI that fills a line continues on the next."""
+    """Return whether a URL or DOI at the end of `joined` continues at the beginning of `line`.
+
+    It does, for example, if `joined` ends with `/` or `-`, or if `line` begins with `/`.
+    """
     return (
         joined[-1] in "/:-_=?&%#"
         or line.startswith(("//", "/"))
@@ -173,7 +179,10 @@ def _find_unheaded_entries(text: str) -> list[str]:
 
 
 def _find_lists(text: str) -> list[int]:
-    """Return the positions where reference lists may begin. A page break counts as a line break."""
+    """Return the positions directly after headings of reference lists, such as "References".
+
+    A page break counts as a line break.
+    """
     flat = text.replace("\f", "\n")
     lowered = flat.lower()
     if len(lowered) != len(flat):
@@ -194,8 +203,9 @@ def _find_lists(text: str) -> list[int]:
 
 
 def _collect_lines(text: str, begin: int) -> list[str]:
-    """Return the lines of the list up to the next heading, without page numbers and running
-    headers.
+    """Return the lines of the reference list that begins at `begin`, up to the next heading.
+
+    Page numbers and running headers are omitted.
     """
     repeated = _find_repeated_lines(text)
     part = text[begin : begin + LIST_MAX_CHARS]
@@ -219,7 +229,10 @@ def _collect_lines(text: str, begin: int) -> list[str]:
 
 
 def _find_repeated_lines(text: str) -> set[str]:
-    """Return lines that repeat at the top or bottom of pages, ignoring the numbers in them."""
+    """Return lines that occur at the top or bottom of several pages, such as running headers.
+
+    Digits in the lines are replaced by `#`, so that lines with different page numbers are equal.
+    """
     counts: Counter[str] = Counter()
     for page in text.split("\f")[:PAGES_JUDGED_MAX]:
         lines = [" ".join(line.split()) for line in (page[:500] + "\n" + page[-800:]).split("\n")]
@@ -247,9 +260,9 @@ def _split(lines: Sequence[str]) -> list[str]:
 
 
 def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
-    """Return the positions of the labels of entries.
+    """Return the positions at which labels of reference list entries begin, such as `[1]` or `2.`.
 
-    The list must begin with a label, and the numbers must increase by one. Otherwise the result is
+    The list must begin with a label, and numbers must increase by one. Otherwise the result is
     empty.
     """
     first = pattern.match(text)
@@ -272,10 +285,9 @@ def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
 
 
 def _find_next_label(text: str, place: int, number: int, pattern: re.Pattern[str]) -> int | None:
-    """Return the nearest position at which a number is the label of an entry; None if there is
-    none.
+    """Return the nearest position after `place` at which `number` is the label of an entry.
 
-    A label in brackets may occur within a line.
+    Returns None if there is none. A label in brackets may occur within a line.
     """
     if pattern is _BRACKETED:
         position = text.find(f"[{number}]", place)
@@ -323,7 +335,11 @@ def _is_dated(lines: Sequence[str], place: int) -> bool:
 
 
 def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> list[int]:
-    """Keep starts where the text since the last kept start contains a year."""
+    """Return those line numbers at which an entry of the reference list can begin.
+
+    `start_lines` are the candidates. A candidate is kept if the text since the last kept one
+    contains a year, since each entry has a year.
+    """
     starts = [0]
     for place in start_lines:
         if _YEAR.search(" ".join(lines[starts[-1] : place])):
@@ -332,9 +348,10 @@ def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> li
 
 
 def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
-    """Return whether an entry can begin at this line.
+    """Return whether an entry of the reference list can begin at line number `place`.
 
-    The line before must be a possible end, and this line must not look like the end of an entry.
+    The line before must look like the end of an entry, and this line must not. `width` is a length
+    that few lines exceed, in characters.
     """
     line, before = lines[place], lines[place - 1]
     tail = before[-60:]
@@ -356,7 +373,10 @@ def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
 
 
 def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
-    """Return whether this line looks like the beginning of an entry, wherever its year is."""
+    """Return whether line number `place` looks like the beginning of an entry of a reference list.
+
+    The year may be anywhere in the entry. `width` is a length that few lines exceed, in characters.
+    """
     line, before = lines[place], lines[place - 1]
     is_short = len(before) < 0.8 * width
     if _CONTINUES.match(line):
@@ -369,7 +389,10 @@ def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
 
 
 def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """Remove starts that break the order of an alphabetical list; other lists stay unchanged."""
+    """Remove those entry starts (line numbers) that break the order of an alphabetical list.
+
+    The starts of a list in another order are returned unchanged.
+    """
     keys = [_sort_key(lines[key]) for key in starts]
     ascending_count = sum(a <= b for a, b in pairwise(keys))
     if len(starts) < 6 or ascending_count < 0.75 * (len(starts) - 1):
@@ -388,6 +411,9 @@ def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]
 
 
 def _sort_key(line: str) -> str:
-    """Return the first letters of a family name: of the first word longer than an initial."""
+    """Return the first three letters of the first word with at least two letters, in lower case.
+
+    In an entry of a reference list, it is usually the first author's family name.
+    """
     words = re.findall(r"[^\W\d_]{2,}", line)
     return (words[0] if words else line).lower()[:3]

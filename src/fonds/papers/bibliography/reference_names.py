@@ -69,14 +69,18 @@ def parse_leading_names(text: str) -> tuple[tuple[Author, ...], int]:
 
 
 def find_names_end(text: str) -> int:
-    """Return the end position of the names at the beginning of a text; 0 if there are none."""
+    """Return the position at which the author names at the beginning of a text end.
+
+    Returns 0 if the text does not begin with names.
+    """
     return _find_longest_match(text[:TEXT_MAX_CHARS])[1]
 
 
 def _find_longest_match(text: str) -> _NameMatches:
-    """Match the names at the beginning of a text with each form of names. Return the longest match.
+    """Match the names at the beginning of a text with each known form of author names.
 
-    A citation style uses one form for all names, except for the first name.
+    Return the longest match: the names and the position where they end. A citation style uses one
+    form for all names, except for the first name.
     """
     best: _NameMatches = ([], 0)
     for name in _FORMS:

@@ -102,7 +102,10 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
 
 
 def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
-    """Add identifiers and URL to the fields and return the text without them."""
+    """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
+
+    Return the text without them.
+    """
     doi = find_doi_span(text)
     if doi:
         fields["doi"] = find_doi_in_text(doi[0])
@@ -138,7 +141,10 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
 
 
 def _keep_full_stop(span: str) -> str:
-    """Return "." if a removed span ended with a full stop, which still ends a sentence."""
+    """Return "." if `span` ends with a full stop, otherwise "".
+
+    `span` is text that is removed from a reference. Its full stop still ends a sentence there.
+    """
     return "." if span.endswith(".") else ""
 
 
@@ -168,8 +174,9 @@ def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: dict[str, An
 
 
 def match_names_before_year(text: str) -> re.Match[str] | None:
-    """Return the match of the year between authors and title; None if the reference begins
-    otherwise.
+    """Return the match of a year that follows the author names at the beginning of a reference.
+
+    Returns None if the reference does not begin with names and a year.
     """
     match = _AUTHOR_YEAR.search(text)
     if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
@@ -210,8 +217,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def _is_names(block: str) -> bool:
-    """Return whether a block may be names in an unknown form: mostly capitalised words, no
-    sentence.
+    """Return whether a text may consist of names, although their form is unknown.
+
+    It must consist mostly of capitalised words, and contain no digit and no end of a sentence.
     """
     words = [word for word in _WORD.findall(block) if word not in _LOWERCASE_WORDS]
     capitals = sum(word[0].isupper() for word in words)
@@ -238,7 +246,10 @@ def _parse_by_year(text: str, year_match: re.Match[str], fields: dict[str, Any])
 
 
 def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
-    """Parse authors, then the title; the year follows later."""
+    """Parse a reference that begins with the authors, then has the title, and later the year.
+
+    The values are added to `fields`.
+    """
     names, end = parse_leading_names(text)
     colon = re.match(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*", text[end:])
     if names:
@@ -248,7 +259,10 @@ def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
 
 
 def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
-    """Parse the title, then the journal or book."""
+    """Parse the part of a reference that begins with the title, then names the journal or book.
+
+    The values are added to `fields`.
+    """
     text = text.strip(" ,;:")
     if _JOURNAL_ONLY.match(text):
         _parse_container(text, fields)
@@ -289,7 +303,10 @@ _COMMA_JOURNAL = re.compile(
 
 
 def _find_title_comma(text: str) -> int | None:
-    """Return the position of the comma that ends a title, if no full stop does."""
+    """Return the position of the comma between a title and the journal; None if there is none.
+
+    It is used if no full stop ends the title.
+    """
     position = None
     for match in _COMMA_JOURNAL.finditer(text):
         if len(text[: match.start()].split()) >= 2:
@@ -299,9 +316,10 @@ def _find_title_comma(text: str) -> int | None:
 
 
 def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
-    """Parse text without a separate title.
+    """Parse a part of a reference in which no title is separate from the journal.
 
-    Physics styles name only the journal; a book has only a title.
+    If it looks like a journal with volume and pages, as in physics, it is parsed as such. Otherwise
+    it is the title, as of a book. The values are added to `fields`.
     """
     if _LIKE_JOURNAL.search(text):
         _parse_container(text, fields)

@@ -105,7 +105,10 @@ def _parse_affiliations(element: etree._Element) -> tuple[Affiliation, ...]:
 
 
 def _parse_affiliation(element: etree._Element) -> Affiliation:
-    """Parse an affiliation; several names of the same type are joined with "; "."""
+    """Parse the affiliation of an author.
+
+    Several names of the same type, such as departments, are joined with "; ".
+    """
     parts: dict[str, list[str]] = {}
     for node in element.findall(f"{_TEI}orgName")[:PARTS_MAX]:
         parts.setdefault(node.get("type") or "institution", []).append(get_plain_text(node))
@@ -176,7 +179,10 @@ def read_tei(data: bytes) -> Paper:
 
 
 def _set_namespace(root: etree._Element, namespace: str) -> etree._Element:
-    """Put every element of a document into the XML namespace `namespace`."""
+    """Put every element of a document into the XML namespace `namespace`. Return the `TEI` element.
+
+    If there is no `TEI` element, return `root`.
+    """
     for element in root.iter(etree.Element):
         element.tag = f"{{{namespace}}}{etree.QName(element).localname}"
     return root if root.tag.endswith("}TEI") else next(root.iter(f"{{{namespace}}}TEI"), root)
@@ -187,15 +193,18 @@ def _find_first(element: etree._Element, path: str) -> etree._Element | None:
 
 
 def _get_text(element: etree._Element | None) -> str | None:
-    """Return all text within an element, including text outside paragraphs.
+    """Return all text within an element, including text outside paragraphs; None if there is none.
 
-    Pieces are joined with a space, as readers of these results expect.
+    Texts of child elements are joined with a space, as programs that read GROBID's results expect.
     """
     return None if element is None else " ".join(map(str, element.itertext())).strip() or None
 
 
 def _find_text(element: etree._Element, *paths: str) -> str | None:
-    """Return the text of the first path that has any, on one line."""
+    """Return the text of the first element that has any, on one line; None if there is none.
+
+    The elements at the first of the XML paths `paths` are tried first.
+    """
     for path in paths:
         for match in element.iterfind(path, NS):
             text = get_plain_text(match)
@@ -251,7 +260,10 @@ _AUTHOR = f"{{{NS['tei']}}}author"
 
 
 def _parse_date(source: etree._Element, header: etree._Element | None = None) -> str | None:
-    """Return the machine-readable date, otherwise the date as printed."""
+    """Return the publication date of a paper or reference; None if there is none.
+
+    A date in the attribute for programs (`when`) is preferred to the date as printed.
+    """
     paths = [(source, ".//tei:imprint/tei:date")]
     if header is not None:
         paths.append((header, "tei:fileDesc/tei:publicationStmt/tei:date"))
@@ -279,7 +291,10 @@ def _parse_scope(monograph: etree._Element | None, unit: str) -> str | None:
 
 
 def _iter_citations(text: etree._Element, header: etree._Element) -> Iterable[Citation]:
-    """Yield the entries of the reference list; the paper's own entry is in the header."""
+    """Yield the references in the reference list of a TEI document.
+
+    The TEI header also has an entry, but it describes the paper itself. It is not included.
+    """
     listed = text.iterfind(".//tei:listBibl/tei:biblStruct", NS)
     for index, entry in enumerate(_limit(listed, CITATIONS_MAX)):
         yield _parse_citation(entry, index)

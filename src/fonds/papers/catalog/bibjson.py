@@ -86,7 +86,10 @@ def _iter_identifiers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _parse_name(value: object) -> object:
-    """Return the name of an author. An object with a family name becomes `Family, Given`."""
+    """Return an author's name as text. An object with a family name becomes `Family, Given`.
+
+    A name that is text already is returned unchanged.
+    """
     if not isinstance(value, Mapping):
         return value
     family = clean_text(value.get("lastname") or value.get("family"))

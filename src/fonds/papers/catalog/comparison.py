@@ -82,15 +82,14 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def agreeing_numbers(self) -> int:
-        """Number of fields among year, volume, page and container that agree."""
+        """Number of fields that agree, among year, volume, page, and journal or book."""
         values = (self.year, self.volume, self.page, self.container)
         return sum(value is not None and value >= NEAR_YEAR for value in values)
 
     @property
     def score(self) -> float:
-        """Sum of the agreement of all fields, to rank candidates.
-
-        A field that differs counts -1.
+        """Sum of the agreement of all known fields, to rank candidates. A field that differs counts
+        -1.
         """
         fields: list[float | None] = [getattr(self, name) for name in self.__struct_fields__]
         return round(sum(value - (value == 0) for value in fields if value is not None), 4)
@@ -130,9 +129,10 @@ def _compare_equal(query_value: str | None, work_value: str | None) -> float | N
 
 
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
-    """Return the best score of a work's title, and of its title with subtitle, against a query.
+    """Return how well a work's title, with or without its subtitle, agrees with a query: 0 to 1.
 
-    If the query has a printed reference, the reference may contain the title.
+    The better of the two counts. If the query has a printed reference, it may contain the title.
+    Returns None if the query or the work has no title.
     """
     titles = {title: None for title in (work.title, work.full_title) if title and build_slug(title)}
     if not titles:
@@ -164,7 +164,7 @@ def _score_contained(title: str, text: str) -> float:
 
 
 def _is_about_other_work(query: MatchQuery, work: Work) -> bool:
-    """Return whether only the query, or only the work, is an erratum, reply or comment."""
+    """Return whether only one of query and work is an erratum, reply or comment on another work."""
     query_words = {*split_slug_words(query.title or ""), *split_slug_words(query.printed or "")}
     work_words = {*split_slug_words(work.title or ""), *split_slug_words(work.subtitle or "")}
     return bool(
@@ -174,7 +174,10 @@ def _is_about_other_work(query: MatchQuery, work: Work) -> bool:
 
 
 def find_other_work_words(title: str) -> set[str]:
-    """Return words such as "erratum" among the first two and last two words of a title."""
+    """Return the words that mark a title as that of an erratum, reply or comment.
+
+    Only the first two and last two words of the title are examined.
+    """
     parts = split_slug_words(title)
     return {word for word in (*parts[:2], *parts[-2:]) if word in OTHER_WORK_WORDS}
 
@@ -272,8 +275,10 @@ def _compare_years(query_year: int | None, work_year: int | None) -> float | Non
 
 
 def _compare_numbers(query_number: str, work_number: str, printed_words: set[str]) -> float | None:
-    """Return 1 if two numbers are equal or the printed reference contains the number, 0 if they
-    differ.
+    """Compare a number, such as a volume, of a query with that of a work.
+
+    Returns 1 if they are equal or the printed reference contains the number of the work, 0 if they
+    differ, and None if one is unknown.
     """
     if not work_number:
         return None

@@ -26,7 +26,7 @@ class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
     - `position`: number of records read.
     - `finished`: whether the whole file was loaded.
     - `counts`: number of loaded records by source, and of refused records by reason.
-    - `examples`: the first refused records by reason.
+    - `examples`: descriptions of the first refused records, by reason.
     """
 
     path: str
@@ -113,9 +113,10 @@ def _load_batch(
 
 
 def _decode_mark(cell: bytes | None) -> LoadProgress | None:
-    """Decode the stored progress of a file.
+    """Decode the progress of a file from a table cell.
 
-    Returns None if the progress cannot be decoded, so that the file is loaded again.
+    Returns None without a cell, and for a cell that cannot be decoded, so that the file is loaded
+    again.
     """
     if cell is None:
         return None

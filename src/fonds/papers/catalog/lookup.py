@@ -21,7 +21,9 @@ SURE_STATUSES = (MatchStatus.EXACT, MatchStatus.STRONG, MatchStatus.AMBIGUOUS)
 class _Candidates:
     """Works found so far for a query.
 
-    `is_too_common` means that a search had more results than can be compared.
+    - `catalog`: catalogue that is searched.
+    - `works`: works by id.
+    - `is_too_common`: whether a search found more works than can be compared.
     """
 
     catalog: Catalog
@@ -29,9 +31,10 @@ class _Candidates:
     is_too_common: bool = False
 
     def add_found(self, work_ids: Iterable[WorkIds]) -> bool:
-        """Load the works with these ids that are not candidates yet.
+        """Add works that a search found, except those that were found before.
 
-        Return whether any were added.
+        They are loaded from the catalogue by id, up to the maximum number of candidates. Return
+        whether any were added.
         """
         ids: dict[str, None] = {}
         for result in work_ids:
@@ -44,10 +47,11 @@ class _Candidates:
 
 
 def find(catalog: Catalog, query: MatchQuery) -> Match:
-    """Find the work for a query. Searches by different fields run until one gives a sure match.
+    """Find the work of the catalogue that a query describes.
 
-    Each search is a few short reads of the table. If an identifier leads to a work with another
-    title, the other searches still run.
+    Searches by different fields run until one gives a sure match: by identifier, by title, by
+    author, by parts of the title. Each is a few short reads of the table. If an identifier leads to
+    a work with another title, the other searches still run.
     """
     candidates = _Candidates(catalog)
     match = choose_match(query, ())
@@ -70,10 +74,10 @@ def _find_by_title(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
 
 
 def _find_by_title_part(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    """Search for parts of a query's title.
+    """Search the catalogue for works whose title is a part of the query's title.
 
-    The text that was read as a title may have a series or author names before the title, and other
-    text after it.
+    The title of a query may have a series or author names before the real title, and other text
+    after it.
     """
     return (catalog.find_by_title(title, query.surname) for title in query.parts_of_title)
 

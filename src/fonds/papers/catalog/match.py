@@ -52,8 +52,8 @@ class Candidate(msgspec.Struct, frozen=True):
     """Work that was compared with a query.
 
     - `id`: id of the work.
-    - `status`, `reason`: status and reason of the match if the work were the only candidate.
-    - `agreement`: agreement per field.
+    - `status`, `reason`: how sure the match would be, and why, if the work were the only candidate.
+    - `agreement`: agreement of query and work per field.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of looking up a paper or reference in the catalogue."""
+    """Result of looking up a paper or reference in the catalogue of works."""
 
     status: Annotated[
         MatchStatus,
@@ -89,8 +89,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def format_evidence(match: Match) -> str | None:
-    """Return the best candidate and its agreement per field as readable text; None without
-    candidates.
+    """Return the best candidate of a match as text for people; None without candidates.
+
+    The text has the id of the candidate, then the agreement per field.
     """
     if not match.candidates:
         return None
@@ -103,11 +104,10 @@ _RANK = {status: place for place, status in enumerate((MatchStatus.EXACT, MatchS
 
 
 def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = False) -> Match:
-    """Choose the matching work among candidates.
+    """Choose the work that matches a query among candidates.
 
-    The result does not depend on the order of `works`.
-
-    `common` says whether more works than can be compared have the title or name.
+    The result does not depend on the order of `works`. `common` states that more works than can be
+    compared have the title or author, so `works` is incomplete.
     """
     ranked = sorted(
         ((_build_candidate(query, candidate), candidate) for candidate in works),
@@ -176,7 +176,10 @@ def _build_candidate(query: MatchQuery, work: Work) -> Candidate:
 def _judge_work(
     query: MatchQuery, work: Work, agreement: Agreement
 ) -> tuple[MatchStatus, MatchReason]:
-    """Judge how sure the match would be if this were the only work."""
+    """Judge how sure a match would be if this work were the only candidate.
+
+    Return the status of the match and the reason for it.
+    """
     title = agreement.title
     if agreement.doi == 1 or agreement.identifier == 1:
         id_reason = MatchReason.DOI if agreement.doi == 1 else MatchReason.IDENTIFIER
@@ -198,7 +201,10 @@ def _judge_work(
 
 
 def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchReason | None:
-    """Return the reason why fields other than identifiers identify a work; None if they don't."""
+    """Return the reason why fields such as title, author and year identify a work, or None.
+
+    None means that they do not identify it. Identifiers such as the DOI are not considered.
+    """
     title, author = agreement.title or 0, agreement.author or 0
     letters = len(build_slug(work.title))
     if agreement.year != 0 and letters >= SHORT_LETTERS:
@@ -234,9 +240,10 @@ def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchR
 
 
 def _is_sure_without_doi(agreement: Agreement) -> bool:
-    """Return whether the other fields agree so well that a different DOI does not matter.
+    """Return whether a work is surely the one in the query although their DOIs differ.
 
-    The DOI may be misread, or belong to another version of the work.
+    Title, author and one number must agree. The DOI may be misread, or belong to another version of
+    the work.
     """
     return (
         (agreement.title or 0) >= SAME_TITLE_MIN

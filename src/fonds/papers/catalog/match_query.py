@@ -34,7 +34,7 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     - `authors`: full names.
     - `container`: name of the journal, book or proceedings.
-    - `printed`: reference as printed.
+    - `printed`: the whole reference as printed, if the work is cited.
     - `surname`: family name of the first author.
     """
 
@@ -54,7 +54,7 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Identifiers in the form that the catalogue uses, such as `doi:10.1000/1`."""
+        """Identifiers of the work in the form that the catalogue uses, such as `doi:10.1000/1`."""
         identifiers = (
             ("doi", self.doi),
             ("arxiv", self.arxiv_id),
@@ -65,8 +65,10 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Possible titles, most likely first: as read, up to a colon, then segments of the printed
-        text.
+        """Possible titles of the work, most likely first.
+
+        They are the title, its part before a colon, and the longest segments of the printed
+        reference.
         """
         titles = [self.title] if self.title else []
         if (
@@ -80,7 +82,10 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def volumes(self) -> tuple[str, ...]:
-        """Possible volumes: as read, otherwise numbers in the printed reference."""
+        """Possible volumes of the work.
+
+        The volume if it is known; otherwise all numbers in the printed reference except the year.
+        """
         if self.volume or not self.printed:
             return (self.volume,) if self.volume else ()
         numbers = (
@@ -126,7 +131,10 @@ def build_paper_query(paper: Paper) -> MatchQuery:
 
 
 def build_citation_query(citation: Citation) -> MatchQuery:
-    """Build the query for a cited work. A reference without title uses the title of its book."""
+    """Build the query for a work that a paper cites.
+
+    If the reference has no title, the title of its book is used.
+    """
     title = citation.title or citation.book_title
     return MatchQuery(
         title=title,
@@ -158,7 +166,10 @@ def _find_surname(authors: tuple[Author, ...]) -> str | None:
 
 
 def _find_last_year(text: str) -> int | None:
-    """Return the year nearest to the end of a reference, where styles without titles put it."""
+    """Return the last year in a printed reference.
+
+    Citation styles that omit titles put the year there. Returns None if there is no year.
+    """
     years = _YEAR.findall(text[:TEXT_MAX_CHARS])
     return parse_year(years[-1]) if years else None
 

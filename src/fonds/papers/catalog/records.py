@@ -26,12 +26,15 @@ EXCERPT_CHARS = 120
 
 
 class RefusalReason(StrEnum):
-    """Reason why a record was not loaded into the catalogue; a closed set."""
+    """Reason why a record was not loaded into the catalogue, as a code.
+
+    - `explanation`: the reason in words, for people.
+    """
 
     explanation: str
 
     def __new__(cls, value: str, explanation: str = "") -> RefusalReason:
-        """Attach a readable explanation to the value."""
+        """Create a reason from its code and its explanation for people."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.explanation = explanation
@@ -49,8 +52,8 @@ class RefusalReason(StrEnum):
 class RefusedRecord(msgspec.Struct, frozen=True):
     """Record that was not loaded into the catalogue.
 
-    - `reason`: kind of problem.
-    - `detail`: description of the problem.
+    - `reason`: code of the reason.
+    - `detail`: description of the problem in this record; "" if there is none.
     """
 
     reason: RefusalReason
@@ -92,7 +95,10 @@ def iter_records(value: Any) -> Iterator[Any]:
 
 
 def parse_work(record: Any) -> Work | RefusedRecord:
-    """Parse the work of one record, or return why it was refused."""
+    """Parse the work in one record of any supported format.
+
+    If the record is refused, return the reason instead.
+    """
     if not isinstance(record, Mapping):
         return RefusedRecord(RefusalReason.NOT_A_RECORD, f"{record!r:.{EXCERPT_CHARS}}")
     parse = next((parse for is_form, parse in _FORMS if is_form(record)), None)
@@ -130,9 +136,10 @@ FILE_EXTENSIONS = (
 
 
 def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield (location, record) for each record in a file. A record that is refused has the reason.
+    """Yield (location, record) for each record in a file, such as `line 7` and decoded JSON.
 
-    Raises OSError if the file cannot be read.
+    If a record cannot be decoded, the second value is a RefusedRecord with the reason. Raises
+    OSError if the file cannot be read.
     """
     with _open_file(path) as stream:
         bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))
@@ -148,10 +155,10 @@ def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 class _BoundedLines:
-    """Reader of the lines of a stream, with a maximum length.
+    """Reader of the lines of a stream of JSON, with a maximum length of lines.
 
-    The first line may be as long as a whole file. If it begins a JSON value that continues on
-    further lines, the whole file is read as one value.
+    If the first line begins a JSON value that continues on further lines, the whole stream is
+    yielded as one value. Its maximum length is that of a file.
     """
 
     def __init__(self, stream: IO[bytes], unpacked_max_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Fold titles and names for comparison: no accents, blanks or markup.
+"""Reduce titles and names to slugs for comparison: lower case, without accents, blanks and markup.
 
 Limits: linear in a text, which is cut at 2,000 characters.
 """
@@ -34,13 +34,13 @@ _CACHE_SIZE = 4_096
 
 
 def normalize_title(text: str) -> str:
-    """Return a title as people read it: entities decoded, tags removed, blanks collapsed."""
+    """Return a title as people read it: HTML entities decoded, tags removed, blanks collapsed."""
     return " ".join(_MARKUP.sub("", html.unescape(text[:TEXT_MAX_CHARS])).split())
 
 
 @lru_cache(_CACHE_SIZE)
 def split_slug_words(text: str) -> tuple[str, ...]:
-    """Split a title into folded words.
+    """Split a title into words in lower case without accents.
 
     `&` becomes `and`; a single Greek letter becomes its name.
     """
@@ -49,7 +49,10 @@ def split_slug_words(text: str) -> tuple[str, ...]:
 
 
 def build_slug(text: str | None) -> str:
-    """Join the words of a title without separators; "" for None."""
+    """Return the slug of a title: its words in lower case, without accents and separators.
+
+    Returns "" for None.
+    """
     return "".join(split_slug_words(text)) if text else ""
 
 

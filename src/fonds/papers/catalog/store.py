@@ -1,12 +1,12 @@
 """Store the records of the catalogue in a wide-row table and find works by their metadata.
 
-Row keys begin with one of five bytes. Parts are separated by a zero byte, which slugs cannot
-contain:
-- `w`: record, by id.
-- `i`: identifier, id.
-- `t`: first letters of the title slug, first family name, year, id.
-- `a`: first family name, year, volume, first page, id.
-- `m`: progress mark of a loaded file.
+Row keys begin with one of five bytes. Parts are separated by a zero byte, which slugs (titles in
+lower case without blanks) cannot contain:
+- `w`: record, by id of the work.
+- `i`: lookup key: identifier, id of the work.
+- `t`: lookup key: first letters of the title slug, first family name, year, id of the work.
+- `a`: lookup key: first family name, year, volume, first page, id of the work.
+- `m`: progress of loading a file.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def name_catalog_table(group: str, env: str) -> str:
 
 
 def build_column(source: str) -> str:
-    """Return the column for the record of a source."""
+    """Return the table column for the records of works from a source, such as Crossref."""
     return f"{FAMILY}:{source}"
 
 
 def build_work_key(work_id: str) -> bytes:
-    """Return the row key of a work."""
+    """Return the row key in the catalogue table of the work with id `work_id`."""
     return WORK + work_id.encode("utf-8", "replace")
 
 
@@ -63,32 +63,42 @@ def build_mark_key(name: str) -> bytes:
 
 
 def build_title_prefix(title_slug: str) -> bytes:
-    """Return the key prefix of works whose titles begin with a title slug. Long slugs are cut."""
+    """Return the prefix of lookup keys of works whose titles begin with `title_slug`.
+
+    A slug is a title in lower case without blanks. Long slugs are cut.
+    """
     return TITLE + title_slug[:SLUG_LETTERS_MAX].encode()
 
 
 def build_full_title_prefix(title_slug: str, surname: str | None = None) -> bytes:
-    """Return the key prefix of works with exactly this title, optionally of one first author."""
+    """Return the prefix of lookup keys of works with exactly this title.
+
+    With `surname`, only of works by this first author. `title_slug` is the title in lower case
+    without blanks.
+    """
     name = b"" if surname is None else f"{fold_surname(surname)}\0".encode()
     return build_title_prefix(title_slug) + b"\0" + name
 
 
 def build_author_prefix(surname: str, year: int | None = None, volume: str | None = None) -> bytes:
-    """Return the key prefix of works by this first author, optionally in this year and volume."""
+    """Return the prefix of lookup keys of works by this first author.
+
+    With `year`, only of works of this year; with both, only of this year and volume.
+    """
     year_part = f"{year}\0" if year else ""
     volume_part = f"{normalize_number(volume)}\0" if year and volume else ""
     return AUTHOR + f"{fold_surname(surname)}\0{year_part}{volume_part}".encode()
 
 
 def build_identifier_prefix(identifier: str) -> bytes:
-    """Return the key prefix of works with this identifier, such as `pmid:1`."""
+    """Return the prefix of lookup keys of works with an identifier such as `pmid:1`."""
     return IDENTIFIER + identifier.encode("utf-8", "replace") + b"\0"
 
 
 def fold_surname(surname: str) -> str:
-    """Fold a family name for keys.
+    """Return the last word of a family name in lower case without accents, for lookup keys.
 
-    Only its last word is used, because some sources omit particles.
+    The words before it may be particles, which some sources omit.
     """
     parts = split_slug_words(surname)
     return parts[-1][:NAME_LETTERS] if parts else ""
@@ -120,7 +130,7 @@ def build_pointer_keys(work: Work) -> set[bytes]:
 
 
 def decode_work_ids(keys: Iterable[bytes]) -> list[str]:
-    """Return the distinct ids of the works that lookup keys lead to."""
+    """Return the ids of works at the end of the given lookup keys, each id once."""
     ids = (key.split(b"\0", _PARTS[key[:1]])[-1].decode("utf-8", "replace") for key in keys)
     return list(dict.fromkeys(ids))
 
@@ -159,8 +169,8 @@ class Catalog:
         """Store records of works. Each replaces an earlier record of the same work and source.
 
         If `works` has several records of one work and source, the last one is stored. Storing a
-        record again changes nothing. New lookup keys are written before the records. Lookup keys
-        that only replaced records had are deleted.
+        record again changes nothing. New lookup keys are written before the records. Lookup keys of
+        a replaced record are deleted if no record of the work has them any more.
         """
         new_records: dict[str, dict[str, Work]] = {}
         for work in works:
@@ -265,7 +275,10 @@ def _read(cells: Mapping[str, bytes]) -> dict[str, Work]:
 
 
 def _collect_pointers(records: Mapping[str, Work]) -> set[bytes]:
-    """Return the lookup keys of each source's record and of the merged record."""
+    """Return all lookup keys of one work, given its records by source.
+
+    They are the keys of each record, and those of the record merged from all.
+    """
     merged = merge_records(records)
     return set().union(
         *(build_pointer_keys(work) for work in (*records.values(), *([merged] if merged else [])))

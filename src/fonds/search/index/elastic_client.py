@@ -158,9 +158,11 @@ _FILTER_PATH = (
 
 
 class GenerationReader:
-    """Reader of the generation (an id of the state) of the indices of `alias`.
+    """Reader of the generation of an index: an id that changes with every write.
 
-    `call` is a function that sends a request to the server.
+    - `call`: function that sends a request to the server.
+    - `alias`: name under which the server searches the indices of Fonds.
+    - `clock`: function that returns monotonic seconds.
     """
 
     def __init__(
@@ -192,7 +194,10 @@ class GenerationReader:
         return generation
 
     def invalidate(self) -> None:
-        """Record a write, so that the next call of `get_current` requests the generation again."""
+        """Forget the cached generation after a write.
+
+        The next call of `get_current` requests the generation again.
+        """
         with self._lock:
             self._read_at_s = None
             self._writes += 1
@@ -210,9 +215,10 @@ class GenerationReader:
 
 
 def _compute_generation(answer: Mapping[str, Any]) -> str:
-    """Compute the generation of an index from the statistics of its shards.
+    """Compute the generation of an index (an id of its state) from the statistics of its shards.
 
-    A shard without writes has the sequence number -1.
+    They give the highest sequence number of each primary shard, which grows with each write.
+    It is -1 for a shard without writes.
     """
     parts, count = [], 0
     for index in answer["indices"].values():

@@ -91,7 +91,7 @@ class ElasticIndex:
     """
 
     def __init__(self, url: str, client: type[ElasticsearchClient | OpensearchClient]) -> None:
-        """Parse the URL; the first request connects.
+        """Parse the URL of the index. No connection is opened before the first request.
 
         Raises ConfigurationError if the URL is invalid.
         """
@@ -200,7 +200,7 @@ class ElasticIndex:
         return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
-        """Return the exact number of documents, including documents that are not searchable yet."""
+        """Return the number of documents, including those that are not searchable yet."""
         self._prepare()
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])
@@ -275,11 +275,10 @@ class ElasticIndex:
         return sorted(self._request("GET", f"/_alias/{self._alias}", {}), reverse=True)
 
     def _find_indices(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return the index that stores each document, by document id, so that a write replaces the
-        document.
+        """Return the name of the index that stores each document, by document id.
 
-        Documents that are not stored are omitted. The result is empty if the alias has only one
-        index.
+        A write to that index replaces the document. Documents that are not stored are omitted. The
+        result is empty if the alias has only one index.
         """
         _, *older = self._list_indices()
         if not older:
@@ -305,9 +304,9 @@ class ElasticIndex:
         return matches
 
     def _roll_over(self) -> None:
-        """Create a new index if the newest is large.
+        """Create a new index if the newest one is too large.
 
-        The size is checked at most once in `ROLLOVER_EVERY_S` seconds.
+        Within `ROLLOVER_EVERY_S` seconds after a check, calls do nothing.
         """
         with self._lock:
             if time.monotonic() - self._rolled_at_s < ROLLOVER_EVERY_S:
@@ -353,9 +352,10 @@ class ElasticIndex:
         )
 
     def _check(self, response: Mapping[str, Any]) -> None:
-        """Raise an error if the server rejected a document of a bulk request.
+        """Raise an error if the server rejected one document of a bulk request.
 
-        A missing document and a busy server are not errors.
+        `response` is the outcome for this document. A document that is missing, or that the server
+        was too busy for, is not an error.
         """
         status = response["status"]
         if status < 300 or status in (*BUSY, NOT_FOUND):
@@ -400,7 +400,7 @@ class ElasticIndex:
 
 
 class _MissingError(StoreUnavailableError):
-    """Error: the alias or its index is missing. The next call creates it."""
+    """Error: the alias or its index is missing on the server. The next call creates it."""
 
 
 def _parse_buckets(aggregation: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

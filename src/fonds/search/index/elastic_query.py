@@ -117,7 +117,10 @@ def _build_counts(values_max: int, query: SearchQuery) -> Clause:
 
 
 def build_suggestions(word: str) -> Clause:
-    """Build a request for words in titles and texts within two edits of `word`."""
+    """Build a request for indexed words of titles and texts that are spelled like `word`.
+
+    They differ from it by at most two edits.
+    """
     options = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
     return {
@@ -160,9 +163,10 @@ def _build_term(term: Term) -> Clause:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str, float], Clause]) -> Clause:
-    """Build a query in the field of a node, or in title and text.
+    """Build a query for words in the field that the syntax tree node names, or in title and text.
 
-    A match in the title weighs more.
+    A match in the title weighs more. `build_in` builds the query for one field and its weight.
+    Earlier versions of stories are searched too if the node says so.
     """
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}

@@ -58,10 +58,10 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueLibrary:
-    """Sources of field values.
+    """Sources of the field values that completion suggests.
 
     - `index`: index whose documents have the values.
-    - `themes`: function that yields all themes.
+    - `themes`: function that yields all themes (clusters of documents).
     - `names`: function that returns display names of values.
     """
 
@@ -116,9 +116,10 @@ def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValu
 
 
 def _rank_value(value: KnownValue, prefix: str) -> int | None:
-    """Return 0 if a value begins with the typed text, 1 if a word in it does, otherwise None.
+    """Return how well a field value or its display name matches typed text: 0 is better than 1.
 
-    Words are compared without accents, and only if `prefix` consists of words.
+    Returns 0 if it begins with the text, 1 if a later word does, and None if it does not match.
+    Accents are ignored, but only if the text consists of words.
     """
     texts = [value.value or "none", value.name]
     if any(text.casefold().startswith(prefix.casefold()) for text in texts):
@@ -160,10 +161,10 @@ def _list_facet_values(
 
 
 def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return domains with their counts, and whether there may be more.
+    """Return the domains of documents with their counts, and whether there may be more.
 
-    If there are too many domains to count at once, domains of URLs that contain the typed text are
-    added.
+    If there are too many domains to count at once, domains that begin with the typed text are
+    counted separately and added.
     """
     results = _search_all(index)
     counts, is_cut = dict(results.facets.get(DOMAIN, ())), results.beyond.get(DOMAIN, 0) > 0
@@ -180,7 +181,9 @@ def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
 
 
 def _build_url_query(prefix: str) -> str:
-    """Return a query for URLs that contain the typed text; '' if the text is too short."""
+    """Return a query for documents whose URL contains the first word of the typed text.
+
+    Returns '' if the text is too short."""
     parts = split_words(prefix)
     if len(parts) > 1:
         return f'url:"{parts[0]}"'
@@ -189,7 +192,7 @@ def _build_url_query(prefix: str) -> str:
 
 
 def _find_host_value(index: Index, prefix: str, values: Iterable[KnownValue]) -> list[KnownValue]:
-    """Return the typed host as a value if it has documents; otherwise an empty list.
+    """Return the typed host as a list with one value if it has documents; otherwise an empty list.
 
     Hosts within a domain are not counted as facets, so they are looked up one by one.
     """
@@ -211,7 +214,7 @@ def _list_years(index: Index) -> list[KnownValue]:
 
 
 def _list_statuses(index: Index) -> list[KnownValue]:
-    """Return the statuses of PDF files that are stored.
+    """Return the statuses that indexed PDFs can have, each with its number of documents.
 
     Files with other statuses are not in the index.
     """
@@ -223,9 +226,10 @@ def _list_statuses(index: Index) -> list[KnownValue]:
 
 
 def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
-    """Return themes by label, and whether there may be more.
+    """Return all themes as values, and whether there may be more.
 
-    The collection precedes the label if another theme may have the same label.
+    A theme is written as its label. If another theme may have the same label, the name of its
+    collection precedes the label.
     """
     first_themes = list(islice(library.themes(), THEMES_MAX + 1))
     is_cut = len(first_themes) > THEMES_MAX
@@ -242,8 +246,10 @@ def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
 
 
 def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return the authors or rights holders of the first documents that match the typed part of a
-    name.
+    """Return matching names of authors or rights holders, and whether there may be more.
+
+    They are those of the first documents with a name that contains the typed words. The last word
+    may be the beginning of a word.
     """
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:
@@ -252,8 +258,10 @@ def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue]
 
 
 def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
-    """Return stated values that begin with the typed text, from the first matching documents, and
-    `none`.
+    """Return values of a field that begin with the typed text, and whether there may be more.
+
+    They are those of the first matching documents, such as stated licences. The value '' (`none`)
+    is always included.
     """
     start = "".join(prefix.split()).strip('"*').lower()
     is_plain = len(start) >= VALUE_PREFIX_MIN_CHARS and _BARE.fullmatch(start)
@@ -279,5 +287,8 @@ def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownV
 
 
 def count_value(index: Index, field: str, value: KnownValue, query_value: str) -> KnownValue:
-    """Return a value with the number of all documents that have it."""
+    """Return a copy of a value with the number of all documents that have it.
+
+    `query_value` is the value in the syntax of a query.
+    """
     return replace(value, count=_count_total(index, f"{field}:{query_value}"))

@@ -1,4 +1,4 @@
-"""Choose the passages of a text to show for a search result, and mark the matches in them."""
+"""Choose passages of a text to show in a search result, and mark the found words in them."""
 
 from __future__ import annotations
 
@@ -81,14 +81,17 @@ def find_passages(
 
 
 def find_passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
-    """Return the best passage of a text. `find_passages` explains the choice."""
+    """Return the passage of a text that a search result should show first.
+
+    It is the first passage that `find_passages` returns.
+    """
     return find_passages(text, terms, language)[0]
 
 
 def find_title_marks(
     title: str, terms: Sequence[Term], language: str | None
 ) -> tuple[tuple[int, int], ...]:
-    """Return (start, end) of each match of the terms in a title.
+    """Return (start, end) of each place in a title where a search term matches.
 
     Returns an empty tuple if the title has decomposed accents.
     """
@@ -121,7 +124,7 @@ def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple
 
 
 def count_terms(terms: Sequence[Term], title: str, text: str, language: str | None) -> int:
-    """Return how many of the first 20 terms occur in a title or text.
+    """Return how many of the first 20 terms of a query occur in a title or text.
 
     Words match in the forms that they have in `language`. Only the first 2,000,000 characters of
     the text are searched.
@@ -155,9 +158,9 @@ class _WordMatcher:
         self._any_beginning = self._language in CHANGE_BEGINNINGS
 
     def find_matches(self, window: str) -> list[tuple[int, int, str]]:
-        """Return (start, end, folded words) of each match.
+        """Return (start, end, folded words) of each match of the terms in a piece of text.
 
-        Positions are characters of the window.
+        Positions are characters of the piece (window).
         """
         pattern = _build_pattern(
             self._written | {((form,), False) for form in self._find_forms(window)}
@@ -176,9 +179,10 @@ class _WordMatcher:
 
 
 def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
-    """Build a pattern that finds any of the words in folded text.
+    """Build a regular expression that finds any of the words in folded text; None for no words.
 
-    Longer alternatives come first.
+    Each item is a sequence of words and whether the last word is only the beginning of a word.
+    Longer sequences are tried first.
     """
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
@@ -189,7 +193,10 @@ def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] 
 
 
 def _iter_windows(text: str) -> Iterator[str]:
-    """Yield consecutive pieces (windows) of a text. A word is cut only if it is very long."""
+    """Yield a text in consecutive pieces (windows) of limited size.
+
+    They end at a space if possible, so that only very long words are cut.
+    """
     start = 0
     while start < len(text):
         end = min(start + WINDOW_CHARACTERS, len(text))
@@ -201,7 +208,11 @@ def _iter_windows(text: str) -> Iterator[str]:
 
 
 def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded words) of each match of a pattern, in characters of the window."""
+    """Return (start, end, folded words) of each match of a pattern in a piece of text.
+
+    `window` is the piece; positions are its characters. The pattern is for folded text (lower case,
+    without accents).
+    """
     folded = f" {fold_text(window)} "
     spans = []
     for match in pattern.finditer(folded):
@@ -214,9 +225,10 @@ def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int,
 
 
 def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Convert spans in the folded window to spans in the window itself.
+    """Convert positions in the folded text of a window to positions in the window itself.
 
-    One character can fold to several words, as ㍿ does. The character is marked once.
+    `spans` are (start, end, folded words). One character can fold to several words, as ㍿ does. The
+    character is marked once.
     """
     origin = [
         position
@@ -233,10 +245,10 @@ def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tu
 def _cut_passage(
     window: str, matches: Sequence[tuple[int, int, str]]
 ) -> tuple[int, int, int, Snippet]:
-    """Return the passage around the most matches, with collapsed whitespace and adjusted marks.
+    """Return the passage with the most different matches: two positions, a third, and the passage.
 
-    The three numbers are the start and end of the passage and the start of the first of these
-    matches, as positions in the window.
+    The positions are the start and end of the passage and the start of its first counted match, in
+    characters of the window. The passage has collapsed whitespace, and its marks are adjusted.
     """
     best_start, best_end, _ = matches[
         max(range(len(matches)), key=lambda n: _count_distinct(matches, n))
@@ -268,9 +280,9 @@ def _cut_passage(
 
 
 def _find_passage_start(window: str, target_position: int, latest: int) -> tuple[int, bool]:
-    """Return the start of a passage, and whether a sentence starts there.
+    """Return where a passage of a search result starts, and whether a sentence starts there.
 
-    A sentence start near `target_position` is preferred to the next word start. The passage never
+    It is a sentence start near `target_position`, or else the next word start. The passage never
     starts after `latest`.
     """
     if target_position <= 0:
@@ -285,9 +297,9 @@ def _find_passage_start(window: str, target_position: int, latest: int) -> tuple
 
 
 def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool]:
-    """Return the end of a passage that starts at `start`, and whether a sentence ends there.
+    """Return where a passage of a search result ends, and whether a sentence ends there.
 
-    The passage never ends before `earliest`.
+    `start` is the start of the passage. It never ends before `earliest`.
     """
     target_end = max(start + PASSAGE_CHARACTERS, earliest)
     if target_end >= len(window):
@@ -304,8 +316,9 @@ def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool
 
 
 def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
-    """Count the distinct matches in a passage that starts shortly before the match with index
-    `first`.
+    """Count the different words matched in a passage.
+
+    The passage starts shortly before the match with index `first`.
     """
     limit = matches[first][0] + PASSAGE_CHARACTERS - LEAD_CHARACTERS
     return len(

@@ -33,11 +33,11 @@ _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.
 def add_notes(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Add notes to results that are empty. Return other results unchanged.
+    """Add notes for users to search results that are empty. Return other results unchanged.
 
     Each note names a value or word that no document has, with the most similar existing one. The
     results also get a corrected query, and the number of stories that match in an earlier version.
-    Results of searches without hits or without notes (`with_notes`) are returned unchanged.
+    Nothing is added if the query requests no hits (`count_max` 0) or no notes (`with_notes`).
     """
     if results.total or not (query.count_max and query.with_notes):
         return results
@@ -60,9 +60,11 @@ def add_notes(
 def _add_word_notes(
     index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool
 ) -> str:
-    """Add a note for each word that no document has. Return the query with similar existing words.
+    """Add a note to `notes` for each required word of a query that no document has.
 
-    With `in_earlier`, earlier versions have all the words, and another note says so.
+    Return the query with these words replaced by similar existing words. If only earlier versions
+    of stories have a word, the note says so. With `in_earlier`, this note is omitted, because
+    another note covers all words.
     """
     corrected = text
     required = _list_required_terms(tree)
@@ -108,7 +110,7 @@ def _format_story_count(count: int) -> str:
 
 
 def format_term(term: Term) -> str:
-    """Return a term in the syntax of a query."""
+    """Return a search term as a user would write it in a query."""
     name = f"{_NAMES[term.field]}:" if term.field else ""
     plain = " ".join(normalize_text(term.text).split())
     if term.is_prefix:
@@ -119,13 +121,19 @@ def format_term(term: Term) -> str:
 
 
 def _format_short_term(term: Term) -> str:
-    """Return a term as a note quotes it: as typed, without punctuation at its end."""
+    """Return a search term as a note for users quotes it, without punctuation at its end.
+
+    It is as typed if the query syntax adds nothing but lower case, otherwise in query syntax.
+    """
     query, typed = format_term(term), term.text.rstrip(".,;:!?…")
     return f"“{typed}”" if query == typed.lower() else query
 
 
 def _list_required_terms(tree: Node) -> list[Term]:
-    """Return the terms that every matching document must have."""
+    """Return the words and phrases of a query tree that every matching document must contain.
+
+    Alternatives (OR) and exclusions (NOT) are omitted.
+    """
     if isinstance(tree, Term):
         return [tree]
     if isinstance(tree, AndNode):
@@ -139,8 +147,10 @@ def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
 
 
 def _find_similar_word(index: Index, term: Term) -> str | None:
-    """Return the best indexed word that is spelled like a term and has documents; None if there is
-    none.
+    """Return an existing word with a spelling similar to that of a search term, or None.
+
+    Only terms of one complete word in title or text are compared. At least one document has the
+    returned word.
     """
     parts = split_words(term.text)
     if (
@@ -177,8 +187,9 @@ def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
 
 
 def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
-    """Yield a sentence for each kind, language, domain and collection in the query without
-    documents.
+    """Yield a note for users for each filter value in a query that no document has.
+
+    Values of fields with a facet are checked, such as kind, language, domain and collection.
     """
     filters = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
     missing = [(field, value) for field, value in filters if not _has_matches(index, field, value)]

@@ -261,7 +261,7 @@ class TantivyIndex:
                 raise
 
     def _find_crash_reason(self) -> FondsError | None:
-        """Return the error that killed the writer thread, or None.
+        """Return the error that stopped the writer thread of the tantivy library; None if it runs.
 
         The library reports this error only from a commit, which waits for the thread.
         """
@@ -339,9 +339,10 @@ class TantivyIndex:
         self._read_version = version
 
     def _open_mirror(self, version: tuple[int, int, int]) -> tantivy.Searcher:
-        """Open a read-only index through a temporary folder with symbolic links to the index files.
+        """Open an index in a read-only folder, and return a searcher for its commit `version`.
 
         The tantivy library creates a lock file to read, which is impossible in a read-only folder.
+        It therefore reads a temporary folder with symbolic links to the index files.
         """
         if self._reader is None or version != self._read_version:
             mirror = TemporaryDirectory(prefix="fonds-index-")
@@ -354,9 +355,10 @@ class TantivyIndex:
         return self._reader.searcher()
 
     def _get_version(self) -> tuple[int, int, int] | None:
-        """Return a value that changes with every commit; None if the index does not exist.
+        """Return the inode, modification time and size of the index's `meta.json`.
 
-        Raises ValueError if an existing index has no `meta.json`.
+        They change with every commit. Returns None if the index does not exist. Raises ValueError
+        if an existing index has no `meta.json`.
         """
         try:
             status = (self._folder / "meta.json").stat()

@@ -123,10 +123,10 @@ def _build_match_all() -> Query:
 
 
 def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> Query:
-    """Match documents with one of these exact values.
+    """Build a query for documents with one of several exact values in a field.
 
-    Few values become terms, because a set is looked up for every document of the index first, but
-    terms are read only as far as the rest of the query goes.
+    For many values it is a set query, which the library compares with every document of the index.
+    For few values, term queries are faster, because they are read only as far as needed.
     """
     if len(values) > TERMS_MAX:
         return Query.term_set_query(schema, field, list(values))
@@ -135,9 +135,9 @@ def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> 
 
 
 def _build_exact(node: ExactValue, schema: tantivy.Schema) -> Query:
-    """Match an exact value, or all values that begin with it.
+    """Build a query for documents with an exact value in a field.
 
-    The beginning is escaped, because the library expects a regular expression.
+    If the node says so, values that begin with it match too.
     """
     if not node.is_prefix:
         return Query.term_query(schema, node.field, node.value)
@@ -153,7 +153,10 @@ def _build_term(term: Term, schema: tantivy.Schema) -> Query:
 
 
 def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -> Query:
-    """Build the query in the field of a node, or in title and text, where the title weighs more."""
+    """Build a query for words in the field that the syntax tree node names, or in title and text.
+
+    A match in the title weighs more.
+    """
     weights = (
         {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
     )
@@ -173,8 +176,10 @@ def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -
 
 
 def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
-    """Match a term in a field. A prefix needs no escaping: folded words have only letters, digits
-    and marks.
+    """Build a query for documents that have a term in a field.
+
+    A term that is the beginning of a word needs no escaping, because folded words have only
+    letters, digits and marks.
     """
     parts = split_words(term.text)
     if term.is_prefix:
@@ -190,7 +195,7 @@ def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
 
 
 def _build_stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
-    """Match documents with this stem, in the languages where it applies."""
+    """Build a query for documents with a stem, in the languages to which the stem applies."""
     with_stem = Query.term_query(schema, field, stem.text)
     if stem.languages is not None:
         in_languages = _build_any_of("language", list(stem.languages), schema)
@@ -218,7 +223,10 @@ def _build_near(near: NearWords, schema: tantivy.Schema) -> Query:
 def _build_pair(
     field: str, first_word: str, second_word: str, words_between_max: int, schema: tantivy.Schema
 ) -> Query:
-    """Match both orders separately: the library counts a swap of words as two steps."""
+    """Build a query for two words near each other, in either order.
+
+    Each order is a query of its own, because the library counts a swap of words as two steps.
+    """
     orders = ([first_word, second_word], [second_word, first_word])
     return Query.boolean_query(
         [

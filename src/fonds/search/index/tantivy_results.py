@@ -43,7 +43,10 @@ _SORTS: dict[str, tuple[str | None, Order]] = {
 
 
 def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
-    """Return the field that results are sorted by, and the direction."""
+    """Return the field that the results of a query are sorted by, and the direction.
+
+    The field is None for sorting by score.
+    """
     if query.sort == "newest":
         return get_day_field(query.dates), Order.Desc
     if query.sort == "oldest":
@@ -52,7 +55,11 @@ def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
 
 
 def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
-    """Build the counts by value, and by the numbers in the date field `dates`."""
+    """Build the request for counts of all matches: by the values of facets, and by date.
+
+    - `values_max`: maximum number of values per facet.
+    - `dates`: name of the index field with day or month numbers.
+    """
     date_terms = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
     terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
     return {field: {"terms": {"field": field, **terms}} for field in FACET_FIELDS} | {
@@ -61,7 +68,7 @@ def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
 
 
 def build_empty_results(generation: str | None = None) -> SearchResults:
-    """Return the results of a search without matches."""
+    """Return empty search results: no hits, and no values in any facet."""
     no_values, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
     return SearchResults(total=0, hits=(), facets=no_values, beyond=beyond, generation=generation)
 
@@ -69,7 +76,10 @@ def build_empty_results(generation: str | None = None) -> SearchResults:
 def run_search(
     searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Run the search. Counts cover all matches, hits only the requested page."""
+    """Run a search on the opened index and return its results.
+
+    Counts cover all matches, hits only the requested page.
+    """
     matches = _search_page(searcher, tantivy_query, query)
     hits = _build_hits(searcher, matches, query, tree)
     if query.after is not None:
@@ -94,10 +104,10 @@ def run_search(
 
 
 def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
-    """Return the ids of the few given documents that a query matches, with a temporary index in
-    memory.
+    """Return the ids of those documents that a query matches.
 
-    Raises ValueError with a sentence for people.
+    The documents, which should be few, are put in a temporary index in memory. Raises ValueError
+    with a message for users if the query is invalid.
     """
     normalized = normalize_query(replace(query, offset=0, after=None, sort="id"))
     tantivy_search = build(normalized, parse_query(normalized), build_schema())
@@ -114,7 +124,11 @@ def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> s
 
 
 def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
-    """Return the function that formats numbers of days or months, and the field that has them."""
+    """Return how dates are counted in the results of a query: by day or by month.
+
+    The first result formats a day or month number as text. The second is the name of the index
+    field that has these numbers.
+    """
     if query.is_by_day:
         return format_day, get_day_field(query.dates)
     return format_month, get_month_field(query.dates)
@@ -123,7 +137,11 @@ def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
 def _search_page(
     searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery
 ) -> tantivy.SearchResult:
-    """Return the requested hits, plus one if the document of `after` may be among them."""
+    """Return the requested page of hits.
+
+    If the page starts after the document `query.after`, one extra hit is returned, because this
+    document itself may be among the hits.
+    """
     field, order = _choose_order(query)
     if query.after is not None:
         tantivy_query = restrict_after(tantivy_query, query.after, build_schema())

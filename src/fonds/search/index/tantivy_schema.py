@@ -132,7 +132,7 @@ def get_month_field(date_of: DateOf) -> str:
 
 
 def decode_document(stored_value: tantivy.Document) -> tuple[IndexDocument, str]:
-    """Return a stored document without its text, and the text.
+    """Split a stored document into the document without its text and the text. Return both.
 
     Raises ValueError if the stored document is damaged.
     """

@@ -114,7 +114,11 @@ class VersionedIndex:
 
 
 class _VersionSearch:
-    """Search for the version that a hit matches in, within the limits of one page of results."""
+    """Search for the earlier version of a story in which a hit matches.
+
+    One object serves one page of results: the limits on versions and characters apply to all its
+    hits together. `tree` is the syntax tree of the query.
+    """
 
     def __init__(
         self, blobs: Blobs, find_hidden: Callable[[Sequence[str]], Collection[str]], tree: Node

@@ -19,7 +19,10 @@ _TEXT_SEPARATOR = f" {'| ' * (WORDS_BETWEEN_MAX + 1)}"
 
 
 def build_words(document: IndexDocument) -> dict[str, str]:
-    """Return the words and stems of each text field of the current version, by index field."""
+    """Return the words and stems of the current version of a document.
+
+    The keys are names of index fields; the values are words or stems separated by spaces.
+    """
     texts = {field.name: " ".join(field.read(document)) for field in WORDS_FIELDS}
     words = {WORD_FIELDS[name]: fold_text(text) for name, text in texts.items()}
     stems = {

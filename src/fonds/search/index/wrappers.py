@@ -48,9 +48,10 @@ class IndexQueryCompleter:
     max_chars: int
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
-        """Return completions for the text at the cursor.
+        """Return completions for what a user is typing at the cursor of a query.
 
-        Raises ValueError if the cursor is outside the text.
+        `cursor` is a number of characters from the start; None means the end of the text. Raises
+        ValueError if the cursor is outside the text.
         """
         typed = find_typed_text(text, cursor)
         if typed.kind is TypingKind.NOTHING:
@@ -64,10 +65,10 @@ class IndexQueryCompleter:
         )
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
-        """Return values to replace the field value at the cursor; None if there is no value to
-        replace.
+        """Return existing values to replace the field value at the cursor.
 
-        Every suggested value matches documents.
+        Every suggested value has documents. Returns None if no field value is at the cursor, if the
+        value exists, or if there is no suggestion.
         """
         completed = self.complete(text, cursor)
         typed = completed.typed
@@ -108,9 +109,10 @@ class IndexQueryCompleter:
     def _build_completions(
         self, text: str, typed: TypedText, values: Sequence[tuple[KnownValue, str]]
     ) -> list[Completion]:
-        """Build completions, each with the search after inserting it.
+        """Build completions, each with the text of the search after inserting the completion.
 
-        Completions that are too long are omitted.
+        `values` are pairs of a value and its form in a query. Completions that make the search too
+        long are omitted.
         """
         completions = []
         for value, query_value in values:
@@ -136,8 +138,9 @@ class EmbargoFilterIndex:
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """Put documents, without those of hidden files and without hidden versions.
 
-        `find_hidden` is called again after the write. A file is recorded as hidden before its
-        document is deleted, so at least one of the two processes notices the other.
+        `find_hidden` is called again after the write, in case another process hides a file
+        meanwhile. That process records the file as hidden before it deletes the document, so that
+        at least one of the two processes removes the document.
         """
         visible = _filter_visible(documents, self.find_hidden(_list_files(documents)))
         if not visible:
@@ -152,27 +155,27 @@ class EmbargoFilterIndex:
             )
 
     def delete(self, ids: Sequence[str]) -> None:
-        """See the port."""
+        """Delete documents from the wrapped index by id."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """See the port."""
+        """Return documents of the wrapped index by id."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """See the port."""
+        """Search the wrapped index. Raises ValueError if the query is invalid."""
         return self.index.search(query)
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """See the port."""
+        """Return indexed words with a similar spelling from the wrapped index."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """See the port."""
+        """Return the number of documents in the wrapped index."""
         return self.index.count()
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the wrapped index."""
         close(self.index)
 
 
@@ -212,15 +215,15 @@ class ThemedIndex:
     themes: Themes
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """See the port."""
+        """Put documents into the wrapped index."""
         self.index.put(documents)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """See the port."""
+        """Delete documents from the wrapped index by id."""
         self.index.delete(ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """See the port."""
+        """Return documents of the wrapped index by id."""
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
@@ -244,13 +247,13 @@ class ThemedIndex:
         )
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """See the port."""
+        """Return indexed words with a similar spelling from the wrapped index."""
         return self.index.find_similar_words(word)
 
     def count(self) -> int:
-        """See the port."""
+        """Return the number of documents in the wrapped index."""
         return self.index.count()
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the wrapped index."""
         close(self.index)

@@ -109,11 +109,11 @@ def _parse_value(field: str, value: str) -> Node:
 
 
 def _find_field(tokens: Sequence[Token]) -> tuple[str, bool]:
-    """Return the search field to which a value after the given tokens belongs, and whether an
-    equals sign precedes the value.
+    """Return the search field to which a value directly after the given tokens belongs.
 
-    A value belongs to a field if it is directly after the colon, or in parentheses after the colon,
-    as in the parser. The field is '' if the value belongs to none.
+    A value belongs to a field if it follows the colon, or is in parentheses after the colon, as in
+    the parser. The field is '' if the value belongs to none. The second result is whether the last
+    token is an equals sign, which requests an exact match.
     """
     fields, pending = [""], ""
     for token in tokens:
@@ -180,11 +180,14 @@ def _find_word(text: str, cursor: int, tokens: Sequence[Token]) -> TypedText | N
 def _build_typed_word(
     cursor: int, last: Token, full_token: Token, field: str, is_exact: bool
 ) -> TypedText | None:
-    """Return the single word at the cursor: a field value if it is in a field, otherwise a field
-    name.
+    """Return the word that a user is typing at the cursor: a field value or a field name.
 
-    `last` is the token up to the cursor, `full_token` the whole token that begins with it. Returns
-    None if nothing can be completed.
+    - `last`: token up to the cursor.
+    - `full_token`: the whole token that begins with `last`.
+    - `field`: field to which a value at the cursor belongs; '' if it belongs to none.
+    - `is_exact`: whether an equals sign precedes the word.
+
+    Returns None if nothing can be completed.
     """
     end = last.start + full_token.end
     if full_token.kind in ("field", "unknown"):

@@ -136,10 +136,10 @@ def _parse_syntax(text: str, themes: Themes | None) -> Node:
 
 
 def parse_query(query: SearchQuery) -> Node:
-    """Return the syntax tree of a query, adapted to its match mode and the story versions to
-    search.
+    """Return the syntax tree of a query, ready to be searched.
 
-    Raises QueryError with a message for users if the text cannot be parsed.
+    If the query asks for any of its words instead of all, or for certain versions of stories, the
+    tree says so. Raises QueryError with a message for users if the text cannot be parsed.
     """
     tree = parse(query.text.encode("utf-8", "ignore").decode(), get_themes(query))
     if query.in_versions is not None:
@@ -380,7 +380,7 @@ def _build_near(token: Token, field: str | None) -> Node:
 
 
 def list_pairs(near: NearWords) -> list[tuple[str, str]]:
-    """Return all pairs of the words in a nearness search, such as `"flood river"~5`."""
+    """Return all pairs of the words that must be near each other, as in `"flood river"~5`."""
     return list(combinations(near.words, 2))
 
 

@@ -74,10 +74,11 @@ def _get_minimum(name: str) -> int:
 
 
 def _parse_limits(name: str, value: str) -> tuple[int, int]:
-    """Return the first and last number that a typed date or number covers.
+    """Return the first and last number that a date or number typed in a query covers.
 
     Dates are day numbers, as in `date.toordinal`. A day or number covers itself. A month or year
-    covers all its days. Raises ValueError with a message for users if the value is invalid.
+    covers all its days. `name` is the field name. Raises ValueError with a message for users if the
+    value is invalid.
     """
     if name in DAY_FIELDS:
         return _parse_days(name, value)

@@ -78,7 +78,8 @@ def tokenize(text: str) -> Iterator[Token]:
 def tokenize_unfinished(text: str) -> Iterator[Token]:
     """Yield the tokens of a query text that a user is typing.
 
-    Unknown fields and unclosed quotes become tokens instead of errors.
+    Unknown fields and unclosed quotes become tokens of the kinds `unknown` and `unclosed` instead
+    of errors.
     """
     for match in _TOKEN.finditer(normalize_quotes(text)):
         display, span = match.group(), match.span()

@@ -105,10 +105,10 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions: bool = True) -> Node:
-    """Return a query tree that also matches earlier versions of stories, or no longer does.
+    """Return a copy of a query tree that also matches earlier versions of stories, or does not.
 
-    `in_versions` is set on terms in title and text; terms in other fields match only the current
-    version.
+    - `in_versions`: True to match earlier versions too. This applies to words in title and text;
+      words in other fields match only the current version.
     """
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
@@ -164,7 +164,7 @@ def relax_to_any(node: Node) -> Node:
 
 
 def _iter_required(node: Node) -> Iterator[Node]:
-    """Yield the tree nodes that must all match, including nodes in groups in parentheses."""
+    """Yield the nodes of a query tree that must all match, also those in nested groups."""
     if not isinstance(node, AndNode) or not node.nodes:
         yield node
         return
@@ -173,7 +173,10 @@ def _iter_required(node: Node) -> Iterator[Node]:
 
 
 def _is_words(node: Node) -> bool:
-    """Return whether a tree node consists only of words, phrases and near words."""
+    """Return whether a query tree node consists only of words, phrases and near words.
+
+    It may combine them with AND and OR. It has no exclusion and no field value.
+    """
     if isinstance(node, AndNode | OrNode):
         return bool(node.nodes) and all(_is_words(child) for child in node.nodes)
     return isinstance(node, Term | NearWords)
@@ -188,8 +191,9 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 
 
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
-    """Return the tree nodes that have other words than stop words, or all nodes if none would
-    remain.
+    """Return the query tree nodes that do not consist of stop words only.
+
+    If all of them do, return all nodes.
     """
     plain_words = [_list_plain_words(node) for node in nodes]
     stop_words = find_query_stop_words(word for parts in plain_words for word in parts)
