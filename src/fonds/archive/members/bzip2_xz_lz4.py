@@ -123,8 +123,10 @@ class PackedMember:
 
 
 def probe_packed(raw: RawFile, offset: int, input_bytes: int) -> bool:
-    """Return whether the first `input_bytes` bytes of a bzip2, XZ or LZ4 member at `offset`
-    decompress without error.
+    """Return whether a bzip2, XZ or LZ4 member seems to begin at `offset` of a file.
+
+    The first `input_bytes` bytes of the member must decompress without error. Up to 64 bytes are
+    decompressed.
     """
     try:
         _UNPACKERS[raw.read_at(offset, 3)][1]().decompress(raw.read_at(offset, input_bytes), 64)

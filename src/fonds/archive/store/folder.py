@@ -78,8 +78,8 @@ class FolderArchive:
 
     @cached_property
     def _place_reader(self) -> PlaceReader:
-        """Reader of bodies from any location, created when the first body is read: most commands
-        read none.
+        """Reader of bodies from any location. It is created on first use, because most commands
+        read no body.
         """
         from fonds.archive.store.payloads import PlaceReader
         from fonds.archive.store.remote import create_remote_bodies
@@ -162,9 +162,10 @@ class FolderArchive:
         return volume.append(entry)
 
     def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
-        """Return whether an entry must go to a new WARC file because `volume` would exceed a limit.
+        """Return whether `entry` must go to a new WARC file, because it would exceed a limit of the
+        open file `volume`.
 
-        The limits are the size of the file and its number of entries.
+        The limits are the maximum size of a WARC file and its maximum number of entries.
         """
         options = self._options
         from fonds.archive.warc.writer import estimate_max_bytes
@@ -199,10 +200,10 @@ class FolderArchive:
             return inspect_local_warc(self._folder / path, is_own=is_own, repair=repair)
 
     def _inspect_by_name(self, name: str) -> WarcFileState | None:
-        """Inspect the largest file that the name of a WARC written by another program may refer to.
+        """Inspect the file to which the name of a WARC written by another program refers.
 
-        Returns a result without a size if the name was never seen, and None if no such file exists
-        any more.
+        If several files may have the name, the result is for the largest. The result has no size if
+        the name was never seen, and it is None if none of the files exists any more.
         """
         paths: list[str] = []
         with suppress(PermanentError):
@@ -281,7 +282,7 @@ class FolderArchive:
 class _WriteBatch:
     """WARC files to which one batch of entries is written, with their sizes before the batch.
 
-    If the batch fails, the earlier sizes are used to undo it.
+    If writing the batch fails, the files are truncated to these sizes.
     """
 
     def __init__(self, volumes: Mapping[str, Volume]) -> None:
@@ -294,7 +295,8 @@ class _WriteBatch:
     def get_volume(self, prefix: str) -> Volume | None:
         """Return the open WARC file whose name begins with `prefix`, or None if there is none.
 
-        The size of a file that the batch has not used yet is recorded.
+        When the batch first uses a file, the size of the file is remembered so that the batch can
+        be undone.
         """
         volume = self.open.pop(prefix, None)
         if volume is None and (volume := self._previous_sizes.get(prefix)) is not None:
@@ -304,7 +306,11 @@ class _WriteBatch:
         return volume
 
     def begin(self, prefix: str, volume: Volume) -> None:
-        """Add a new WARC file for the prefix. The previous file of the prefix counts as full."""
+        """Add the new WARC file `volume` to the batch. The batch then writes entries with this
+        prefix to it.
+
+        The file that was open for the prefix before is added to the full files.
+        """
         self._begun.append(volume)
         if (previous := self.open.pop(prefix, None)) is not None:
             self.full.append(previous)

@@ -44,8 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 class WarcBucket(Protocol):
-    """Interface of a store of whole files by key, such as an S3 bucket. It raises the errors of
-    `S3Bucket`.
+    """Interface of a bucket (such as an S3 bucket) that stores whole WARC files and indexes by key.
+
+    All methods raise the errors of `S3Bucket`.
     """
 
     @property

@@ -45,11 +45,11 @@ _File = tuple[int, int, int, int]
 
 
 class ReaderPool:
-    """Pool of at most eight idle WARC readers, positioned in compressed members that many records
-    share.
+    """Pool of at most eight idle WARC readers that are kept open between calls.
 
-    Reading the next record of such a member continues where a reader stopped. Each reader is used
-    by one thread at a time. The pool is thread-safe.
+    A reader is kept if its gzip member or zstd frame contains several records. Then reading the
+    next record continues where the reader stopped, and the member is not decompressed again from
+    its start. Each reader is used by one thread at a time. The pool is thread-safe.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,10 @@ class ReaderPool:
         self._idle: list[tuple[_File, RecordReader, BinaryIO]] = []
 
     def read(self, stream: BinaryIO, offset: int, body_max_bytes: int) -> Payload:
-        """Return the payload of the WARC record at `offset` of an open file.
+        """Return the payload of the WARC record at `offset` of the open file `stream`.
 
-        The pool takes over `stream` and closes it later.
+        The pool becomes the owner of `stream` and closes it later. `body_max_bytes` is the maximum
+        size of the body.
         """
         with self._borrow_reader(stream, offset) as (reader, keep):
             payload = reader.read(offset, body_max_bytes=body_max_bytes)
@@ -232,7 +233,9 @@ class PlaceReader:
         return None
 
     def close(self) -> None:
-        """Close files that are kept open for further reads. The next read opens them again."""
+        """Close the WARC files and cached bodies that are kept open for later reads. A later read
+        opens them again.
+        """
         self._readers.close()
         self._fetched.close()
 
