@@ -93,8 +93,10 @@ def receive_frame(
 def receive_exactly(
     stream: socket.socket, size_bytes: int, ends_at: float | None = None
 ) -> bytearray:
-    """Receive `size_bytes` bytes. Raises EOFError if the other process has ended, and TimeoutError
-    after `ends_at`.
+    """Receive exactly `size_bytes` bytes from the other process.
+
+    `ends_at` is the latest time of the monotonic clock in seconds. Raises EOFError if the other
+    process has ended, and TimeoutError after `ends_at`.
     """
     data = bytearray(size_bytes)
     view = memoryview(data)
@@ -252,7 +254,7 @@ def encode_call(
 
 
 def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
-    """Return the file descriptors of the open files among the arguments, in order."""
+    """Return the file descriptors of the OpenBody objects among the arguments of a call, in order."""
     return tuple(argument.descriptor for argument in arguments if isinstance(argument, OpenBody))
 
 

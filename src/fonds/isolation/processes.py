@@ -59,9 +59,9 @@ _BOOT = (
 class ProcessEnd:
     """How a child process ended.
 
-    - `status`: wait status as in wait(2); None if unknown.
+    - `status`: exit status in the form of wait(2); None if unknown.
     - `peak_bytes`: peak resident memory; 0 if unknown.
-    - `is_timed_out`: whether it was killed after the time limit.
+    - `is_timed_out`: whether the parent killed it after the time limit.
     - `is_hung_up`: whether it closed its socket without ending and was killed for that.
     """
 
@@ -84,8 +84,9 @@ class ProcessEnd:
 
 
 class ChildEndedError(Exception):
-    """The child ended or was killed during a call. `started` is whether the called function had
-    begun.
+    """Raised if the child ended or was killed during a call.
+
+    `ending` says how it ended. `started` is whether the called function had begun.
     """
 
     def __init__(self, ending: ProcessEnd, started: bool) -> None:
@@ -164,8 +165,10 @@ class Child:
         return ending
 
     def _wait_ending(self, wait_s: float) -> ProcessEnd | None:
-        """Return the end that the fork server reports; None if it reports none within `wait_s`
-        seconds.
+        """Return how the child ended, as the fork server reports it; None if it reports no end
+        within `wait_s` seconds.
+
+        If the fork server has ended itself, the result has no status.
         """
         try:
             message = receive_exactly(self._sentinel, ENDED.size, time.monotonic() + wait_s)

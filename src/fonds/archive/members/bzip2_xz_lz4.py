@@ -49,7 +49,7 @@ class _Unpacker(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """Whether the decompressor needs more input to produce output."""
+        """Whether the decompressor needs more compressed input before it can return more output."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """Return at most `max_length` decompressed bytes of `data` and earlier input; -1 means no

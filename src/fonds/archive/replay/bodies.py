@@ -82,9 +82,11 @@ def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
 
 
 def _find_own_head(archive: Archive, row: CdxRow) -> HttpHead | None:
-    """Return the HTTP response head stored in the WARC record of a revisit ("not modified").
+    """Return the HTTP response head (status line and headers) in a revisit's own WARC record.
 
-    Returns None if the row is not a revisit, or the record has no head or cannot be read.
+    It may differ from the head of the original response, for example if the server answered "not
+    modified". Returns None if the row is not a revisit, or the record has no head or cannot be
+    read.
     """
     if row.mimetype != REVISIT_MIME:
         return None
