@@ -123,8 +123,10 @@ def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
 
 
 def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
-    """Limit processor time and memory of the next call. `used_cpu_s` is the processor time of all
-    earlier calls in seconds.
+    """Set limits of this process for its next call: `cpu_s` seconds of processor time and
+    `memory_bytes` of address space.
+
+    `used_cpu_s` is the processor time of all earlier calls in seconds.
     """
     _, cpu_hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (max(1, math.ceil(used_cpu_s + cpu_s)), cpu_hard))

@@ -96,10 +96,11 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """A child process. Only one thread may use it at a time.
+    """Handle of a child process. Only one thread may use it at a time.
 
-    - `modules`: names of the modules that it has loaded.
-    - `layers`: its confinement, as it reported before it reads any input.
+    - `modules`: names of the modules that the child has loaded.
+    - `layers`: why layers of its confinement are inactive, as the child reported before its first
+      call.
     """
 
     def __init__(
@@ -124,7 +125,9 @@ class Child:
             raise ChildEndedError(self.kill(), started=False) from error
 
     def is_idle(self) -> bool:
-        """Whether the child waits for a call: it has not ended and sends nothing."""
+        """Whether the child is ready for a call: it has not ended, and it has sent nothing
+        unexpected.
+        """
         poll = select.poll()
         for stream in (self._work, self._sentinel):
             poll.register(stream, select.POLLIN)

@@ -97,9 +97,10 @@ class LayeredArchive:
         return self._archive.purge(name, tombstone, tick)
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the size and indexed records of a WARC file, or None if the file does not exist.
+        """Return the size of a WARC file and the records that its CDXJ index lists, or None if the
+        file does not exist.
 
-        With `repair`, its CDXJ index is rebuilt first.
+        With `repair`, the index is rebuilt from the WARC first.
         """
         return self._archive.inspect(path, repair=repair)
 

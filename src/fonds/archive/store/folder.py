@@ -186,10 +186,11 @@ class FolderArchive:
                 recover_file(path, find_known_end(path.name))
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the size and indexed records of a WARC file, or None if the file does not exist.
+        """Return the size of a WARC file and the records that its CDXJ index lists, or None if the
+        file does not exist.
 
-        A name without a slash is a file in the archive's folder. With `repair`, the CDXJ index of a
-        finished WARC in that folder is rebuilt first.
+        A name without a slash is a file in the archive's folder. Only such a file has an index that
+        is read. With `repair`, its index is rebuilt first if the WARC is finished.
         """
         is_own = "/" not in path
         if "://" in path or "\x00" in path:

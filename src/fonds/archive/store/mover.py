@@ -273,12 +273,12 @@ longer index was written by another program.
 
 
 def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> WarcFileState | None:
-    """Return the size and indexed records of a local WARC file, or None if it is not a regular
-    file.
+    """Return the size of a local WARC file and the records that its CDXJ index lists, or None if it
+    is not a regular file.
 
-    `is_own` says that Fonds wrote the file; only such files have indexed records. With `repair`,
-    the CDXJ index of such a file is rebuilt first, unless the file is open for writing. Raises
-    OSError if the file cannot be inspected.
+    `is_own` says that Fonds wrote the file; only the indexes of such files are read. With `repair`,
+    the index of such a file is rebuilt first, unless the file is open for writing. Raises OSError
+    if the file cannot be inspected.
     """
     size_bytes = _get_size(path)
     if size_bytes is None:

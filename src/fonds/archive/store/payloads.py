@@ -365,9 +365,10 @@ def _translate_error(error: OSError) -> PermanentError | TransientError:
 
 
 def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
-    """Return the body of a loose file, decompressed if it is a gzip file (`page.html.gz`).
+    """Return the body of a file that is stored by itself, decompressed if it is a gzip file
+    (`page.html.gz`).
 
-    The body of such a file is its content, not the gzip data.
+    The body of a gzip file is its content, not the gzip data.
     """
     if not body.startswith(_GZIP_MAGIC):
         return body

@@ -135,10 +135,11 @@ class S3Archive:
             )
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the size and indexed records of a WARC file, local or in the bucket.
+        """Return the size of a WARC file, local or in the bucket, and the records that its CDXJ
+        index lists.
 
         Returns None if the file does not exist. With `repair`, an uploaded file is downloaded, its
-        CDXJ index is rebuilt, and both are uploaded again.
+        index is rebuilt, and both are uploaded again.
         """
         local_state = self._local_archive.inspect(path, repair=repair)
         if local_state is not None or "/" in path:

@@ -123,11 +123,14 @@ def _write_record(
     previous_body: str,
     files: ParquetFiles,
 ) -> Disposition:
-    """Write the rows of a capture, extract its body unless already extracted, and return its
-    ending.
+    """Extract the body of a capture unless it was just extracted, write its Parquet row, and return
+    how the capture ended.
+
+    Nothing is extracted or written if the capture has no body to extract, or if its body is that of
+    the previous call.
 
     - `record`: the capture, with the location to read the body from.
-    - `displayed`: the same capture, with the location to write to its row.
+    - `displayed`: the same capture, with the location to write to the row.
     - `previous_body`: SHA-1 of the body that was extracted last.
     """
     file = record.file

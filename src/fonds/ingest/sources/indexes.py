@@ -67,10 +67,10 @@ def read_index(
 
 
 def has_local_part(index: Path, name: bytes) -> bool:
-    """Return whether a part of a ZipNum index is in the folder of the index, with or
-    without `.gz`.
+    """Return whether a part of a ZipNum index is in the folder of the index, with or without `.gz`.
 
-    Only the file name in `name` is used, not its folders.
+    A ZipNum index names the compressed parts (CDX files) of a large index. Only the file name in
+    `name` is used, not its folders.
     """
     return any(is_file(index.with_name(part_name)) for part_name in list_part_names(name))
 

@@ -198,8 +198,8 @@ class LinkSample:
         return self.count_max is not None and self.taken_count >= self.count_max
 
     def is_sampled(self, url: str) -> bool:
-        """Return whether a URL is in the sample. The same URL and `percent` always give the same
-        answer.
+        """Return whether a URL is in the sample. The result depends only on the URL and `percent`,
+        so repeated runs take the same links.
         """
         if self.percent >= 100.0:
             return True

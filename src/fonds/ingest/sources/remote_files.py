@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """Implementation of RemoteFileStore.
+    """Finds and downloads input files over HTTP(S) and from S3. Implements RemoteFileStore.
 
     - `web`: client for http(s) URLs.
     - `objects`: opens the S3 client when it is first needed.

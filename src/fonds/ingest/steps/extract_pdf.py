@@ -130,8 +130,10 @@ class ExtractPdfStep:
         )
 
     def _read(self, body: bytes) -> PdfExtraction:
-        """Return the full extraction. If it fails, return only the metadata; if that fails, only
-        the error.
+        """Extract a PDF. If the isolated process fails, return only the metadata; if that fails
+        too, only the error.
+
+        If `extract` has a bug (FaultError), only the error is returned.
         """
         try:
             return self.extract(body)

@@ -210,11 +210,12 @@ def _parse_moment(text: str) -> datetime | None:
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:
-    """Compare fetched bytes with the declared digest: a web archive may return another capture of
-    the URL.
+    """Check that the bytes that were fetched for a capture have the SHA-1 that the capture
+    declares.
 
-    Digests of local WARC records are not compared, because many include content codings. Raises
-    DamagedInputError if the digests differ.
+    A web archive may return another capture of the URL. Local WARC records are not checked, because
+    many declare the digest of a body with content codings. Raises DamagedInputError if the SHA-1s
+    differ.
     """
     if capture.digest is None or capture.place.kind not in FULLY_FETCHED_KINDS:
         return

@@ -300,9 +300,10 @@ class PersistFileStep:
         return [results[id(item)] for item in items]
 
     def _persist_revisit(self, identified: IdentifiedCapture) -> Result:
-        """Record a revisit without a SHA-1 under the file that it repeats.
+        """Record a revisit without a SHA-1 as a capture of the file that it repeats.
 
-        The revisit is deferred while a capture in progress may still add that file.
+        If that file is not known, the revisit is retried later while a capture in progress may
+        still add the file. Otherwise it is dropped.
         """
         revisited = find_revisited(
             self.records, identified.capture, identified.refers_to or RevisitReference()
@@ -526,8 +527,8 @@ def _request_reindex(
 
 
 def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
-    """Return whether a capture is a revisit without a SHA-1. Its bytes are those of the capture it
-    refers to.
+    """Return whether a capture is a revisit that declares no SHA-1. Only the capture that it refers
+    to tells its bytes.
     """
     return identified.refers_to is not None and identified.sha1hex is None
 

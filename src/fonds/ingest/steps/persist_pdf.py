@@ -208,9 +208,10 @@ def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
 
 
 def _replaces_row(item: PdfText, stored: PdfMetaRow | None) -> bool:
-    """Return whether a result may replace the stored row.
+    """Return whether a result may replace the stored row of the same PDF.
 
     A failure does not replace a success. A temporary failure does not replace a permanent failure.
+    Anything replaces a missing row.
     """
     return stored is None or _weigh_status(item.status) >= _weigh_row(stored)
 
@@ -328,7 +329,11 @@ class PersistThumbnailStep:
     records: Records
 
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
-        """Write each thumbnail to a blob `thumbnail/pdf/….180px.jpg`."""
+        """Store each thumbnail in the blobs, and mark the rows of PDFs that now have a thumbnail of
+        their first page.
+
+        The key of a blob is such as `thumbnail/pdf/….180px.jpg`.
+        """
         self.blobs.put([_build_blob(item) for item in items])
         self.records.put(
             [

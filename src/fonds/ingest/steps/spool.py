@@ -39,13 +39,14 @@ class RobotsResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchedLink:
-    """A link that was fetched.
+    """Link that was fetched.
 
-    - `exchange`: its requests and responses.
+    - `link`: the link.
+    - `exchange`: all requests and responses of the fetch.
     - `body`: body of the last response, with its content codings. For an unchanged page, the
       decoded body of `previous`.
     - `previous`: row of the previous fetch if the page is unchanged, else None.
-    - `host`: robots.txt of the host; None if it was not requested.
+    - `host`: robots.txt that allowed the fetch; None if none was requested.
     """
 
     link: Link

@@ -61,10 +61,11 @@ class FetchedPage:
 
 @dataclass(slots=True)
 class TdmrepRequests:
-    """Holds pages until the tdmrep.json of their host was requested. For use in one thread.
+    """Requests the tdmrep.json of hosts, and holds fetched pages until their host has responded.
+    For use in one thread.
 
     - `fetcher`: sends the requests.
-    - `save_file`: stores a tdmrep.json as a capture and records that it is in force.
+    - `save_file`: stores a tdmrep.json as a capture and records that it applies to its host.
     - `clock`: returns the current time (aware UTC).
     """
 
@@ -81,7 +82,9 @@ class TdmrepRequests:
     _ended: list[FinishedItem] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """Number of pages that wait for a response."""
+        """Number of pages that this object holds: they wait for a response, or their results are
+        not collected yet.
+        """
         return len(self._ended) + sum(map(len, self._waiting.values()))
 
     def add(
