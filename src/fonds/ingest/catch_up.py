@@ -119,8 +119,8 @@ class CatchUpSelection:
         return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
 
     def count_by_status(self, records: Records) -> dict[str, int]:
-        """Count the selected files by the status of their derivative row; '' counts files without a
-        row.
+        """Count the selected files by the status of their derivative row. The key '' counts files
+        without such a row.
         """
         counts: Counter[str] = Counter()
         files = self.iter_files(records)
@@ -164,9 +164,10 @@ class CatchUp:
     wait_for_room: Callable[[], bool]
 
     def run(self, tick: Callable[[CatchUpCount, Sequence[EntryRow]], None]) -> CatchUpCount:
-        """Send all selected files, until all are sent or `wait_for_room` returns False.
+        """Send all selected files to the step, until all are sent or `wait_for_room` returns False.
 
         `tick` is called after each batch with the counts so far and the entries that were sent.
+        Returns the final counts.
         """
         sent = CatchUpCount()
         is_read_again = self.selection.rereads or self.selection.reading.is_shared

@@ -99,9 +99,10 @@ def build_cdx_key(row: CdxRow) -> Key:
 def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRow | None:
     """Return the row to store for a new capture, given the existing `rows` of the same capture.
 
-    Returns None if the existing rows stay instead: one of them is of a capture whose body was read,
-    and the new capture is not the primary capture of its file (`is_owner` is False). The returned
-    row has the best of the known WARC names.
+    If one of them has the same capture id, it is returned unchanged. Returns None if the existing
+    rows stay instead: one of them is of a capture whose body was read, and the new capture is not
+    the primary capture of its file (`is_owner` is False). Otherwise the returned row has the best
+    of the known WARC names.
     """
     own_rows = [existing_row for existing_row in rows if existing_row.capture_id == row.capture_id]
     if own_rows:

@@ -254,7 +254,7 @@ def encode_call(
 
 
 def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
-    """Return the file descriptors of the OpenBody objects among the arguments of a call, in order."""
+    """Return the file descriptors of the OpenBody objects among the arguments, in order."""
     return tuple(argument.descriptor for argument in arguments if isinstance(argument, OpenBody))
 
 

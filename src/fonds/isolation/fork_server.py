@@ -176,8 +176,9 @@ def main(control_fd: int, parent_pid: int) -> None:
 
 
 def _wait_for_all() -> None:
-    """Wait for all children, so that none remains and their processor time counts for the
-    parent.
+    """Wait until all children have ended, so that none remains as a zombie.
+
+    The kernel then adds their processor time to that of the parent.
     """
     with suppress(ChildProcessError):
         while True:

@@ -27,7 +27,7 @@ def identify(pid: int | None = None) -> str:
 
 
 def create_worker_name() -> str:
-    """Return a globally unique name for a worker: the identity of this process and a random suffix."""
+    """Return a globally unique name for a worker: identity of this process and a random suffix."""
     return f"{identify()}/{secrets.token_hex(4)}"
 
 

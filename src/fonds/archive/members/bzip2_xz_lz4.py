@@ -91,10 +91,11 @@ class PackedMember:
         return self._next if self.end is None else self.end
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, at most `size_max`, or b"" at the end of the member.
+        """Return the next decompressed bytes, at most `size_max`; b"" at the end of the stream or
+        frame.
 
-        Raises MemberError if the member is damaged or truncated, or its output is too large for its
-        input.
+        Raises MemberError if the compressed data is damaged or truncated, or its output is too
+        large for its input.
         """
         while self.end is None:
             piece = self._unpack(size_max)

@@ -81,10 +81,11 @@ class GzipMember:
         return self._next - len(self._inflate.unconsumed_tail)
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, at most `size_max`, or b"" at the end of the member.
+        """Return the next decompressed bytes, at most `size_max`; b"" at the end of the gzip
+        member.
 
-        Raises MemberError if the member is damaged or truncated, or its output is too large for its
-        input.
+        Raises MemberError if the gzip member is damaged or truncated, or its output is too large
+        for its input.
         """
         while self.end is None:
             if self.damage is not None:
@@ -119,8 +120,8 @@ class GzipMember:
         return piece
 
     def _salvage(self, packed: bytes) -> bytes:
-        """Decompress the member's first input in small steps, and return the output before the
-        damage.
+        """Decompress the start of a damaged gzip member in small steps, and return the output
+        before the damage.
 
         The output usually contains the header of the WARC record.
         """

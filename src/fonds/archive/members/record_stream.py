@@ -1,8 +1,9 @@
 """Split the decompressed bytes of a WARC or ARC file into items: records, and junk between records.
 
-The offset of an item is the offset of its compressed member in the file. If several items share one
-member, the offset of each later one also encodes its number in the member
-(`model/record_offset.py`). So each item has a unique offset by which it can be found again.
+The offset of an item is the file offset of its compressed member (gzip member, zstd frame or
+similar). If several items share one member, the offset of each later one also encodes its number in
+the member (`model/record_offset.py`). So each item has a unique offset by which it can be found
+again.
 
 Limits: linear in the decompressed size. After damage, at most the file's size plus 64 MiB of data
 are read twice. A member holds at most 4,194,304 items.
@@ -131,8 +132,8 @@ class RecordStream:
     def read(self, size_max: int) -> bytes:
         """Return the next decompressed bytes, at most `size_max`, and consume them.
 
-        Returns b"" at the end of the file, and at the end of a member if the next one begins
-        another record. Raises MemberError.
+        Returns b"" at the end of the file. Also returns b"" at the end of a gzip member or zstd
+        frame if the next one begins another record. Raises MemberError if decompression fails.
         """
         if self._buffer_position == len(self._buffer) and not self._fill(joining=True):
             return b""
@@ -161,9 +162,9 @@ class RecordStream:
     def finish(self) -> int | None:
         """End the current record or junk section at the current position.
 
-        Returns its size on disk in bytes, or None if it shares its compressed member with other
-        records. In compressed data, the blank lines after it are skipped. Raises MemberError if the
-        member is damaged.
+        Returns its size on disk in bytes, or None if it shares its gzip member or zstd frame with
+        other records. In compressed data, the blank lines after it are skipped. Raises MemberError
+        if the compressed data is damaged.
         """
         end = self._position
         first = self._segments[0]
@@ -252,7 +253,8 @@ class RecordStream:
         return True
 
     def _search_member(self) -> bool:
-        """Search the rest of the current compressed member for the start of a record.
+        """Search the rest of the current compressed member (such as a gzip member) for the start of
+        a record.
 
         Returns True if a record was found or the member ended intact, False if the member is
         damaged.
@@ -332,8 +334,9 @@ class RecordStream:
     def _fill(self, *, joining: bool) -> bool:
         """Load one more piece of decompressed bytes into the buffer.
 
-        Returns False at the end of a member or file. `joining` continues into the following members
-        that begin no record. Raises MemberError.
+        Returns False at the end of a compressed member (such as a gzip member) or of the file. If
+        `joining`, loading goes on into the following members that begin no record. Raises
+        MemberError if decompression fails.
         """
         if self._fault is not None:
             raise self._fault

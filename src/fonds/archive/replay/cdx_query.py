@@ -177,11 +177,12 @@ class CdxQuery:
     `url`: URL to look up.
     `match`: which URLs match: exactly this URL, its prefix, host or domain.
     `since`, `until`: first and last capture time as 14 digits, inclusive; "" for no bound.
-    `filters`: filters that a capture must pass.
-    `collapse`: fields whose repeated values in neighbouring captures are dropped.
+    `filters`: conditions on fields that a capture must fulfil.
+    `collapse`: fields to compare between neighbouring captures. If they are equal, only the first
+        capture is returned.
     `fields`: names of the fields to return.
-    `limit`: maximum rows to return.
-    `resume`: position after which an earlier result continues; None for the start.
+    `limit`: maximum number of rows to return.
+    `resume`: position at which an earlier part of the result ended; None for the start.
     """
 
     url: str

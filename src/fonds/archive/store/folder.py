@@ -110,11 +110,11 @@ class FolderArchive:
         return self._place_reader.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append all entries durably to WARC files. Return the location and WARC-Record-ID of each,
-        in order.
+        """Append all entries (bodies to be archived, with metadata) durably to WARC files.
 
-        On an error the files are restored to their previous content. Raises StorageFullError,
-        StoreUnavailableError, and ConfigurationError if the folder is not writable.
+        Returns the location and WARC-Record-ID of each entry, in order. On an error the files are
+        restored to their previous content. Raises StorageFullError, StoreUnavailableError, and
+        ConfigurationError if the folder is not writable.
         """
         if not entries:
             return []
@@ -175,7 +175,8 @@ class FolderArchive:
         return is_too_large or volume.entry_count >= options.stories_max
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Truncate and finish the WARC files that killed processes left open.
+        """Truncate and finish the WARC files that killed processes left open. A finished file has
+        its CDXJ index.
 
         Each file is truncated to `find_known_end(name)`, the offset at which its last recorded
         entry ends. A file for which this is None is removed. Files that another living process is

@@ -132,8 +132,8 @@ Its arguments are the location and the maximum size of the body in bytes.
 class PlaceReader:
     """Reads the decoded body at any location. Thread-safe.
 
-    A WARC name without a folder is a WARC file of Fonds in `folder`. If it is not there, the
-    function `read_uploaded` reads it, if given.
+    If the WARC of a location has a name without a folder, it is a WARC file that Fonds wrote to
+    `folder`. If it is no longer there, the function `read_uploaded` reads it, if one was given.
     """
 
     def __init__(

@@ -109,8 +109,10 @@ _INDEXED_TYPES = frozenset({"response", "resource", "revisit"})
 
 
 class Volume:
-    """An open WARC file that Fonds appends to, with the index lines of its entries. For one thread
-    at a time.
+    """WARC file that is open for appending entries (archived bodies), with the CDXJ lines of these
+    entries.
+
+    For one thread at a time.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class Volume:
 
     @property
     def entry_count(self) -> int:
-        """Number of entries written to the WARC file."""
+        """Number of entries (archived bodies) written to the WARC file."""
         return len(self._lines)
 
     @property

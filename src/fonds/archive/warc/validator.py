@@ -127,7 +127,9 @@ def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[Ht
 
 
 class _RecordDigests:
-    """Digests that a WARC record declares, and the digests computed from its bytes."""
+    """Digests that a WARC record declares, and the digests computed from its bytes, to compare
+    them.
+    """
 
     def __init__(self, fields: Mapping[str, str], http_bytes: int) -> None:
         self.declared: dict[str, tuple[str, str]] = {}

@@ -80,15 +80,17 @@ class ExtractionManifest:
 
     @property
     def unbalanced_warcs(self) -> list[str]:
-        """Return the sorted paths of WARCs whose number of records differs from their number of
-        endings.
+        """Return the sorted paths of those WARCs for which not every record is counted as ended
+        exactly once.
+
+        These are the WARCs with different numbers of records and of endings.
         """
         paths = {*self.records, *self.endings}
         return sorted(path for path in paths if self.records[path] != self.endings[path].total())
 
     def build_account(self, path: str) -> Mapping[str, object]:
-        """Return the counts of one WARC as a JSON object: path, number of records, number of each
-        ending.
+        """Return the counts of one WARC as a JSON object: its path, number of records, and records
+        by verdict and reason.
         """
         return {
             "warc": path,

@@ -133,10 +133,9 @@ class CaptureWriter:
     ) -> set[str]:
         """Write one `cdx` row for each WARC path and offset in the batch.
 
-        Returns the SHA-1s of files whose row at such a location was replaced by the row of another
-        file. If several index lines describe one location, the line that `ranks_above` prefers
-        wins, in whatever order the lines arrive. Rows of captures that Fonds has read itself stay
-        unchanged.
+        Returns the SHA-1s of the files in existing rows that were replaced by a better row. If
+        several index lines describe one location, the line that `ranks_above` prefers wins, in
+        whatever order the lines arrive. Rows of captures that Fonds has read itself stay unchanged.
         """
         losing_files: set[str] = set()
         best: dict[tuple[str, int], IndexedCapture] = {}

@@ -112,9 +112,10 @@ class BodyResult:
 
 
 def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState:
-    """Read, hash and identify the bytes of a capture. A fault in the capture becomes its ending.
+    """Read the bytes of a capture, compute their hashes and detect their type.
 
-    Raises the errors of `run_step`.
+    If this fails because of the capture, the failure becomes the ending of the result. Raises the
+    errors of `run_step`.
     """
     result = run_step(steps["identify"], capture)
     identified = next((item for item in result.items if isinstance(item, IdentifiedCapture)), None)

@@ -56,7 +56,9 @@ class SingleInputSource:
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of the single input."""
+        """Yield the entries of the single input, with positions and counts as the source yields
+        them.
+        """
         yield from self.source.iter_entries(row)
 
 
@@ -77,7 +79,10 @@ class WarcIngester:
     open_working: Callable[[], RunningPipeline]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """Ingest one WARC, then yield the lines of its manifest, computed from the ledger."""
+        """Ingest one WARC into the library, then yield its manifest as lines.
+
+        The manifest says how many records ended in each way. It is computed from the ledger.
+        """
         with closing(self.open_working()) as pipeline:
             pipeline.run_input(SingleInputSource(self.source, part), part)
             manifest = build_account(pipeline.records, pipeline.pipeline, part)

@@ -184,7 +184,7 @@ def _matches_mostly(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
 def _unpack_gzip(head: bytes) -> bytes:
     """Decompress the gzip members in `head`, the first bytes of a file, as far as possible.
 
-    Returns at most `UNPACKED_BYTES` bytes, and the bytes before any damage.
+    Returns at most `UNPACKED_BYTES` bytes. A damaged member and all members after it are left out.
     """
     unpacked = b""
     while head.startswith(_GZIP) and len(unpacked) < UNPACKED_BYTES:

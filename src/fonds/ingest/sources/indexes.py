@@ -138,7 +138,8 @@ def read_lines(
 
 
 def iter_lines(path: Path) -> Generator[bytes, None, None]:
-    """Yield the lines of a file without line ends, decompressing gzip.
+    """Yield the lines of a file without their line ends. A file compressed with gzip is
+    decompressed.
 
     A line over 64 KiB is split into several lines. Raises LimitError (`bomb`) if the file
     decompresses to more than 200 times its size, and EOFError, zlib.error or gzip.BadGzipFile if it

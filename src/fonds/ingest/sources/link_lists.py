@@ -55,9 +55,9 @@ class LinkListSource:
     - `records`: SQL rows of the library; None if the library does not exist yet.
     - `follows_links`: whether to follow symbolic links out of the named folders.
     - `allows_known`: also yield links that other inputs have entered, and treat each file as new.
-    - `choice`: which of the links are taken.
+    - `choice`: decides which of the links are taken: a sample, a maximum number, or all.
     - `problems`: receives one sentence for each file that could not be read to its end.
-    - `downloads_url`: URL below which an old system stored its downloads.
+    - `downloads_url`: URL below which an old system stored its pages (downloads).
     """
 
     names: Sequence[str]
@@ -391,10 +391,12 @@ class ShuffledSource:
 
 @dataclass(frozen=True, slots=True)
 class LimitedSource:
-    """Source that stops when a maximum number of links was taken from another source in
-    this run.
+    """Source that yields the links of another source until a maximum number was taken in this run.
 
     The next run resumes at the position where this run stopped.
+
+    - `source`: the other source.
+    - `choice`: has the maximum, and the number of links that the other source has taken.
     """
 
     source: LinkListSource | ShuffledSource

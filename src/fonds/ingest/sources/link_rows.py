@@ -78,7 +78,9 @@ class ListedLink:
 
     @property
     def page(self) -> str | None:
-        """Return the URL of the page; None if the list does not record it."""
+        """URL of the page itself, after redirects if recorded; None if the list gives no URL of the
+        page.
+        """
         return None if self.final_url == NEED_CANONICAL_URL else self.final_url or self.url
 
 

@@ -247,10 +247,10 @@ def _to_datetime(seconds: float) -> datetime:
 
 
 def detect_kind(path: Path) -> str:
-    """Return the kind of input of a file by its content, or by its name if the content is
-    unknown.
+    """Return the kind of input that a file is, such as `warc` or `file`, for its input row.
 
-    Raises OSError if the file cannot be read.
+    The content decides, or the file name if the content is not recognised. Raises OSError if the
+    file cannot be read.
     """
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)

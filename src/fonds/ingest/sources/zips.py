@@ -85,10 +85,11 @@ UNREADABLE = (
 def read_zip(
     path: Path, row: InputRow, collection: str, inbox: Path
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield a member number (from 0) and the captures of each member, from `row.position` on.
+    """Yield a number (from 0) and then the captures for each member (file) of a ZIP, from number
+    `row.position` on.
 
     A member that is a WARC yields the captures of its records. Any other member yields one capture.
-    WARCs that are compressed in the ZIP are unpacked to the folder `inbox`.
+    WARCs that are compressed in the ZIP are decompressed to the folder `inbox`.
     """
     reading = _OpenZip(path, row, collection, inbox)
     try:
@@ -129,8 +130,8 @@ class _OpenZip:
     inbox: Path
 
     def build_damaged(self, member: _ZipMember | None, reason: Reason, detail: str) -> Capture:
-        """Build the capture that reports an unreadable member, or the whole ZIP if `member` is
-        None.
+        """Build the capture that reports that a member of the ZIP cannot be read. If `member` is
+        None, it reports this of the whole ZIP.
         """
         suffix = "whole" if member is None else f"{member.number:012x}"
         return Capture(
@@ -268,7 +269,9 @@ def _is_nested(name: str, head: bytes) -> bool:
 
 
 def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
-    """Return the offset of an uncompressed member's bytes, which follow its local header."""
+    """Return the offset in the ZIP file at which the bytes of an uncompressed member begin, after
+    its local header.
+    """
     stream.seek(member.header_offset)
     header = stream.read(LOCAL_HEADER_BYTES)
     name_bytes, extra_bytes = struct.unpack_from("<HH", header, 26)
@@ -276,7 +279,8 @@ def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
 
 
 def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
-    """Unpack a member to the path `target`, unless it is there already, and return the path.
+    """Decompress a member of a ZIP to the path `target`, unless it is there already, and return the
+    path.
 
     Raises OSError if the file cannot be written.
     """

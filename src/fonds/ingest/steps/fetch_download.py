@@ -115,8 +115,10 @@ class FetchDownloadStep:
 
 
 def _parse_downloads_id(link: Link) -> int:
-    """Return the numeric id of a download from its link. Raises PermanentError if there is no valid
-    id.
+    """Return the numeric id of a download from its link. Raises PermanentError if the link has no
+    valid id.
+
+    A download is a page that an old system has stored.
     """
     text = link.rss_entry.link or ""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):

@@ -128,8 +128,10 @@ class HostFileKeeper:
         return self._extend_last(last_row, file)
 
     def _find_robots_id(self, robots: Robots) -> str | None:
-        """Return the capture id of a robots.txt, storing it if necessary; None if it is
-        not stored.
+        """Return the capture id of a robots.txt. Store the robots.txt first if it is not stored
+        yet.
+
+        Returns None if it is not to be stored.
         """
         if not robots.is_kept:
             return None

@@ -143,7 +143,11 @@ class TdmrepRequests:
             self._waiting[origin] = [page for page in pages if page.number not in unwanted]
 
     def _load_known(self, origins: Iterable[str], now: datetime) -> None:
-        """Load from the records when any process last requested the tdmrep.json of these origins."""
+        """Load from the records when any process last requested the tdmrep.json of each of these
+        origins.
+
+        Origins whose last request is known in memory are not looked up.
+        """
         unknown = [origin for origin in origins if not self._is_known(origin, now)]
         for row in self.records.get(TdmrepAnswerRow, sorted(unknown)) if unknown else ():
             self._remember(row.origin, row.requested_at)
