@@ -47,8 +47,8 @@ class PlainRange:
         return piece
 
     def skip(self, size_bytes: int) -> int:
-        """Skip up to `size_bytes` bytes without reading them. Return the number of bytes
-        skipped.
+        """Skip up to `size_bytes` bytes of the file without reading them. Return the number of
+        bytes skipped.
         """
         skipped_bytes = min(size_bytes, max(0, self._raw.size_bytes - self._next))
         self._next += skipped_bytes

@@ -124,8 +124,8 @@ class WarcUploader:
         ]
 
     def get_waiting_sizes(self) -> dict[str, int]:
-        """Return the bytes of each WARC file, including its index, that waits for upload, by the
-        WARC's name.
+        """Return the size in bytes of each WARC file that waits for upload, including its index, by
+        the WARC's name.
         """
         sizes: dict[str, int] = {}
         for path in self.list_waiting():

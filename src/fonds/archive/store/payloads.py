@@ -68,7 +68,7 @@ class ReaderPool:
             return payload
 
     def close(self) -> None:
-        """Close all idle readers. The next read opens their files again."""
+        """Close all idle WARC readers and their files. A later read opens the files again."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, _, stream in idle:

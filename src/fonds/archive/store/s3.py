@@ -159,11 +159,12 @@ class S3Archive:
         )
 
     def _download_for_reindex(self, name: str, size_bytes: int) -> WarcFileState:
-        """Download a WARC file from the bucket and rebuild its CDXJ index. Both are then uploaded
+        """Download a WARC file from the bucket, rebuild its CDXJ index, and start to upload both
         again.
 
-        A locked marker keeps the file in the folder meanwhile. The returned size and records are
-        read before the lock is released, because the file may be gone from the folder soon after.
+        Meanwhile a locked marker keeps the file in the local folder. The returned size and records
+        are read before the lock is released, because the file may be gone from the folder soon
+        after.
         """
         folder = self._options.waiting_folder
         folder.mkdir(parents=True, exist_ok=True)
