@@ -126,8 +126,9 @@ def decode_record(record: bytes) -> IndexedCapture:
 
 
 def _clean(values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values with lone surrogates in texts replaced by `?`, because JSON cannot encode
-    them.
+    """Return `values` with `?` in place of each lone surrogate in a string.
+
+    JSON cannot encode lone surrogates. Values of other types are returned unchanged.
     """
     return [
         value

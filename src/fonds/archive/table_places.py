@@ -142,7 +142,7 @@ def get_status(http: HttpHead | None) -> int | None:
 def find_end_offset(row: CdxRow) -> int:
     """Return a lower bound for the offset at which the WARC record of a capture ends.
 
-    For a record that shares a compressed member with others, the bound is the member's offset plus
-    one.
+    For a record that shares its gzip member or zstd frame with others, the bound is the offset of
+    that member plus one.
     """
     return split_offset(row.warc_offset)[0] + (row.warc_csize or 1)

@@ -157,9 +157,11 @@ def list_paths(records: Records, name: str) -> Sequence[str]:
 
 
 def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
-    """Return the `warc_files` rows of the only WARC whose name ends like `name`, or an empty list.
+    """Return the `warc_files` rows of the only WARC whose name ends with `name`, or whose name is
+    the end of `name`.
 
-    Raises PermanentError (MISSING_SOURCE) if several different WARCs have such names.
+    Returns an empty list if there is none. Raises PermanentError (MISSING_SOURCE) if several
+    different WARCs have such names.
     """
     where = {"file_name": name.rpartition("/")[2]}
     rows = list(records.find(WarcFileRow, where, order=("name",), count_max=ALIKE_MAX))

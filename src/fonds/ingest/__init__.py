@@ -1,1 +1,3 @@
-"""Ingest: from paths, lists and indexes to files in the stores."""
+"""Ingest: read captures and links from paths, lists and indexes, and store their files in a
+library.
+"""

@@ -1,5 +1,5 @@
-"""Catch-up: select stored files to be extracted again, and send them to the step that extracts
-them.
+"""Catch-up: select stored files that must be extracted again, and send them to the step that
+extracts them.
 
 Files are read from the records one batch at a time. An interrupted catch-up is started again: it no
 longer selects the files that are done.
@@ -43,13 +43,16 @@ from fonds.stores.journal_table.keys import build_row_key
 
 @dataclass(frozen=True, slots=True)
 class CatchUpSelection:
-    """Condition for selecting the files whose derivatives of one kind are computed again.
+    """Condition that selects the files whose derivatives of one kind are computed again.
 
-    - `kind`: the derivative kind, such as the text of PDFs.
-    - `extractor`: name of the current extractor version.
+    A derivative is data extracted from a file, such as the text of a PDF. Its row has the status
+    and time of the extraction and the extractor's name.
+
+    - `kind`: the kind of derivative.
+    - `extractor`: name and version of the current extractor.
     - `rereads`: False selects files without a row of this kind (unless their extraction was
-      refused), files that failed for a possibly temporary reason, and files made by another
-      extractor version. True selects the files that match all conditions below.
+      refused), files that failed for a possibly temporary reason, and files whose row has another
+      extractor than `extractor`. True selects the files that match all conditions below.
     - `statuses`: accepted statuses; empty accepts all.
     - `made_by`: prefix of the extractor's name; '' accepts all.
     - `before_time`: selects results from before this time (aware UTC); None accepts all.
@@ -66,7 +69,8 @@ class CatchUpSelection:
 
     @property
     def reading(self) -> RereadPlan:
-        """Return how derivatives of this kind are computed again.
+        """How derivatives of this kind are computed again: which step does it, and which statuses
+        allow a retry.
 
         Raises ConfigurationError if they are only computed together with another kind.
         """
@@ -77,10 +81,10 @@ class CatchUpSelection:
         return self.kind.reading
 
     def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
-        """Return whether a file is selected.
+        """Return whether a file is selected by this condition.
 
         - `row`: the derivative row of the file; None if it has none.
-        - `refused`: whether the last extraction of the file ended as dropped.
+        - `refused`: whether the last extraction of the file ended with the verdict `dropped`.
         """
         if row is None:
             has_criteria = bool(self.statuses or self.made_by or self.before_time)
@@ -94,7 +98,9 @@ class CatchUpSelection:
         return row.extractor != self.extractor or row.status in self.reading.retry_statuses
 
     def select(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
-        """Return the selected files among `sha1hexes`, each with its derivative row or None."""
+        """Return those files among `sha1hexes` that are selected, each with its derivative row
+        (None if it has none).
+        """
         sha1hexes = [key for key in sha1hexes if not self.only_files or key in self.only_files]
         rows = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
         bare = [key for key in sha1hexes if key not in rows]
@@ -103,8 +109,9 @@ class CatchUpSelection:
         return {key: rows.get(key) for key in sha1hexes if self(rows.get(key), key in refused)}
 
     def iter_files(self, records: Records) -> Iterator[FileMetaRow]:
-        """Yield the rows of all files that can have this kind of derivative, or those in
-        `only_files`.
+        """Yield the rows of all files whose media type can have this kind of derivative.
+
+        If `only_files` is set, only these files are considered.
         """
         if self.only_files:
             named_files = records.get(FileMetaRow, sorted(self.only_files))
@@ -112,8 +119,8 @@ class CatchUpSelection:
         return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
 
     def count_by_status(self, records: Records) -> dict[str, int]:
-        """Count the selected files by the status of their derivative row; '' counts files without a
-        row.
+        """Count the selected files by the status of their derivative row. The key '' counts files
+        without such a row.
         """
         counts: Counter[str] = Counter()
         files = self.iter_files(records)
@@ -139,8 +146,8 @@ class CatchUpCount:
 class CatchUp:
     """Sends the selected files to the step that extracts them.
 
-    - `journal`: name of the table that has the files.
-    - `reader`: subscription of the step.
+    - `journal`: name of the wide table that has the files.
+    - `reader`: subscription through which the step receives its messages.
     - `selection`: which files are sent.
     - `clock`: returns the current time (aware UTC).
     - `wait_for_room`: waits until the queue is short enough; returns False to stop the catch-up.
@@ -157,9 +164,10 @@ class CatchUp:
     wait_for_room: Callable[[], bool]
 
     def run(self, tick: Callable[[CatchUpCount, Sequence[EntryRow]], None]) -> CatchUpCount:
-        """Send all selected files, until all are sent or `wait_for_room` returns False.
+        """Send all selected files to the step, until all are sent or `wait_for_room` returns False.
 
         `tick` is called after each batch with the counts so far and the entries that were sent.
+        Returns the final counts.
         """
         sent = CatchUpCount()
         is_read_again = self.selection.rereads or self.selection.reading.is_shared
@@ -178,10 +186,13 @@ class CatchUp:
         counts: CatchUpCount,
         tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     ) -> set[str]:
-        """Release the messages of selected files from quarantine. Return the SHA-1s of these files.
+        """Send the messages about selected files from the quarantine back to the step. Return the
+        SHA-1s of these files.
 
         Otherwise a message would stay in quarantine although its file was extracted in the
-        meantime.
+        meantime. `after` is the time from which results count as new; None for no change.
+        `counts.sent` is increased, and `tick` is called after each batch with the counts and the
+        entries.
         """
         unselected, freed = [], set[str]()
         if self.selection.only_files and not self._has_quarantined(self.selection.only_files):
@@ -210,7 +221,7 @@ class CatchUp:
         return freed
 
     def _has_quarantined(self, sha1hexes: Collection[str]) -> bool:
-        """Return whether the quarantine may have a message about one of these files."""
+        """Return whether the ledger has a quarantined message about one of these files."""
         where = {"about": sorted(sha1hexes), "verdict": str(Verdict.QUARANTINED)}
         return any(True for _ in self.records.find(DispositionRow, where, count_max=1))
 
@@ -236,7 +247,10 @@ class CatchUp:
         return [entry for entry, _ in work]
 
     def _load_last_endings(self, sha1hexes: Sequence[str]) -> dict[str, DispositionRow]:
-        """Return the last disposition of the extraction of each file in this pipeline, by SHA-1."""
+        """Return the ledger row of the last extraction of each file in this pipeline, by SHA-1.
+
+        A row that is still open comes after all others. Files without such a row are left out.
+        """
         pipeline, step = parse_subscription_name(self.reader)
         where = {"about": list(sha1hexes), "pipeline": pipeline, "step": step}
         rows = self.records.find(DispositionRow, where) if sha1hexes else iter(())
@@ -251,10 +265,11 @@ class CatchUp:
         return last_endings
 
     def _load_captures(self, files: Sequence[FileMetaRow]) -> dict[str, EntryRow]:
-        """Return the entries of the primary captures of these files, from any pipeline, by capture
-        id.
+        """Return the ledger entry of the primary capture of each file, from any pipeline, by
+        capture id.
 
-        The entry of a fetched link has the final URL and the fetch time.
+        For a fetched link, the entry has the final URL and the time of the fetch. Captures without
+        an entry are left out.
         """
         ids = [file.capture_id for file in files]
         entries = self.records.find(EntryRow, {"entry_id": ids}) if files else ()
@@ -271,9 +286,12 @@ class CatchUp:
         work: Sequence[tuple[EntryRow, Item]],
         last: Mapping[str, DispositionRow],
     ) -> None:
-        """Write the work to the ledger (the record of all entries), then send it.
+        """Record the files to be extracted in the ledger, then send their messages to the step.
 
-        A message that ended before is reopened. All other work is entered as new.
+        The ledger is the record of all entries of a library. `work` has an entry and a work item
+        per file, `last` the ledger row of the last extraction by SHA-1. A file with such a row
+        keeps its entry and message, which are opened again. Any other file gets a new entry in this
+        pipeline.
         """
         now = self.clock()
         pipeline, _ = parse_subscription_name(self.reader)
@@ -290,9 +308,11 @@ class CatchUp:
         self.queue.put(self.reader.incoming, messages)
 
     def _build_message(self, row: EntryRow, work: Item, previous: DispositionRow | None) -> Message:
-        """Build the message for a file, with the id of its previous message if there is one.
+        """Build the message that requests the extraction of a file, with the id of its previous
+        message if there is one.
 
-        Messages that result from it have new ids.
+        A header with the current time makes the ids of the messages that result from it differ from
+        earlier ones.
         """
         pipeline, step = parse_subscription_name(self.reader)
         entry = previous.entry_id if previous else row.entry_id
@@ -321,10 +341,10 @@ class CatchUp:
     def _find_places(
         self, files: Sequence[FileMetaRow], captures: Mapping[str, EntryRow]
     ) -> dict[str, Place]:
-        """Return the location of each file's bytes: in a WARC, else where its primary capture was
-        found.
+        """Return the location of the bytes of each file, by SHA-1.
 
-        Files without a known location are omitted.
+        This is a WARC record if there is one. Otherwise it is the single file or ZIP member where
+        the primary capture was found. Files without a known location are left out.
         """
         ids = sorted({row.input_id for row in captures.values()})
         inputs = {row.input_id: row for row in self.records.find(InputRow, {"input_id": ids})}
@@ -341,7 +361,11 @@ class CatchUp:
         return places
 
     def _set_start_time(self, message: Message, after: datetime | None) -> Message:
-        """Set the time from which results count, if the payload of the message has such a field."""
+        """Return the message with `after` as the time from which results count as new.
+
+        Messages whose payload has no field `after`, or cannot be decoded, are returned unchanged.
+        So are all messages if `after` is None.
+        """
         payload = self.selection.reading.payload
         if after is None or "after" not in {
             payload_field.name for payload_field in fields(payload)
@@ -357,7 +381,11 @@ class CatchUp:
 
 
 def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | None:
-    """Return the location of a loose file or ZIP member; None for captures in other containers."""
+    """Return where the file of an entry was found: the path of a single file, or the member of a
+    ZIP.
+
+    Returns None if the file was found in anything else, such as a WARC.
+    """
     if source_input is None or source_input.kind not in ("file", "zip"):
         return None
     if source_input.kind == "file":
@@ -367,18 +395,22 @@ def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | N
 
 
 def _copy_entry(row: EntryRow, pipeline: str, now: datetime) -> EntryRow:
-    """Copy the entry of a capture to this pipeline. The copy belongs to no input unless it was
-    entered here.
+    """Copy the ledger entry of a capture to the entries of the pipeline `pipeline`.
+
+    The copy belongs to the same input only if `row` is from this pipeline. Otherwise it belongs to
+    no input.
     """
     facts = (row.kind, "" if row.pipeline != pipeline else row.input_id, row.url)
     return EntryRow(row.entry_id, pipeline, *facts, row.seen, row.place, row.collection, now)
 
 
 def _is_over(row: DispositionRow | None) -> bool:
-    """Return whether the last extraction of a file, if there was one, has ended.
+    """Return whether the last extraction of a file has ended. Without a previous extraction, return
+    True.
 
-    A message with the verdict RETRIED may never have reached the queue. It counts as ended, and is
-    sent again with the same id.
+    `row` is the last ledger row (disposition) of the extraction. The verdict RETRIED counts as
+    ended, because its message may never have reached the queue. The message is sent again with the
+    same id.
     """
     return row is None or not row.is_open or row.verdict == Verdict.RETRIED
 

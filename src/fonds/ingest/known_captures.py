@@ -17,11 +17,11 @@ Key = tuple[str, int]
 
 @dataclass(slots=True)
 class CapturePlan:
-    """Changes to the `cdx` rows of a batch of captures.
+    """Changes to the `cdx` rows (one row per capture) for a batch of new captures.
 
     - `rows`: rows to store, by capture id.
     - `replaced`: existing rows to remove, by the id of the capture that replaces them.
-    - `repeats`: ids of captures that are already recorded with another capture id.
+    - `repeats`: ids of new captures that the existing rows already have under another capture id.
     """
 
     rows: dict[str, CdxRow] = field(default_factory=dict)
@@ -32,11 +32,12 @@ class CapturePlan:
 def plan_captures(
     records: Records, rows: Sequence[CdxRow], owners: Mapping[str, str]
 ) -> CapturePlan:
-    """Compare new `cdx` rows with existing rows, and return the changes to make.
+    """Compare the new `cdx` rows of a batch with existing rows, and return the changes to make.
 
-    `owners` maps the SHA-1 of each file to the id of its primary capture. A capture has one row. A
-    row that came from an index is replaced by the row of any capture whose body was read. A row of
-    another entry is replaced only by the file's primary capture.
+    `owners` maps the SHA-1 of each file to the id of its primary capture. In the end each capture
+    has one row. An existing row that came only from an index is replaced by the row of any capture
+    whose body was read. An existing row of a capture whose body was read is replaced only by the
+    row of the file's primary capture.
     """
     existing = _load_existing(records, rows)
     by_key: dict[CaptureKey, list[CdxRow]] = {}
@@ -72,8 +73,8 @@ def plan_captures(
 
 
 def write_captures(records: Records, plan: CapturePlan) -> None:
-    """Apply the changes of a plan. Each new row is written before the row that it replaces is
-    removed.
+    """Write the changes of a plan to the table `cdx`. Each new row is written before the row that
+    it replaces is removed.
     """
     if plan.rows:
         records.put(list(plan.rows.values()), replace=False)
@@ -91,12 +92,18 @@ def write_captures(records: Records, plan: CapturePlan) -> None:
 
 
 def build_cdx_key(row: CdxRow) -> Key:
-    """Return the key of a `cdx` row: WARC path and offset."""
+    """Return the primary key of a `cdx` row: WARC path and offset."""
     return row.warc_path, row.warc_offset
 
 
 def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRow | None:
-    """Return the row to store for a capture; None if the existing row of another entry stays."""
+    """Return the row to store for a new capture, given the existing `rows` of the same capture.
+
+    If one of them has the same capture id, it is returned unchanged. Returns None if the existing
+    rows stay instead: one of them is of a capture whose body was read, and the new capture is not
+    the primary capture of its file (`is_owner` is False). Otherwise the returned row has the best
+    of the known WARC names.
+    """
     own_rows = [existing_row for existing_row in rows if existing_row.capture_id == row.capture_id]
     if own_rows:
         return own_rows[0]
@@ -115,7 +122,9 @@ def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRo
 
 
 def _load_existing(records: Records, rows: Sequence[CdxRow]) -> dict[Key, CdxRow]:
-    """Return existing rows that may describe the same captures, by row key."""
+    """Return existing `cdx` rows that may describe the same captures as the new `rows`, by primary
+    key.
+    """
     if not rows:
         return {}
     candidates = list(records.get(CdxRow, [build_cdx_key(row) for row in rows]))

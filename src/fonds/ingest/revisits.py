@@ -122,7 +122,9 @@ def _find_referenced_row(
 
 
 def _find_file_row(records: Records, sha1hex: str) -> CdxRow | None:
-    """Return the primary capture of a file, else any other capture with its body."""
+    """Return the `cdx` row of the primary capture of a file. If it has none, return the row of any
+    other capture with a body.
+    """
     rows = list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=CAPTURES_MAX))
     for owner in records.get(FileMetaRow, [sha1hex]):
         rows = [*records.find(CdxRow, {"capture_id": owner.capture_id}, count_max=1), *rows]
@@ -168,7 +170,7 @@ def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference
 
 
 def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
-    """Return the last capture of the same URL before `capture`; None if there is none."""
+    """Return the last capture before `capture` that has the same URL; None if there is none."""
     rows = records.find(
         CdxRow,
         {"surt_key": build_lookup_key(build_surt(capture.url))},
@@ -192,10 +194,10 @@ def _has_open_original(records: Records, capture: Capture, reference: RevisitRef
 
 
 def _parse_file_digest(text: str) -> tuple[str, str] | None:
-    """Return the column of `file_meta` for the algorithm of a digest, and the digest in
+    """Return the column of `file_meta` for a declared digest (SHA-256 or MD5), and the digest in
     hexadecimal.
 
-    None for other algorithms and for invalid digests.
+    Returns None for other hash algorithms and for invalid digests.
     """
     name, _, value = text.partition(":")
     column, size_bytes = _DIGESTS.get(name.strip().lower(), ("", 0))

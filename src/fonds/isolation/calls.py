@@ -93,8 +93,10 @@ def receive_frame(
 def receive_exactly(
     stream: socket.socket, size_bytes: int, ends_at: float | None = None
 ) -> bytearray:
-    """Receive `size_bytes` bytes. Raises EOFError if the other process has ended, and TimeoutError
-    after `ends_at`.
+    """Receive exactly `size_bytes` bytes from the other process.
+
+    `ends_at` is the latest time of the monotonic clock in seconds. Raises EOFError if the other
+    process has ended, and TimeoutError after `ends_at`.
     """
     data = bytearray(size_bytes)
     view = memoryview(data)
@@ -125,7 +127,7 @@ class ChildLimits:
     """Limits of a call in a child process.
 
     - `wall_s`: maximum duration in seconds.
-    - `cpu_s`: maximum processor time in seconds; None for `wall_s`.
+    - `cpu_s`: maximum processor time in seconds; None means the same as `wall_s`.
     - `memory_bytes`: maximum address space (RLIMIT_AS), including everything that is loaded.
     - `output_max_bytes`: maximum size of the encoded reply.
     - `tasks_max`: number of calls after which a child is replaced.
@@ -185,8 +187,8 @@ class Reply(msgspec.Struct, array_like=True):
     - `outcome`: how the call ended.
     - `value`: encoded result, if the outcome is VALUE.
     - `error`: name of the exception's class, if the outcome is ERROR.
-    - `reason`: reason of a Fonds error, or ''.
-    - `text`: what happened.
+    - `reason`: reason code of the exception, if it is a PermanentError; otherwise ''.
+    - `text`: message of the exception, or its traceback if the outcome is FAULT.
     """
 
     outcome: CallOutcome
@@ -252,7 +254,7 @@ def encode_call(
 
 
 def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
-    """Return the file descriptors of the open files among the arguments, in order."""
+    """Return the file descriptors of the OpenBody objects among the arguments, in order."""
     return tuple(argument.descriptor for argument in arguments if isinstance(argument, OpenBody))
 
 
@@ -287,8 +289,10 @@ def decode_arguments(
 
 
 def encode_error(error: BaseException) -> Reply:
-    """Return the reply for an exception. Errors of Fonds are encoded with all data, others as a
-    traceback.
+    """Encode an exception as the reply of a child.
+
+    A MemoryError has its own outcome. Errors of Fonds keep their class, reason and message. For any
+    other exception, the reply has a traceback.
     """
     if isinstance(error, MemoryError):
         return Reply(CallOutcome.OUT_OF_MEMORY)

@@ -50,10 +50,10 @@ def serve(work: socket.socket, layers: Layers) -> None:
 
 
 def import_quietly(module: str) -> None:
-    """Import a module before its first call. Errors are ignored, because the call will
-    raise them.
+    """Import a module before child processes are forked that will call functions in it.
 
-    If the module has a function `warm_up`, it is called to load what every child needs.
+    If the module has a function `warm_up`, it is called to load what every child needs. Errors are
+    ignored, because a later call will raise them.
     """
     if module not in sys.modules:
         try:
@@ -102,7 +102,7 @@ def run_child(
     returns.
 
     - `work`: socket to the parent.
-    - `memory_bytes`: maximum memory that any call may request.
+    - `memory_bytes`: maximum address space that any call may be allowed.
     - `parent_pid`: process id of the parent; the child ends with it.
     - `prepared`: data for the confinement.
     """

@@ -61,12 +61,13 @@ _OPEN_FILES_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class PreparedConfinement:
-    """Data for the confinement that all children share.
+    """Data that all children need to confine themselves, which the fork server collects once.
 
     - `libraries`: folders and files of Python modules, which a child may read.
-    - `ruleset`: file descriptor of the Landlock rules; None if there are none.
-    - `no_ruleset`: why there are no rules, or ''.
-    - `user`: user that a child becomes, or the reason why it does not change its user.
+    - `ruleset`: file descriptor of the Landlock rules (which files a child may read); None if there
+      are none.
+    - `no_ruleset`: why there are no Landlock rules; '' if there are some.
+    - `user`: user that a child becomes, or the reason why a child keeps the current user.
     """
 
     libraries: frozenset[Path]
@@ -76,9 +77,10 @@ class PreparedConfinement:
 
 
 def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
-    """Prepare the confinement of children that are forked from now on.
+    """Collect the data that children forked from now on need to confine themselves.
 
-    Return `previous` if it is still valid.
+    Returns `previous` if the folders and files of Python modules are unchanged. Otherwise the rules
+    in `previous` are closed.
     """
     libraries = landlock.find_library_paths()
     if previous is not None and previous.libraries == libraries:
@@ -121,8 +123,10 @@ def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
 
 
 def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
-    """Limit processor time and memory of the next call. `used_cpu_s` is the processor time of all
-    earlier calls in seconds.
+    """Set limits of this process for its next call: `cpu_s` seconds of processor time and
+    `memory_bytes` of address space.
+
+    `used_cpu_s` is the processor time of all earlier calls in seconds.
     """
     _, cpu_hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (max(1, math.ceil(used_cpu_s + cpu_s)), cpu_hard))
@@ -186,7 +190,7 @@ def _isolate_network() -> str:
 
 
 def _try_step(action: Callable[[], None]) -> str:
-    """Run `action`. Return '' on success, else why it failed."""
+    """Run one step of the confinement. Return '' on success, else why it failed."""
     try:
         action()
     except (OSError, ValueError) as error:

@@ -33,12 +33,13 @@ ORDER_SIZE = struct.Struct("!I")
 
 
 class ForkOrder(msgspec.Struct, array_like=True):
-    """Order to load modules and then fork a child.
+    """Message from the parent to the fork server: load modules, then fork a child.
 
     - `modules`: names of the modules.
-    - `memory_bytes`: maximum memory that any call in the child may request.
+    - `memory_bytes`: maximum address space that any call in the child may be allowed.
 
-    Two file descriptors are sent with it: the child's work socket and its sentinel.
+    Two file descriptors are sent with it: the child's work socket (for calls) and its sentinel (a
+    socket that reports its end).
     """
 
     modules: list[str]
@@ -47,13 +48,13 @@ class ForkOrder(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True)
 class ForkServer:
-    """State of the fork server.
+    """State of the fork server, the process that forks all children.
 
-    - `control`: socket on which the parent sends orders.
+    - `control`: socket on which the parent sends orders to fork a child.
     - `wakeup`: socket that receives a byte when a child ends.
     - `selector`: waits for all sockets.
-    - `sentinels`: sentinel of each living child, by process id.
-    - `prepared`: data for confining children; None before the first.
+    - `sentinels`: socket of each living child that reports its end to the parent, by process id.
+    - `prepared`: data for confining children; None before the first child.
     """
 
     control: socket.socket
@@ -63,7 +64,9 @@ class ForkServer:
     prepared: PreparedConfinement | None = None
 
     def run_next_order(self) -> bool:
-        """Execute the next order of the parent. Return False if the parent has ended."""
+        """Receive and execute the next order of the parent to fork a child. Return False if the
+        parent has ended.
+        """
         head, descriptors, _, _ = socket.recv_fds(self.control, ORDER_SIZE.size, 2)
         if len(head) < ORDER_SIZE.size:
             return False
@@ -96,12 +99,16 @@ class ForkServer:
         self.selector.register(sentinel, selectors.EVENT_READ, pid)
 
     def kill_child(self, pid: int) -> None:
-        """Kill a child and its process group. `reap` reports its end later."""
+        """Kill a child and all processes in its process group. `reap` later reports the end of the
+        child to the parent.
+        """
         self.selector.unregister(self.sentinels[pid])
         _kill(pid)
 
     def reap(self) -> None:
-        """Report all children that have ended to the parent."""
+        """Collect all children that have ended. Write the exit status and peak memory of each to
+        its sentinel for the parent.
+        """
         _drain(self.wakeup)
         while self.sentinels:
             # Kill the process group before its leader's id is returned to the kernel.
@@ -122,7 +129,9 @@ class ForkServer:
         sentinel.close()
 
     def run(self) -> None:
-        """Execute orders until the parent has ended."""
+        """Execute the orders of the parent until the parent has ended. Report children that end,
+        and kill those that the parent gives up.
+        """
         while True:
             for key, _ in self.selector.select():
                 if key.data == "control":
@@ -167,8 +176,9 @@ def main(control_fd: int, parent_pid: int) -> None:
 
 
 def _wait_for_all() -> None:
-    """Wait for all children, so that none remains and their processor time counts for the
-    parent.
+    """Wait until all children have ended, so that none remains as a zombie.
+
+    The kernel then adds their processor time to that of the parent.
     """
     with suppress(ChildProcessError):
         while True:
@@ -176,8 +186,10 @@ def _wait_for_all() -> None:
 
 
 def _watch_parent(selector: selectors.BaseSelector, parent_pid: int) -> None:
-    """Add the end of the parent to `selector`, so that it is noticed even if another process has a
-    copy of the socket.
+    """Make `selector` report the end of the parent process, even if another process has a copy of
+    the parent's socket.
+
+    Do nothing if the kernel or Python cannot watch a process.
     """
     try:
         parent = os.pidfd_open(parent_pid)
@@ -187,8 +199,9 @@ def _watch_parent(selector: selectors.BaseSelector, parent_pid: int) -> None:
 
 
 def _silence() -> None:
-    """Redirect the standard streams to nowhere. Before this call, errors are written to standard
-    error.
+    """Redirect the standard streams of the fork server to /dev/null.
+
+    Before this call, errors at its start are written to standard error.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (sys.stdin, sys.stdout, sys.stderr):

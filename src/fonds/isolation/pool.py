@@ -58,8 +58,9 @@ class FileCall(Generic[ValueT]):
     folder: Path
 
     def __call__(self, body: bytes) -> ValueT:
-        """Call the function with these bytes and return its result. Raises the errors of the
-        Isolate.
+        """Call the function with a body in an isolated process, and return its result.
+
+        The body is written to a temporary file first. Raises the errors of the Isolate.
         """
         with open_unnamed_body(body, self.folder) as opened:
             return self.isolate(len(body))(self.function, opened, *self.further_arguments)
@@ -124,8 +125,8 @@ def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | Tra
 
 
 def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
-    """Return the error for a call that exceeded its memory limit. `cause` is a text such as `killed
-    by …`.
+    """Return the error for a call that exceeded its memory limit. `cause` says how this was
+    noticed, such as `killed by …`.
     """
     size = f"{limits.memory_bytes / 2**20:,.0f} MiB"
     detail = f"reading it exceeded the memory limit of {size}"
@@ -283,7 +284,14 @@ class ChildPool:
     def _call_child(
         self, call: _EncodedCall, limits: ChildLimits, module: str
     ) -> tuple[Child, Reply]:
-        """Send a call to a child. Return the child, which stays reserved, and its reply."""
+        """Send a call to a child, and return the child and its reply.
+
+        The child stays reserved for the caller. If a child ends or lacks memory for a reason that
+        may not be this call, the call is repeated in a new child.
+
+        Raises the error of `build_end_error` if this call caused the end of the child, and
+        TransientError after too many repetitions.
+        """
         child = self._take_child(module)
         for _ in range(_TRIES_MAX):
             is_fresh = child.calls == 0
@@ -317,9 +325,10 @@ class ChildPool:
             raise
 
     def _take_child(self, module: str) -> Child:
-        """Return an idle child that has loaded the module, or a new child.
+        """Return an idle child that has loaded the module, or else a new child.
 
-        A new child is cheap, because the fork server loads the module once for all later children.
+        Idle children that have not loaded it are released. A new child is cheap, because the fork
+        server loads the module once for all later children.
         """
         while True:
             with self._lock:
@@ -385,7 +394,11 @@ class ChildPool:
 
 @dataclass(frozen=True, slots=True)
 class _EncodedCall:
-    """An encoded call and its open files."""
+    """Call that is encoded for sending to a child.
+
+    `frame`: the encoded call.
+    `descriptors`: file descriptors of the open files among its arguments, to be sent with it.
+    """
 
     frame: bytes
     descriptors: tuple[int, ...]
@@ -393,7 +406,12 @@ class _EncodedCall:
 
 @dataclass(frozen=True, slots=True)
 class LimitedPool:
-    """A pool with other limits for all calls. Implements Isolate."""
+    """Pool that makes all its calls in another pool's children, within other limits. Implements
+    Isolate.
+
+    `pool`: the other pool.
+    `limits`: limits of each call.
+    """
 
     pool: ChildPool
     limits: ChildLimits

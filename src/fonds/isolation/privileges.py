@@ -53,7 +53,7 @@ class _CapabilitySets(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class ChildUser:
-    """User that a child becomes if an administrator started it."""
+    """User and group that a child becomes if an administrator started it."""
 
     user_id: int
     group_id: int
@@ -96,7 +96,10 @@ def _is_readable(path: Path) -> bool:
 
 
 def _restore_user(groups: list[int], group_id: int) -> None:
-    """Restore the original user and groups. If this fails, the change of user had failed before."""
+    """Change back to the original user (administrator) and the given groups. Errors are ignored.
+
+    They mean that the change to another user had failed before.
+    """
     with suppress(OSError):
         os.seteuid(0)
         os.setegid(group_id)
@@ -120,8 +123,8 @@ def forbid_new_privileges() -> None:
 
 
 def clear_bounding_set() -> None:
-    """Remove all privileges that this process could gain. It keeps the privileges it has. Never
-    raises.
+    """Make sure that this process can gain no privileges that it does not have already. Errors are
+    ignored.
     """
     for number in range(_CAPABILITIES_MAX):
         with suppress(OSError):

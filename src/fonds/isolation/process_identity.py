@@ -14,11 +14,12 @@ _PARTS = 5
 
 
 def identify(pid: int | None = None) -> str:
-    """Return the identity of a process as `host/boot/namespace/pid/start`. Unknown parts
-    are `-`.
+    """Return text that identifies a process: `host/boot/namespace/pid/start`. Unknown parts are
+    `-`.
 
-    `pid` None means this process. The start time distinguishes a process from a later one with the
-    same process id.
+    The parts are the name and boot id of the machine, the namespace of process ids, the process id
+    and the start time. The start time distinguishes a process from a later one with the same
+    process id. `pid` None means this process.
     """
     number = os.getpid() if pid is None else pid
     start = _start(number) or _UNKNOWN
@@ -26,9 +27,7 @@ def identify(pid: int | None = None) -> str:
 
 
 def create_worker_name() -> str:
-    """Return a globally unique name for a worker: the identity of this process and a
-    random part.
-    """
+    """Return a globally unique name for a worker: identity of this process and a random suffix."""
     return f"{identify()}/{secrets.token_hex(4)}"
 
 
@@ -41,11 +40,13 @@ def find_login_name() -> str:
 
 
 def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
-    """Whether the process of an identity, or of a name made from one, has certainly ended.
+    """Return whether the process with this identity, or with a name made from it, has certainly
+    ended.
 
-    False if that is unknown, as for a process in another container. If the machine was restarted
-    since (the boot id differs), return `same_machine`: on the same machine all earlier processes
-    have ended, but another machine may have the same host name.
+    Returns False if that is unknown, as for a process in another container. If the boot id in the
+    identity is not that of this machine, the process ran before a restart or on another machine
+    with the same host name. Then the result is `same_machine`, which the caller sets if the process
+    certainly ran on this machine.
     """
     parts = identity.split("/")
     if len(parts) < _PARTS:

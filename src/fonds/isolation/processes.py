@@ -59,9 +59,9 @@ _BOOT = (
 class ProcessEnd:
     """How a child process ended.
 
-    - `status`: wait status as in wait(2); None if unknown.
+    - `status`: exit status in the form of wait(2); None if unknown.
     - `peak_bytes`: peak resident memory; 0 if unknown.
-    - `is_timed_out`: whether it was killed after the time limit.
+    - `is_timed_out`: whether the parent killed it after the time limit.
     - `is_hung_up`: whether it closed its socket without ending and was killed for that.
     """
 
@@ -84,8 +84,9 @@ class ProcessEnd:
 
 
 class ChildEndedError(Exception):
-    """The child ended or was killed during a call. `started` is whether the called function had
-    begun.
+    """Raised if the child ended or was killed during a call.
+
+    `ending` says how it ended. `started` is whether the called function had begun.
     """
 
     def __init__(self, ending: ProcessEnd, started: bool) -> None:
@@ -95,10 +96,11 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """A child process. Only one thread may use it at a time.
+    """Handle of a child process. Only one thread may use it at a time.
 
-    - `modules`: names of the modules that it has loaded.
-    - `layers`: its confinement, as it reported before it reads any input.
+    - `modules`: names of the modules that the child has loaded.
+    - `layers`: why layers of its confinement are inactive, as the child reported before its first
+      call.
     """
 
     def __init__(
@@ -123,7 +125,9 @@ class Child:
             raise ChildEndedError(self.kill(), started=False) from error
 
     def is_idle(self) -> bool:
-        """Whether the child waits for a call: it has not ended and sends nothing."""
+        """Whether the child is ready for a call: it has not ended, and it has sent nothing
+        unexpected.
+        """
         poll = select.poll()
         for stream in (self._work, self._sentinel):
             poll.register(stream, select.POLLIN)
@@ -164,8 +168,10 @@ class Child:
         return ending
 
     def _wait_ending(self, wait_s: float) -> ProcessEnd | None:
-        """Return the end that the fork server reports; None if it reports none within `wait_s`
-        seconds.
+        """Return how the child ended, as the fork server reports it; None if it reports no end
+        within `wait_s` seconds.
+
+        If the fork server has ended itself, the result has no status.
         """
         try:
             message = receive_exactly(self._sentinel, ENDED.size, time.monotonic() + wait_s)

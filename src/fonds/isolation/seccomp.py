@@ -46,9 +46,9 @@ class ForbiddenBits:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A processor architecture.
+    """Processor architecture, such as x86-64.
 
-    - `audit`: its number in the kernel's audit interface.
+    - `audit`: number of the architecture in the kernel's audit interface.
     - `numbers`: number of each system call, by name.
     """
 
@@ -79,7 +79,8 @@ REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
 
 
 def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits]:
-    """Return the system calls that are allowed only with some arguments, with their conditions.
+    """Return the system calls that a child may make only with certain arguments, with the condition
+    on an argument for each.
 
     `own_pid` is the process id of the child.
     """
@@ -201,8 +202,9 @@ def install(instructions: list[Instruction]) -> None:
 
 
 def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
-    """Build the filter program for the process `own_pid`: checks that allow calls, then a
-    refusal.
+    """Build the filter program for the process `own_pid`.
+
+    It checks the architecture, then allows each permitted system call, then refuses all others.
     """
     instructions: list[Instruction] = [
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
@@ -227,9 +229,10 @@ def _build_answer(number: int, answer: int) -> list[Instruction]:
 
 
 def _build_condition(number: int, condition: AllowedValues | ForbiddenBits) -> list[Instruction]:
-    """Build the instructions that check the arguments of one system call.
+    """Build the instructions that allow or refuse one system call by one of its arguments.
 
-    Each branch ends the program, because the number of the call is no longer loaded.
+    Each branch ends the program, because the number of the call is no longer loaded after the
+    argument was loaded.
     """
     check: list[Instruction] = [(LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * condition.argument)]
     if isinstance(condition, ForbiddenBits):

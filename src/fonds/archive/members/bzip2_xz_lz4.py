@@ -49,7 +49,7 @@ class _Unpacker(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """Whether the decompressor needs more input to produce output."""
+        """Whether the decompressor needs more compressed input before it can return more output."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """Return at most `max_length` decompressed bytes of `data` and earlier input; -1 means no
@@ -91,10 +91,11 @@ class PackedMember:
         return self._next if self.end is None else self.end
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, at most `size_max`, or b"" at the end of the member.
+        """Return the next decompressed bytes, at most `size_max`; b"" at the end of the stream or
+        frame.
 
-        Raises MemberError if the member is damaged or truncated, or its output is too large for its
-        input.
+        Raises MemberError if the compressed data is damaged or truncated, or its output is too
+        large for its input.
         """
         while self.end is None:
             piece = self._unpack(size_max)
@@ -123,8 +124,10 @@ class PackedMember:
 
 
 def probe_packed(raw: RawFile, offset: int, input_bytes: int) -> bool:
-    """Return whether the first `input_bytes` bytes of a bzip2, XZ or LZ4 member at `offset`
-    decompress without error.
+    """Return whether a bzip2, XZ or LZ4 member seems to begin at `offset` of a file.
+
+    The first `input_bytes` bytes of the member must decompress without error. Up to 64 bytes are
+    decompressed.
     """
     try:
         _UNPACKERS[raw.read_at(offset, 3)][1]().decompress(raw.read_at(offset, input_bytes), 64)

@@ -60,10 +60,10 @@ class Framing:
         self._probe_budget_bytes = 4 * self.raw.size_bytes + _PROBING_BYTES
 
     def open(self, offset: int) -> Member | None:
-        """Open the compressed member or plain range at `offset`. Skippable zstd frames before it
-        are skipped.
+        """Open what begins at `offset` of the file: a compressed member (such as a gzip member), or
+        uncompressed bytes.
 
-        Returns None at the end of the file.
+        Skippable zstd frames before it are skipped. Returns None at the end of the file.
         """
         while (next_offset := skip_skippable_frame(self.raw, offset)) is not None:
             offset = next_offset

@@ -47,8 +47,8 @@ class PlainRange:
         return piece
 
     def skip(self, size_bytes: int) -> int:
-        """Skip up to `size_bytes` bytes without reading them. Return the number of bytes
-        skipped.
+        """Skip up to `size_bytes` bytes of the file without reading them. Return the number of
+        bytes skipped.
         """
         skipped_bytes = min(size_bytes, max(0, self._raw.size_bytes - self._next))
         self._next += skipped_bytes
@@ -81,10 +81,11 @@ class GzipMember:
         return self._next - len(self._inflate.unconsumed_tail)
 
     def read(self, size_max: int) -> bytes:
-        """Return the next decompressed bytes, at most `size_max`, or b"" at the end of the member.
+        """Return the next decompressed bytes, at most `size_max`; b"" at the end of the gzip
+        member.
 
-        Raises MemberError if the member is damaged or truncated, or its output is too large for its
-        input.
+        Raises MemberError if the gzip member is damaged or truncated, or its output is too large
+        for its input.
         """
         while self.end is None:
             if self.damage is not None:
@@ -119,8 +120,8 @@ class GzipMember:
         return piece
 
     def _salvage(self, packed: bytes) -> bytes:
-        """Decompress the member's first input in small steps, and return the output before the
-        damage.
+        """Decompress the start of a damaged gzip member in small steps, and return the output
+        before the damage.
 
         The output usually contains the header of the WARC record.
         """

@@ -23,7 +23,8 @@ CACHE_BYTES = 128 * 1024
 
 
 class MemberError(Exception):
-    """Raised if a compressed member of a WARC file cannot be decompressed any further.
+    """Raised if a compressed part of a WARC file (such as a gzip member) cannot be decompressed any
+    further.
 
     `reason` is DAMAGED_RECORD, TRUNCATED_RECORD or BOMB. `detail` is the error message.
     """

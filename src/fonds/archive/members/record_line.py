@@ -35,7 +35,7 @@ class ArcLine:
     `url`: URL of the capture.
     `address`: IP address of the server; `-` if missing.
     `date`: capture time as written in the line.
-    `middle`: the fields between date and length, such as the media type.
+    `middle`: the fields between `date` and `length`, such as the media type; may be empty.
     `length`: declared length of the record in bytes, as text.
     """
 

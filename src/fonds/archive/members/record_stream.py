@@ -1,8 +1,9 @@
 """Split the decompressed bytes of a WARC or ARC file into items: records, and junk between records.
 
-The offset of an item is the offset of its compressed member in the file. If several items share one
-member, the offset of each later one also encodes its number in the member
-(`model/record_offset.py`). So each item has a unique offset by which it can be found again.
+The offset of an item is the file offset of its compressed member (gzip member, zstd frame or
+similar). If several items share one member, the offset of each later one also encodes its number in
+the member (`model/record_offset.py`). So each item has a unique offset by which it can be found
+again.
 
 Limits: linear in the decompressed size. After damage, at most the file's size plus 64 MiB of data
 are read twice. A member holds at most 4,194,304 items.
@@ -33,11 +34,12 @@ _NOT_BLANK = re.compile(rb"[^\r\n]")
 
 @dataclass(slots=True)
 class _MemberSegment:
-    """Part of the decompressed bytes that comes from one compressed member.
+    """Section of the decompressed bytes of a WARC or ARC file that comes from one compressed
+    member.
 
-    `start`: position in the decompressed bytes where the member begins.
-    `member`: the compressed member or plain range.
-    `record_count`: number of records and junk sections that began in the member so far.
+    `start`: position in the decompressed bytes where the section begins.
+    `member`: the compressed member, or the range of uncompressed bytes.
+    `record_count`: number of records and junk sections that have begun in the member so far.
     """
 
     start: int
@@ -113,11 +115,11 @@ class RecordStream:
         return False
 
     def peek(self, size_max: int, *, joining: bool = False) -> bytes:
-        """Return up to `size_max` next decompressed bytes without consuming them.
+        """Return up to `size_max` of the next decompressed bytes without consuming them.
 
-        Returns fewer bytes before an end or damage. `joining` continues into following compressed
-        members that begin no record. Use it only for bytes that are known to belong to the current
-        record.
+        Returns fewer bytes if the compressed member or the file ends, or before damage. If
+        `joining`, reading goes on into the next compressed members as long as they begin no record.
+        Set it only for bytes that are known to belong to the current record.
         """
         while len(self._buffer) - self._buffer_position < size_max:
             try:
@@ -130,8 +132,8 @@ class RecordStream:
     def read(self, size_max: int) -> bytes:
         """Return the next decompressed bytes, at most `size_max`, and consume them.
 
-        Returns b"" at the end of the file, and at the end of a member if the next one begins
-        another record. Raises MemberError.
+        Returns b"" at the end of the file. Also returns b"" at the end of a gzip member or zstd
+        frame if the next one begins another record. Raises MemberError if decompression fails.
         """
         if self._buffer_position == len(self._buffer) and not self._fill(joining=True):
             return b""
@@ -160,9 +162,9 @@ class RecordStream:
     def finish(self) -> int | None:
         """End the current record or junk section at the current position.
 
-        Returns its size on disk in bytes, or None if it shares its compressed member with other
-        records. In compressed data, the blank lines after it are skipped. Raises MemberError if the
-        member is damaged.
+        Returns its size on disk in bytes, or None if it shares its gzip member or zstd frame with
+        other records. In compressed data, the blank lines after it are skipped. Raises MemberError
+        if the compressed data is damaged.
         """
         end = self._position
         first = self._segments[0]
@@ -184,7 +186,9 @@ class RecordStream:
         return None
 
     def get_pending_fault(self) -> MemberError | None:
-        """Return the decompression error that follows the buffered bytes, or None."""
+        """Return the decompression error that was found after the bytes in the buffer; None if
+        there is none.
+        """
         return self._fault
 
     def is_at_junk(self) -> bool:
@@ -199,10 +203,11 @@ class RecordStream:
         return not starts_record(self.peek(LINE_MAX_BYTES))
 
     def step_back(self, position: int) -> bool:
-        """Move back to the first record between `position` and the current position.
+        """Move the stream back to the first record that begins after `position` and before the
+        current position.
 
-        `position` counts decompressed bytes. Returns False if there is no such record, and for
-        compressed files, where stepping back is not supported.
+        It is used in uncompressed files only. `position` counts decompressed bytes. Returns False,
+        without moving, if there is no such record or the current bytes are compressed.
         """
         segment = self._segments[0]
         if not self.is_plain:
@@ -248,7 +253,8 @@ class RecordStream:
         return True
 
     def _search_member(self) -> bool:
-        """Search the rest of the current compressed member for the start of a record.
+        """Search the rest of the current compressed member (such as a gzip member) for the start of
+        a record.
 
         Returns True if a record was found or the member ended intact, False if the member is
         damaged.
@@ -270,11 +276,12 @@ class RecordStream:
             start = 1
 
     def _assign_junk(self, stop: int) -> None:
-        """Count the junk before the buffer index `stop` in each joined member that contains some of
-        the junk.
+        """Record that each later compressed member that contains some of the current junk has begun
+        with junk.
 
-        A scan that begins at such a member finds this junk first, so the numbers of its records
-        must agree.
+        The junk ends before the buffer index `stop`. A scan that starts at such a member counts
+        this junk as the first item of the member. So a scan from the beginning must count it too,
+        or the two scans would give different numbers to the records of the member.
         """
         for segment in self._segments[1:]:
             start = segment.start - self._position + self._buffer_position
@@ -327,8 +334,9 @@ class RecordStream:
     def _fill(self, *, joining: bool) -> bool:
         """Load one more piece of decompressed bytes into the buffer.
 
-        Returns False at the end of a member or file. `joining` continues into the following members
-        that begin no record. Raises MemberError.
+        Returns False at the end of a compressed member (such as a gzip member) or of the file. If
+        `joining`, loading goes on into the following members that begin no record. Raises
+        MemberError if decompression fails.
         """
         if self._fault is not None:
             raise self._fault
@@ -353,8 +361,11 @@ class RecordStream:
         return True
 
     def _join(self) -> bytes:
-        """Return the first piece of the next compressed member if it continues the current record,
-        else b"".
+        """Open the next compressed member if it continues the current record, and return its first
+        decompressed bytes.
+
+        Returns b"" if there is no next member, or if it is not compressed, is damaged, is empty or
+        begins a record.
         """
         member = self._framing.open(self._segments[-1].member.end or self.file_bytes)
         if member is None or isinstance(member, PlainRange):

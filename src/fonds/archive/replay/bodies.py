@@ -22,12 +22,13 @@ COPIES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCapture:
-    """A capture with its decoded body, ready to be replayed.
+    """Capture with its decoded body, ready to be replayed.
 
-    `row`: `cdx` row of the capture.
-    `source`: `cdx` row of the capture whose bytes were read. For a revisit it is another capture.
+    `row`: `cdx` row of the requested capture.
+    `source`: `cdx` row of the capture from whose WARC record the bytes were read. It differs from
+        `row` for a revisit, or if the record of `row` cannot be read.
     `body`: decoded bytes of the response or file.
-    `http`: head of the HTTP response; None if there is none.
+    `http`: head (status line and headers) of the HTTP response; None if there is none.
     """
 
     row: CdxRow
@@ -66,10 +67,11 @@ def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> Replay
 
 
 def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
-    """Iterate over the captures that should have the bytes of a capture. The capture itself comes
+    """Iterate over the `cdx` rows from which the body of a capture can be read. Its own row comes
     first.
 
-    Revisits are left out, because their records have no body.
+    The other rows are captures with the same SHA-1. Revisits are left out, because their records
+    have no body.
     """
     if row.mimetype != REVISIT_MIME:
         yield row
@@ -80,9 +82,11 @@ def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
 
 
 def _find_own_head(archive: Archive, row: CdxRow) -> HttpHead | None:
-    """Return the HTTP response head stored in the WARC record of a revisit ("not modified").
+    """Return the HTTP response head (status line and headers) in a revisit's own WARC record.
 
-    Returns None if the row is not a revisit, or the record has no head or cannot be read.
+    It may differ from the head of the original response, for example if the server answered "not
+    modified". Returns None if the row is not a revisit, or the record has no head or cannot be
+    read.
     """
     if row.mimetype != REVISIT_MIME:
         return None

@@ -75,8 +75,8 @@ class KeyRange:
 
     @property
     def first_key(self) -> str:
-        """Smallest lookup key in the range. A lookup key is a SURT, shortened for the database if
-        it is too long.
+        """Smallest lookup key in the SURT range. A lookup key is the SURT of a URL, cut if it is
+        too long for the database.
         """
         return build_lookup_key(self.text) if self.is_exact else build_lookup_prefix(self.text)
 
@@ -124,15 +124,15 @@ class Cursor:
 
 
 def build_cursor_before(key: str, datetime14: str) -> Cursor:
-    """Return a cursor from which a query continues with the captures of a lookup key at or after a
-    time.
+    """Return the cursor with which a query finds the captures of one lookup key at a time (14
+    digits) or later.
     """
     return Cursor(key, datetime14, "", -1)
 
 
 def build_cursor_after(key: str, datetime14: str) -> Cursor:
-    """Return a cursor from which a query continues with the captures of a lookup key after a
-    time.
+    """Return the cursor with which a query finds the captures of one lookup key after a time (14
+    digits).
     """
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 

@@ -105,7 +105,10 @@ class CdxCollapse:
         return cls(_check_field(name), int(count) if colon else None)
 
     def build_key(self, row: Values) -> str:
-        """Return the part of a capture's field that is compared with the neighbouring capture."""
+        """Return the value that a collapsing query compares between neighbouring captures.
+
+        It is the value of the field `name`, cut to the first `chars` characters.
+        """
         return row[self.name][: self.chars]
 
 
@@ -174,11 +177,12 @@ class CdxQuery:
     `url`: URL to look up.
     `match`: which URLs match: exactly this URL, its prefix, host or domain.
     `since`, `until`: first and last capture time as 14 digits, inclusive; "" for no bound.
-    `filters`: filters that a capture must pass.
-    `collapse`: fields whose repeated values in neighbouring captures are dropped.
+    `filters`: conditions on fields that a capture must fulfil.
+    `collapse`: fields to compare between neighbouring captures. If they are equal, only the first
+        capture is returned.
     `fields`: names of the fields to return.
-    `limit`: maximum rows to return.
-    `resume`: position after which an earlier result continues; None for the start.
+    `limit`: maximum number of rows to return.
+    `resume`: position at which an earlier part of the result ended; None for the start.
     """
 
     url: str
@@ -253,8 +257,9 @@ def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
 
 
 def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Values, bool]]:
-    """Iterate over the fields of each capture, with whether the query's times and filters select
-    it.
+    """Yield the fields of each capture, with True if the query selects the capture, else False.
+
+    The query selects a capture if it is within its times and passes all filters.
     """
     values = [_build_values(row) for row in rows]
     until = query.until or MAX_DATETIME14

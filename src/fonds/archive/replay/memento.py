@@ -99,8 +99,10 @@ def parse_accept_datetime(header: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class MementoOrigin:
-    """Web origin (scheme, host and port) at which captures are replayed. `url` has no final
-    slash.
+    """Origin (scheme, host and port) of the Fonds server that replays captures, from which replay
+    URLs are built.
+
+    `url`: the origin without a final slash.
     """
 
     url: str

@@ -56,16 +56,18 @@ class LayeredArchive:
         return self._bodies.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Write entries durably to WARC files. Return the location and WARC-Record-ID of each, in
-        order.
+        """Write entries (bodies to be archived, with metadata) durably to WARC files.
+
+        Returns the location and WARC-Record-ID of each entry, in order.
         """
         return self._archive.write(entries)
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Truncate and finish the WARC files that killed processes left open.
+        """Truncate and finish the WARC files that killed processes left open. A finished file has
+        its CDXJ index.
 
-        `find_known_end` returns, by file name, the offset at which the last recorded entry ends, or
-        None.
+        `find_known_end` is a function that returns, for a file name, the offset at which the last
+        recorded entry ends, or None.
         """
         self._archive.recover(find_known_end)
 
@@ -97,9 +99,10 @@ class LayeredArchive:
         return self._archive.purge(name, tombstone, tick)
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the size and indexed records of a WARC file, or None if the file does not exist.
+        """Return the size of a WARC file and the records that its CDXJ index lists, or None if the
+        file does not exist.
 
-        With `repair`, its CDXJ index is rebuilt first.
+        With `repair`, the index is rebuilt from the WARC first.
         """
         return self._archive.inspect(path, repair=repair)
 

@@ -78,8 +78,8 @@ class FolderArchive:
 
     @cached_property
     def _place_reader(self) -> PlaceReader:
-        """Reader of bodies from any location, created when the first body is read: most commands
-        read none.
+        """Reader of bodies from any location. It is created on first use, because most commands
+        read no body.
         """
         from fonds.archive.store.payloads import PlaceReader
         from fonds.archive.store.remote import create_remote_bodies
@@ -110,11 +110,11 @@ class FolderArchive:
         return self._place_reader.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append all entries durably to WARC files. Return the location and WARC-Record-ID of each,
-        in order.
+        """Append all entries (bodies to be archived, with metadata) durably to WARC files.
 
-        On an error the files are restored to their previous content. Raises StorageFullError,
-        StoreUnavailableError, and ConfigurationError if the folder is not writable.
+        Returns the location and WARC-Record-ID of each entry, in order. On an error the files are
+        restored to their previous content. Raises StorageFullError, StoreUnavailableError, and
+        ConfigurationError if the folder is not writable.
         """
         if not entries:
             return []
@@ -162,9 +162,10 @@ class FolderArchive:
         return volume.append(entry)
 
     def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
-        """Return whether an entry must go to a new WARC file because `volume` would exceed a limit.
+        """Return whether `entry` must go to a new WARC file, because it would exceed a limit of the
+        open file `volume`.
 
-        The limits are the size of the file and its number of entries.
+        The limits are the maximum size of a WARC file and its maximum number of entries.
         """
         options = self._options
         from fonds.archive.warc.writer import estimate_max_bytes
@@ -174,7 +175,8 @@ class FolderArchive:
         return is_too_large or volume.entry_count >= options.stories_max
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Truncate and finish the WARC files that killed processes left open.
+        """Truncate and finish the WARC files that killed processes left open. A finished file has
+        its CDXJ index.
 
         Each file is truncated to `find_known_end(name)`, the offset at which its last recorded
         entry ends. A file for which this is None is removed. Files that another living process is
@@ -185,10 +187,11 @@ class FolderArchive:
                 recover_file(path, find_known_end(path.name))
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the size and indexed records of a WARC file, or None if the file does not exist.
+        """Return the size of a WARC file and the records that its CDXJ index lists, or None if the
+        file does not exist.
 
-        A name without a slash is a file in the archive's folder. With `repair`, the CDXJ index of a
-        finished WARC in that folder is rebuilt first.
+        A name without a slash is a file in the archive's folder. Only such a file has an index that
+        is read. With `repair`, its index is rebuilt first if the WARC is finished.
         """
         is_own = "/" not in path
         if "://" in path or "\x00" in path:
@@ -199,10 +202,10 @@ class FolderArchive:
             return inspect_local_warc(self._folder / path, is_own=is_own, repair=repair)
 
     def _inspect_by_name(self, name: str) -> WarcFileState | None:
-        """Inspect the largest file that the name of a WARC written by another program may refer to.
+        """Inspect the file to which the name of a WARC written by another program refers.
 
-        Returns a result without a size if the name was never seen, and None if no such file exists
-        any more.
+        If several files may have the name, the result is for the largest. The result has no size if
+        the name was never seen, and it is None if none of the files exists any more.
         """
         paths: list[str] = []
         with suppress(PermanentError):
@@ -281,7 +284,7 @@ class FolderArchive:
 class _WriteBatch:
     """WARC files to which one batch of entries is written, with their sizes before the batch.
 
-    If the batch fails, the earlier sizes are used to undo it.
+    If writing the batch fails, the files are truncated to these sizes.
     """
 
     def __init__(self, volumes: Mapping[str, Volume]) -> None:
@@ -294,7 +297,8 @@ class _WriteBatch:
     def get_volume(self, prefix: str) -> Volume | None:
         """Return the open WARC file whose name begins with `prefix`, or None if there is none.
 
-        The size of a file that the batch has not used yet is recorded.
+        When the batch first uses a file, the size of the file is remembered so that the batch can
+        be undone.
         """
         volume = self.open.pop(prefix, None)
         if volume is None and (volume := self._previous_sizes.get(prefix)) is not None:
@@ -304,7 +308,11 @@ class _WriteBatch:
         return volume
 
     def begin(self, prefix: str, volume: Volume) -> None:
-        """Add a new WARC file for the prefix. The previous file of the prefix counts as full."""
+        """Add the new WARC file `volume` to the batch. The batch then writes entries with this
+        prefix to it.
+
+        The file that was open for the prefix before is added to the full files.
+        """
         self._begun.append(volume)
         if (previous := self.open.pop(prefix, None)) is not None:
             self.full.append(previous)

@@ -44,8 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 class WarcBucket(Protocol):
-    """Interface of a store of whole files by key, such as an S3 bucket. It raises the errors of
-    `S3Bucket`.
+    """Interface of a bucket (such as an S3 bucket) that stores whole WARC files and indexes by key.
+
+    All methods raise the errors of `S3Bucket`.
     """
 
     @property
@@ -123,8 +124,8 @@ class WarcUploader:
         ]
 
     def get_waiting_sizes(self) -> dict[str, int]:
-        """Return the bytes of each WARC file, including its index, that waits for upload, by the
-        WARC's name.
+        """Return the size in bytes of each WARC file that waits for upload, including its index, by
+        the WARC's name.
         """
         sizes: dict[str, int] = {}
         for path in self.list_waiting():
@@ -272,12 +273,12 @@ longer index was written by another program.
 
 
 def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> WarcFileState | None:
-    """Return the size and indexed records of a local WARC file, or None if it is not a regular
-    file.
+    """Return the size of a local WARC file and the records that its CDXJ index lists, or None if it
+    is not a regular file.
 
-    `is_own` says that Fonds wrote the file; only such files have indexed records. With `repair`,
-    the CDXJ index of such a file is rebuilt first, unless the file is open for writing. Raises
-    OSError if the file cannot be inspected.
+    `is_own` says that Fonds wrote the file; only the indexes of such files are read. With `repair`,
+    the index of such a file is rebuilt first, unless the file is open for writing. Raises OSError
+    if the file cannot be inspected.
     """
     size_bytes = _get_size(path)
     if size_bytes is None:

@@ -45,11 +45,11 @@ _File = tuple[int, int, int, int]
 
 
 class ReaderPool:
-    """Pool of at most eight idle WARC readers, positioned in compressed members that many records
-    share.
+    """Pool of at most eight idle WARC readers that are kept open between calls.
 
-    Reading the next record of such a member continues where a reader stopped. Each reader is used
-    by one thread at a time. The pool is thread-safe.
+    A reader is kept if its gzip member or zstd frame contains several records. Then reading the
+    next record continues where the reader stopped, and the member is not decompressed again from
+    its start. Each reader is used by one thread at a time. The pool is thread-safe.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,10 @@ class ReaderPool:
         self._idle: list[tuple[_File, RecordReader, BinaryIO]] = []
 
     def read(self, stream: BinaryIO, offset: int, body_max_bytes: int) -> Payload:
-        """Return the payload of the WARC record at `offset` of an open file.
+        """Return the payload of the WARC record at `offset` of the open file `stream`.
 
-        The pool takes over `stream` and closes it later.
+        The pool becomes the owner of `stream` and closes it later. `body_max_bytes` is the maximum
+        size of the body.
         """
         with self._borrow_reader(stream, offset) as (reader, keep):
             payload = reader.read(offset, body_max_bytes=body_max_bytes)
@@ -67,7 +68,7 @@ class ReaderPool:
             return payload
 
     def close(self) -> None:
-        """Close all idle readers. The next read opens their files again."""
+        """Close all idle WARC readers and their files. A later read opens the files again."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, _, stream in idle:
@@ -131,8 +132,8 @@ Its arguments are the location and the maximum size of the body in bytes.
 class PlaceReader:
     """Reads the decoded body at any location. Thread-safe.
 
-    A WARC name without a folder is a WARC file of Fonds in `folder`. If it is not there, the
-    function `read_uploaded` reads it, if given.
+    If the WARC of a location has a name without a folder, it is a WARC file that Fonds wrote to
+    `folder`. If it is no longer there, the function `read_uploaded` reads it, if one was given.
     """
 
     def __init__(
@@ -232,7 +233,9 @@ class PlaceReader:
         return None
 
     def close(self) -> None:
-        """Close files that are kept open for further reads. The next read opens them again."""
+        """Close the WARC files and cached bodies that are kept open for later reads. A later read
+        opens them again.
+        """
         self._readers.close()
         self._fetched.close()
 
@@ -362,9 +365,10 @@ def _translate_error(error: OSError) -> PermanentError | TransientError:
 
 
 def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
-    """Return the body of a loose file, decompressed if it is a gzip file (`page.html.gz`).
+    """Return the body of a file that is stored by itself, decompressed if it is a gzip file
+    (`page.html.gz`).
 
-    The body of such a file is its content, not the gzip data.
+    The body of a gzip file is its content, not the gzip data.
     """
     if not body.startswith(_GZIP_MAGIC):
         return body

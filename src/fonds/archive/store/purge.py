@@ -98,8 +98,10 @@ def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResul
 
 
 def build_purge_result(records: Sequence[PurgeableRecord] | None) -> PurgeResult:
-    """Build the result of a purge: number and total size of the replaced records. None counts as no
-    records.
+    """Build the result of a purge from the records that were replaced: their number and their total
+    size in bytes.
+
+    None counts as no records.
     """
     replaced = records or ()
     return PurgeResult(len(replaced), sum(record.size_bytes for record in replaced))
@@ -169,7 +171,10 @@ def _read_version(stream: BinaryIO, offset: int) -> str:
 
 
 def _copy(stream: BinaryIO, part: Path, tick: Tick) -> None:
-    """Copy an open file with its permissions to the path `part`."""
+    """Copy an open file to the path `part`, with the same permissions.
+
+    `tick` is called with the number of bytes copied so far.
+    """
     stream.seek(0)
     with part.open("wb") as copy:
         os.fchmod(copy.fileno(), os.fstat(stream.fileno()).st_mode & 0o777)
@@ -223,7 +228,9 @@ def purge_index(index: Path, sha1hex: str) -> None:
 
 
 def write_part(part: Path, data: bytes) -> None:
-    """Write bytes durably to a temporary file that later replaces another file."""
+    """Write bytes durably to the temporary file `part`. The caller later moves it over the file
+    that it replaces.
+    """
     with part.open("wb") as stream:
         stream.write(data)
         stream.flush()

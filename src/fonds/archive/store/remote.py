@@ -282,9 +282,11 @@ class WebArchiveReader:
             )
 
     def _parse_url(self, target: str) -> tuple[str, str] | None:
-        """Return the timestamp and captured URL from a replay URL of the web archive, on any host.
+        """Return the timestamp and captured URL that are part of `target`, a replay URL of the web
+        archive.
 
-        Returns None if the URL does not fit the template.
+        The host of `target` may differ from that of the template. Returns None if the URL does not
+        fit the template.
         """
         prefix, _, suffix = urlsplit(self.template).path.partition(_TIMESTAMP)
         separator = suffix.removesuffix(_URL)

@@ -135,10 +135,11 @@ class S3Archive:
             )
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the size and indexed records of a WARC file, local or in the bucket.
+        """Return the size of a WARC file, local or in the bucket, and the records that its CDXJ
+        index lists.
 
         Returns None if the file does not exist. With `repair`, an uploaded file is downloaded, its
-        CDXJ index is rebuilt, and both are uploaded again.
+        index is rebuilt, and both are uploaded again.
         """
         local_state = self._local_archive.inspect(path, repair=repair)
         if local_state is not None or "/" in path:
@@ -158,11 +159,12 @@ class S3Archive:
         )
 
     def _download_for_reindex(self, name: str, size_bytes: int) -> WarcFileState:
-        """Download a WARC file from the bucket and rebuild its CDXJ index. Both are then uploaded
+        """Download a WARC file from the bucket, rebuild its CDXJ index, and start to upload both
         again.
 
-        A locked marker keeps the file in the folder meanwhile. The returned size and records are
-        read before the lock is released, because the file may be gone from the folder soon after.
+        Meanwhile a locked marker keeps the file in the local folder. The returned size and records
+        are read before the lock is released, because the file may be gone from the folder soon
+        after.
         """
         folder = self._options.waiting_folder
         folder.mkdir(parents=True, exist_ok=True)

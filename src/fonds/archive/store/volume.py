@@ -109,8 +109,10 @@ _INDEXED_TYPES = frozenset({"response", "resource", "revisit"})
 
 
 class Volume:
-    """An open WARC file that Fonds appends to, with the index lines of its entries. For one thread
-    at a time.
+    """WARC file that is open for appending entries (archived bodies), with the CDXJ lines of these
+    entries.
+
+    For one thread at a time.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class Volume:
 
     @property
     def entry_count(self) -> int:
-        """Number of entries written to the WARC file."""
+        """Number of entries (archived bodies) written to the WARC file."""
         return len(self._lines)
 
     @property
@@ -257,11 +259,12 @@ def _create_marker(path: Path) -> int:
 
 @contextmanager
 def lock_marker(path: Path) -> Iterator[bool]:
-    """Lock the marker of a WARC file that is not in its folder, to download the file while the
-    context lasts.
+    """Lock the marker of a WARC file that exists only in the bucket, so that the file can be
+    downloaded to the folder.
 
-    Yields True if this process holds the lock and the file does not exist. A marker left by a
-    killed process is taken over. Locks of other machines are not seen.
+    `path` is where the file will be in the folder. The marker is locked while the context lasts.
+    Yields True if this process has the lock and the file is not in the folder, else False. A marker
+    left by a killed process is reused. Locks of other machines are not seen.
     """
     try:
         lock = _create_marker(path)
@@ -279,8 +282,11 @@ def lock_marker(path: Path) -> Iterator[bool]:
 
 
 def _is_marker_acquired(lock: int) -> bool:
-    """Lock an open marker. Return whether it was not locked and was not removed by its previous
-    holder.
+    """Lock an open marker without waiting. Return whether this process now has a lock on an
+    existing marker.
+
+    Returns False if another process has the lock, or if the previous holder of the lock removed the
+    marker.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -102,8 +102,8 @@ class ZipReader:
 
 
 def read_directory(stream: BinaryIO) -> Directory:
-    """Return the members of an open ZIP file by name. If a name occurs more than once, the last
-    member counts.
+    """Return the members (files) of an open ZIP file by name. Of several with the same name, the
+    last is returned.
 
     Raises DamagedInputError for a damaged file, and LimitError for a too large directory.
     """

@@ -115,7 +115,9 @@ class RecordFields:
 
     @property
     def may_hold_http(self) -> bool:
-        """Whether the block of the record may begin with the head of an HTTP response."""
+        """Whether the content of the record may begin with an HTTP response head, judging by record
+        type and media type.
+        """
         content_type = self.fields.get("Content-Type", "").lower()
         return self.type in ("response", "revisit") or (
             content_type.startswith("application/http")

@@ -87,7 +87,11 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
 
 
 def select_fields(story: Story) -> dict[str, dict[str, object]]:
-    """Return the fields of a story that Media Cloud knows, by sub-object and field name."""
+    """Return the metadata of a story that Media Cloud knows, as a mapping of mappings.
+
+    The outer keys are the names of the story's sub-objects, such as `content_metadata`. The inner
+    keys are field names. Other fields are left out.
+    """
     document = encode_story(story)
     return {name: {key: document[name][key] for key in fields} for name, fields in FIELDS.items()}
 

@@ -58,8 +58,11 @@ class RecordReader:
         """Offset of the last record read from a shared compressed member; -1 before the first."""
 
     def can_continue_to(self, offset: int) -> bool:
-        """Return whether the record at `offset` follows in the shared compressed member that the
-        reader is in.
+        """Return whether the reader can go on to the record at `offset` without starting at the
+        member's first byte.
+
+        This requires that the record is in the gzip member or zstd frame that the reader has open,
+        after the current record.
         """
         is_same_member = split_offset(offset)[0] == split_offset(self.offset)[0]
         return self._records is not None and is_same_member and offset > self.offset
@@ -194,11 +197,12 @@ class _RecordBlock:
             yield piece
 
     def close(self) -> int | None:
-        """Skip the unread rest of the record. Return its size on disk, or None if it shares its
-        compressed member.
+        """Skip the rest of the record that was not read, and return the size of the record on disk
+        in bytes.
 
-        If the read began at blank lines before the record, the size includes them. Raises
-        LengthError and MemberError.
+        Returns None if the record shares its compressed member with other records. If blank lines
+        before the record were read with it, they are included in the size. Raises LengthError and
+        MemberError.
         """
         passed_bytes = self.records.position - self._start
         passed_bytes += self.records.skip(self.fields.length_bytes - passed_bytes)

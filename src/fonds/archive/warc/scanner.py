@@ -212,10 +212,10 @@ def close_record(
     *,
     strict: bool = False,
 ) -> int | None:
-    """End a record after its block was passed, and return its size on disk in bytes.
+    """End a record after its block (content) was passed, and return its size on disk in bytes.
 
-    Returns None if the record shares its compressed member with others, or the file ends inside the
-    member.
+    Returns None if the record shares its gzip member or zstd frame with others, or the file ends
+    inside that member.
 
     `body_start` is the position of the block in the decompressed bytes. `passed_bytes` is the
     number of bytes that were passed. Raises LengthError if the block is shorter than declared, and

@@ -96,15 +96,17 @@ def _build_header(head: str, block_bytes: int, digest: bytes, blanks: int = 0) -
 
 
 def _compute_content_bytes(size_bytes: int) -> int:
-    """Return the number of content bytes in a gzip member of `size_bytes` bytes without
-    compression.
+    """Return how many bytes of content fit into an uncompressed gzip member that is `size_bytes`
+    bytes long.
     """
     stored_bytes = max(0, size_bytes - _FRAME_BYTES)
     return stored_bytes - _count_blocks(size_bytes) * _STORED_HEAD_BYTES
 
 
 def _count_blocks(size_bytes: int) -> int:
-    """Return the number of stored (uncompressed) blocks in a gzip member of `size_bytes` bytes."""
+    """Return how many stored (uncompressed) DEFLATE blocks a gzip member that is `size_bytes` bytes
+    long consists of.
+    """
     stored_bytes = max(0, size_bytes - _FRAME_BYTES)
     return max(1, -(-stored_bytes // (_STORED_MAX_BYTES + _STORED_HEAD_BYTES)))
 

@@ -127,7 +127,9 @@ def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[Ht
 
 
 class _RecordDigests:
-    """Digests that a WARC record declares, and the digests computed from its bytes."""
+    """Digests that a WARC record declares, and the digests computed from its bytes, to compare
+    them.
+    """
 
     def __init__(self, fields: Mapping[str, str], http_bytes: int) -> None:
         self.declared: dict[str, tuple[str, str]] = {}
@@ -163,10 +165,11 @@ class _RecordDigests:
         return passed_bytes
 
     def find_mismatches(self) -> dict[str, tuple[str, str]]:
-        """Return the declared and the computed digest for each digest that does not match, by
-        header field.
+        """Compare the declared digests of the record with the computed ones, and return those that
+        differ.
 
-        Digests that match are counted in `right`.
+        Returns the declared and the computed digest by WARC header field, as texts such as
+        `sha1:BASE32`. Adds the number of equal digests to the attribute `right`.
         """
         mismatches: dict[str, tuple[str, str]] = {}
         for name, (algorithm, value) in self.declared.items():

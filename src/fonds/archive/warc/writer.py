@@ -119,12 +119,14 @@ class RecordWriter:
         self._write("warcinfo", "", headers, "application/warc-fields", "".join(lines).encode())
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """Write the WARC records of an entry. Return the first, which has the body or is a revisit.
+        """Write the WARC records of an entry. Return the first of them, which has the body or is a
+        revisit.
 
         A body with an HTTP head becomes a `response` with the decoded body. Headers that describe
         codings, such as `Content-Encoding`, are renamed to `X-Archive-Orig-*`, and `Content-Length`
-        is that of the decoded body. The metadata has its own URI, `urn:metadata:URL`. Otherwise
-        readers that index it would show it in place of the page.
+        is that of the decoded body. The metadata record has its own URI, `urn:metadata:URL`. With
+        the URL of the page, programs that index the WARC would show the metadata in place of the
+        page.
         """
         start = self._out.tell()
         record_id = StatusAndHeadersParser.make_warc_id()

@@ -1,6 +1,8 @@
-"""Manifest of an extraction: for each WARC, the number of its records and of each ending.
+"""Manifest of an extraction: for each WARC, how many records it has and how many of them ended in
+each way.
 
-The module also reserves the output folder and writes the manifest next to the Parquet files.
+A record ends as done, dropped or quarantined, usually with a reason. The module also reserves the
+output folder and writes the manifest next to the Parquet files.
 """
 
 from __future__ import annotations
@@ -26,24 +28,29 @@ Ending = tuple[str, str]
 
 @dataclass(slots=True)
 class ExtractionManifest:
-    """Number of records and endings of each WARC, by WARC path.
+    """Numbers of records of each WARC, by WARC path.
 
     - `records`: number of records found while the WARC was scanned.
-    - `endings`: number of records for each verdict and reason, counted when the ending was
-      recorded.
+    - `endings`: number of records by verdict (done, dropped, quarantined or pending) and reason,
+      counted when the processing of a record ended.
 
-    Different code counts records and endings, so equal totals show that no record was lost.
+    Different code counts `records` and `endings`, so equal totals show that no record was lost.
     """
 
     records: Counter[str] = field(default_factory=Counter)
     endings: defaultdict[str, Counter[Ending]] = field(default_factory=lambda: defaultdict(Counter))
 
     def note_end(self, path: str, ending: Disposition, count: int = 1) -> None:
-        """Add `count` records of the WARC `path` that ended with this disposition."""
+        """Count `count` records of the WARC at `path` whose processing ended with the verdict and
+        reason of `ending`.
+        """
         self.endings[path][str(ending.verdict), str(ending.reason or "")] += count
 
     def iter_lines(self) -> Iterator[bytes]:
-        """Yield the counts as sorted lines (`MARK` and JSON) that `add_line` reads."""
+        """Yield the numbers of the manifest as lines of bytes, which `add_line` reads.
+
+        Each line is `MARK` and a JSON array. The lines are sorted by WARC path.
+        """
         for path, count in sorted(self.records.items()):
             yield MARK + msgspec.json.encode([path, RECORDS, "", count])
         for path, counts in sorted(self.endings.items()):
@@ -51,7 +58,7 @@ class ExtractionManifest:
                 yield MARK + msgspec.json.encode([path, verdict, reason, count])
 
     def add_line(self, line: bytes) -> None:
-        """Add the count in one line that `iter_lines` produced."""
+        """Add the number in one line of `iter_lines` to this manifest."""
         path, word, reason, count = msgspec.json.decode(line.removeprefix(MARK))
         if word == RECORDS:
             self.records[path] += count
@@ -60,7 +67,7 @@ class ExtractionManifest:
 
     @property
     def total(self) -> Counter[Ending]:
-        """Return the number of records for each verdict and reason, over all WARCs."""
+        """Return the number of records by verdict and reason, summed over all WARCs."""
         return sum(self.endings.values(), Counter())
 
     @property
@@ -73,15 +80,17 @@ class ExtractionManifest:
 
     @property
     def unbalanced_warcs(self) -> list[str]:
-        """Return the sorted paths of WARCs whose number of records differs from their number of
-        endings.
+        """Return the sorted paths of those WARCs for which not every record is counted as ended
+        exactly once.
+
+        These are the WARCs with different numbers of records and of endings.
         """
         paths = {*self.records, *self.endings}
         return sorted(path for path in paths if self.records[path] != self.endings[path].total())
 
     def build_account(self, path: str) -> Mapping[str, object]:
-        """Return the counts of one WARC as a JSON object: path, number of records, number of each
-        ending.
+        """Return the counts of one WARC as a JSON object: its path, number of records, and records
+        by verdict and reason.
         """
         return {
             "warc": path,
@@ -91,7 +100,9 @@ class ExtractionManifest:
 
 
 def encode_ending_counts(counts: Mapping[Ending, int]) -> Mapping[str, int]:
-    """Convert counts of endings to a JSON object with keys `verdict` or `verdict:reason`."""
+    """Convert numbers of records by verdict and reason to a JSON object with keys `verdict` or
+    `verdict:reason`.
+    """
     return {":".join(filter(None, ending)): count for ending, count in sorted(counts.items())}
 
 

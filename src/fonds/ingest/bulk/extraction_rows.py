@@ -68,7 +68,11 @@ RESULT_COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any]:
-    """Build the Parquet row of a capture: its location, and its verdict, reason and detail."""
+    """Build the Parquet row of a capture: its location, type and SHA-1, and how its extraction
+    ended.
+
+    `ending` gives the verdict, reason and detail.
+    """
     return {
         **_build_place_fields(record),
         "record_type": record.capture.record_type,
@@ -79,8 +83,10 @@ def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any
 
 
 def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> dict[str, Any]:
-    """Build the Parquet row of an extracted body and its extraction result. Unknown values are
-    None.
+    """Build the Parquet row of a file: its hashes and location, and the result of extracting its
+    body.
+
+    `record` is the capture from which the body was read. Unknown values are None.
     """
     row: dict[str, Any] = dict.fromkeys(FILE_COLUMNS)
     row |= {

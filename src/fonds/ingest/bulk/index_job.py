@@ -1,5 +1,5 @@
-"""Backfill job: read captures from CDX indexes, group them by SHA-1, and write them to the records
-and the table.
+"""Backfill job: read captures from CDX indexes, group them by SHA-1, and write them to the SQL
+table `cdx` and the wide table.
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ change the same rows.
 
 @dataclass(frozen=True, slots=True)
 class CaptureWriter:
-    """The `write` function of a backfill job. It opens table and records in the process that calls
-    it.
+    """Function object that writes the captures of a backfill job to the stores.
+
+    It is the `write` function of the job. It opens the wide table and the SQL records in the
+    process that calls it.
 
     - `open_table`, `open_records`: functions that open the stores.
-    - `journal`: name of the table to write.
+    - `journal`: name of the wide table.
     - `started_at`: start of the job (aware UTC).
     """
 
@@ -63,9 +65,11 @@ class CaptureWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write the captures of one range of SHA-1s, then yield the counts as lines.
+        """Write the captures of range `number` of the SHA-1s to the stores.
 
-        Rows of `cdx` are written before the table cells that refer to them.
+        `records` are the encoded captures of the range, sorted by SHA-1. When all are written,
+        yields lines with the numbers of captures, files and refused index lines. Rows of `cdx` are
+        written before the table cells that refer to them.
         """
         table, stored = self.open_table(), self.open_records()
         tallies = ExampleCounts()
@@ -127,10 +131,11 @@ class CaptureWriter:
     def _write_rows(
         self, table: Table, records: Records, batch: Sequence[IndexedCapture]
     ) -> set[str]:
-        """Write one `cdx` row for each location. Return the SHA-1s of files that lost a location.
+        """Write one `cdx` row for each WARC path and offset in the batch.
 
-        If several index lines describe one location, the better line wins, in whatever order the
-        lines arrive. Rows of captures that Fonds has read itself stay unchanged.
+        Returns the SHA-1s of the files in existing rows that were replaced by a better row. If
+        several index lines describe one location, the line that `ranks_above` prefers wins, in
+        whatever order the lines arrive. Rows of captures that Fonds has read itself stay unchanged.
         """
         losing_files: set[str] = set()
         best: dict[tuple[str, int], IndexedCapture] = {}
@@ -175,7 +180,7 @@ class CaptureWriter:
 
 
 def _drop_taken_down(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[IndexedCapture]:
-    """Return the captures whose files were not removed by a takedown."""
+    """Return the captures of `batch` except those whose file was removed by a takedown."""
     removed = {
         row.sha1hex for row in records.get(TakedownRow, [capture.sha1hex for capture in batch])
     }
@@ -226,7 +231,12 @@ def _capture_key(capture: IndexedCapture) -> CaptureKey:
 
 
 def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Mapping[str, bytes]:
-    """Return the table cells of a file without the location of a dropped `cdx` row."""
+    """Return the table cells of a file, without `file:cdx` (its location) if this cell names a
+    dropped `cdx` row.
+
+    The cells are returned unchanged if Fonds has read the file (`file:meta` exists), or if the cell
+    is missing or cannot be parsed.
+    """
     try:
         location = read_location(cells)
     except ValueError:
@@ -239,7 +249,11 @@ def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Map
 
 
 def _iter_captures(records: Iterator[bytes], tallies: ExampleCounts) -> Iterator[IndexedCapture]:
-    """Yield each distinct capture once. Add the counts among the records to `tallies`."""
+    """Yield each distinct capture once, from sorted encoded captures.
+
+    Adds to `tallies` the numbers of captures, revisits, files and repeated captures. Some of the
+    `records` are lines with counts from the reader of the index. They are added to `tallies` too.
+    """
     previous, previous_file = b"", b""
     for record in records:
         if record.startswith(MARK):
@@ -324,7 +338,7 @@ def build_backfill_job(
 
 
 def split_sha1_ranges(count: int) -> tuple[bytes, ...]:
-    """Return the sort keys that divide the hexadecimal SHA-1s into `count` ranges of about equal
-    size.
+    """Return the `count` - 1 prefixes of hexadecimal SHA-1s that divide all SHA-1s into `count`
+    ranges of about equal size.
     """
     return tuple(f"{number * 65536 // count:04x}".encode() for number in range(1, count))

@@ -1,4 +1,5 @@
-"""Reader of a backfill: yield a record for each accepted CDX line, and counts of the other lines.
+"""Reader of a backfill: yield the encoded capture of each accepted CDX line, then the number of
+refused lines by reason.
 
 An index is split into byte ranges (parts) that are read in parallel.
 """
@@ -90,15 +91,19 @@ LINES = "lines"
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
-    """The `read` function of a backfill job. `filter` decides which lines are accepted."""
+    """Function object that reads one part of an index. It is the `read` function of a backfill job.
+
+    `filter` decides which lines are accepted.
+    """
 
     filter: CaptureFilter
 
     def __call__(self, part: IndexPart) -> Iterator[bytes]:
-        """Yield a record for each accepted line of a part, then the counts of all other lines by
+        """Yield the encoded capture of each accepted line, then the number of refused lines by
         reason.
 
-        Raises OSError if the index cannot be read.
+        The lines are those of one part (byte range) of an index. Raises OSError if the index cannot
+        be read.
         """
         tallies = ExampleCounts()
         try:

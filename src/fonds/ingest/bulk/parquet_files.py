@@ -26,12 +26,16 @@ Schemas = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class ParquetFiles:
-    """The open Parquet files of one range, by row type (`files` or `captures`).
+    """The Parquet files that are being written for one range of records. There is one file per row
+    type.
+
+    The row types are `files` (one row per body) and `captures` (one row per capture). All mappings
+    have the row type as key.
 
     - `writers`: pyarrow writers.
     - `columns`: columns and their types.
-    - `pending`: buffered rows that are not written yet.
-    - `sizes_bytes`: bytes of texts and pictures in the buffered rows.
+    - `pending`: rows in memory that are not written yet.
+    - `sizes_bytes`: bytes of texts and pictures in the rows in memory.
     """
 
     writers: Mapping[str, Any]
@@ -42,7 +46,10 @@ class ParquetFiles:
     sizes_bytes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, name: str, row: dict[str, Any]) -> None:
-        """Buffer a row of type `name`. The row must have all columns of its type."""
+        """Buffer a row of the type `name`, and write the buffer if it is full.
+
+        `name` is `files` or `captures`. The row must have all columns of its type.
+        """
         self.pending[name].append(row)
         self.sizes_bytes[name] += sum(
             len(value) for value in row.values() if isinstance(value, str | bytes)
@@ -51,7 +58,9 @@ class ParquetFiles:
             self.flush(name)
 
     def flush(self, name: str) -> None:
-        """Write the buffered rows of type `name` to its file."""
+        """Write the buffered rows of the type `name` (`files` or `captures`) to the Parquet file of
+        this type.
+        """
         import pyarrow
 
         rows, writer = self.pending.pop(name, []), self.writers[name]

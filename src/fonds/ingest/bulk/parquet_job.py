@@ -31,21 +31,24 @@ from fonds.ports import Job, Source
 
 @dataclass(frozen=True, slots=True)
 class WarcReader:
-    """The `read` function of an extraction job. A part of the job is the input row of one WARC.
+    """Function object that reads the captures of one WARC. It is the `read` function of an
+    extraction job.
 
-    - `source`: yields the captures of a WARC.
-    - `open_reading`: starts the extraction steps.
+    It is called with the input row of the WARC.
+
+    - `source`: yields the captures of the WARC.
+    - `open_reading`: returns the extraction steps, ready to use.
     """
 
     source: Source
     open_reading: Callable[[], ReadingSteps]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """Yield an encoded `RecordState` for each capture of a WARC, then the lines of its
-        manifest.
+        """Read one WARC and yield each capture, encoded for sorting, then the manifest of the WARC
+        as lines.
 
-        A fault in one capture becomes its ending. Raises all other errors, such as an unavailable
-        store.
+        If reading a capture fails because of the capture, the failure is recorded as its ending.
+        All other errors are raised, such as an unavailable store.
         """
         manifest = ExtractionManifest()
         reading = self.open_reading()
@@ -63,9 +66,12 @@ class WarcReader:
 
 @dataclass(frozen=True, slots=True)
 class ParquetWriter:
-    """The `write` function of an extraction job: one Parquet file per row type and range.
+    """Function object that writes the Parquet files of one range of captures, one file per row
+    type.
 
-    - `open_reading`: starts the extraction steps.
+    It is the `write` function of an extraction job.
+
+    - `open_reading`: returns the extraction steps, ready to use.
     - `folder`: output folder.
     - `urls`: URL of each WARC that was fetched, by the path of its local copy.
     """
@@ -75,9 +81,11 @@ class ParquetWriter:
     urls: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Extract and write the captures of one range, then yield the lines of its manifest.
+        """Extract the captures of range `number`, write their Parquet rows, then yield the manifest
+        as lines.
 
-        Of several captures with the same body, the earliest is extracted. The others are its
+        `records` are the encoded captures of the range, sorted by SHA-1, and manifest lines. Of
+        several captures with the same body, only the earliest is extracted. The others end as
         duplicates.
         """
         manifest, previous_body = ExtractionManifest(), ""
@@ -115,11 +123,14 @@ def _write_record(
     previous_body: str,
     files: ParquetFiles,
 ) -> Disposition:
-    """Write the rows of a capture, extract its body unless already extracted, and return its
-    ending.
+    """Extract the body of a capture unless it was just extracted, write its Parquet row, and return
+    how the capture ended.
+
+    Nothing is extracted or written if the capture has no body to extract, or if its body is that of
+    the previous call.
 
     - `record`: the capture, with the location to read the body from.
-    - `displayed`: the same capture, with the location to write to its row.
+    - `displayed`: the same capture, with the location to write to the row.
     - `previous_body`: SHA-1 of the body that was extracted last.
     """
     file = record.file

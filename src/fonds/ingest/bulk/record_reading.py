@@ -32,11 +32,12 @@ _SEPARATOR = b"\t"
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """A capture from a WARC, after its bytes were identified.
+    """Capture from a WARC after its bytes were read and identified.
 
     - `identified`: the capture and its file. The file is None if the record has no body, or its
-      body was not read.
-    - `ending`: DONE if the body is to be extracted, else the disposition with the reason.
+      body was not read or not accepted.
+    - `ending`: DONE if the body can be extracted. Otherwise the verdict and reason with which the
+      capture ended.
     """
 
     identified: IdentifiedCapture
@@ -44,7 +45,7 @@ class RecordState:
 
     @property
     def capture(self) -> Capture:
-        """The capture of the record."""
+        """The capture that was identified."""
         return self.identified.capture
 
     @property
@@ -85,10 +86,11 @@ StepOutput = PdfText | ParsedPage | ArticleResult
 
 @dataclass(frozen=True, slots=True)
 class ReadingSteps:
-    """The steps that read a capture.
+    """The pipeline steps that identify and extract a capture, ready to be called in this process.
 
-    - `steps`: the steps `identify`, `extract_pdf`, `parse_story` and `read_article`, by name.
-    - `close`: ends the child processes of the steps.
+    - `steps`: the functions of the steps `identify`, `extract_pdf`, `parse_story` and
+      `read_article`, by name.
+    - `close`: function that ends the child processes of the steps.
     """
 
     steps: Mapping[str, StepFunction]
@@ -99,9 +101,9 @@ class ReadingSteps:
 class BodyResult:
     """Result of extracting one body.
 
-    - `ended`: disposition of the extraction.
-    - `output`: what the step produced, such as a PdfText; None if nothing.
-    - `thumbnail`: thumbnail of a PDF in the default format; None if there is none.
+    - `ended`: how the extraction ended (verdict, reason and detail).
+    - `output`: the extracted data, such as a PdfText or ParsedPage; None if there is none.
+    - `thumbnail`: thumbnail of a PDF as a picture in the default format; None if there is none.
     """
 
     ended: Disposition
@@ -110,9 +112,10 @@ class BodyResult:
 
 
 def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState:
-    """Read, hash and identify the bytes of a capture. A fault in the capture becomes its ending.
+    """Read the bytes of a capture, compute their hashes and detect their type.
 
-    Raises the errors of `run_step`.
+    If this fails because of the capture, the failure becomes the ending of the result. Raises the
+    errors of `run_step`.
     """
     result = run_step(steps["identify"], capture)
     identified = next((item for item in result.items if isinstance(item, IdentifiedCapture)), None)
@@ -124,7 +127,7 @@ def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState
 
 
 def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: FileMeta) -> BodyResult:
-    """Extract one body. If the child process dies, that is the result.
+    """Extract one body and return the result. If the child process dies, the result says so.
 
     Raises the errors of `run_step`.
     """
@@ -144,11 +147,12 @@ def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: File
 
 
 def run_step(step: StepFunction, item: object) -> Result:
-    """Run a step on one item. An error caused by the item or by a bug in the step becomes its
-    disposition.
+    """Run a pipeline step on one item and return its result.
 
-    Raises TransientError for an unavailable store, ConfigurationError, and the error for a machine
-    without free memory, disk space or file descriptors.
+    If the item or a bug in the step causes an exception, the result has the verdict and reason of
+    this failure. Other errors are raised: TransientError for an unavailable store,
+    ConfigurationError, and the error for a machine that lacks memory, disk space or file
+    descriptors.
     """
     try:
         return step(item)

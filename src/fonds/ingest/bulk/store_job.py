@@ -1,7 +1,7 @@
 """Extraction job that stores results in a library: each WARC runs through the library's pipeline.
 
-The manifest of each WARC is computed from the ledger, the record of all entries and their
-dispositions.
+The manifest of each WARC (how many of its records ended in each way) is computed from the ledger.
+The ledger is the record of all entries of a library and how each ended.
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ from fonds.ports import Job, Records, Source
 
 
 class RunningPipeline(Protocol):
-    """A pipeline of a library, running in this process."""
+    """Interface of a library's pipeline whose workers run in this process."""
 
     @property
     def records(self) -> Records:
-        """The records (SQL rows) of the library. They contain the ledger of entries and
-        dispositions.
-        """
+        """SQL rows of the library. They contain the ledger: all entries and how each ended."""
 
     @property
     def pipeline(self) -> str:
-        """Name of the pipeline's flavour, as in the ledger."""
+        """Name of the pipeline in the ledger."""
 
     def run_input(self, source: Source, row: InputRow) -> None:
-        """Send all entries of an input through the pipeline, also known entries. Wait until all
-        have ended.
+        """Send all entries of an input through the pipeline, even entries that are already known.
 
-        Raises the error that stopped the pipeline before that.
+        Returns when the processing of all entries has ended. If an error stops the pipeline before
+        that, it is raised.
         """
 
     def close(self) -> None:
@@ -44,7 +42,11 @@ class RunningPipeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SingleInputSource:
-    """A Source that yields only the input `row` of another source."""
+    """Source of entries that is limited to one input of another source.
+
+    - `source`: the other source.
+    - `row`: row of the input.
+    """
 
     source: Source
     row: InputRow
@@ -54,13 +56,21 @@ class SingleInputSource:
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of the single input."""
+        """Yield the entries of the single input, with positions and counts as the source yields
+        them.
+        """
         yield from self.source.iter_entries(row)
 
 
 @dataclass(frozen=True, slots=True)
 class WarcIngester:
-    """The `read` function of an ingest job. A part of the job is the input row of one WARC.
+    """Function object that ingests one WARC into a library. It is the `read` function of an ingest
+    job.
+
+    It is called with the input row of the WARC.
+
+    - `source`: yields the entries of the WARC.
+    - `open_working`: starts the pipeline of the library.
 
     A repeated run creates the same ids of entries and messages, so nothing is counted twice.
     """
@@ -69,7 +79,10 @@ class WarcIngester:
     open_working: Callable[[], RunningPipeline]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """Ingest one WARC, then yield the lines of its manifest, computed from the ledger."""
+        """Ingest one WARC into the library, then yield its manifest as lines.
+
+        The manifest says how many records ended in each way. It is computed from the ledger.
+        """
         with closing(self.open_working()) as pipeline:
             pipeline.run_input(SingleInputSource(self.source, part), part)
             manifest = build_account(pipeline.records, pipeline.pipeline, part)
@@ -77,8 +90,8 @@ class WarcIngester:
 
 
 def build_account(records: Records, pipeline: str, part: InputRow) -> ExtractionManifest:
-    """Build the manifest of one input from the ledger: the number of entries, and how each entry
-    ended.
+    """Build the manifest of one input from the ledger: how many entries it has, and how many ended
+    in each way.
 
     If the input could not be read to its end, that failure counts as one more record.
     """
@@ -116,5 +129,8 @@ def build_ingest_job(
 
 
 def combine_results(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines of one manifest that sums up the manifest lines in `records`."""
+    """Add up manifest lines of several WARCs, and yield the lines of the one resulting manifest.
+
+    It is the `write` function of an ingest job; `number` is not used.
+    """
     yield from sum_manifests(records).iter_lines()

@@ -182,7 +182,10 @@ def _matches_mostly(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
 
 
 def _unpack_gzip(head: bytes) -> bytes:
-    """Return what the first gzip members in `head` unpack to, as far as possible."""
+    """Decompress the gzip members in `head`, the first bytes of a file, as far as possible.
+
+    Returns at most `UNPACKED_BYTES` bytes. A damaged member and all members after it are left out.
+    """
     unpacked = b""
     while head.startswith(_GZIP) and len(unpacked) < UNPACKED_BYTES:
         member = zlib.decompressobj(wbits=31)
@@ -195,7 +198,7 @@ def _unpack_gzip(head: bytes) -> bytes:
 
 
 def _unpack_zstd(head: bytes) -> bytes:
-    """Return what the first zstd frame in `head` unpacks to, as far as possible."""
+    """Decompress the first zstd frame in `head`, the first bytes of a file, as far as possible."""
     frame = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(head)
     try:
         return frame.read(UNPACKED_BYTES)
@@ -221,7 +224,10 @@ def _unpack_stream(
     unpacker: lzma.LZMADecompressor | bz2.BZ2Decompressor | lz4.frame.LZ4FrameDecompressor,
     head: bytes,
 ) -> bytes:
-    """Return what the first stream in `head` unpacks to, as far as possible."""
+    """Decompress the first stream in `head`, the first bytes of a file, with `unpacker`.
+
+    Returns at most `UNPACKED_BYTES` bytes, and b"" if the stream is damaged.
+    """
     try:
         unpacked: bytes = unpacker.decompress(head, UNPACKED_BYTES)
     except (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError):

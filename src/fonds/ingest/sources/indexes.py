@@ -67,16 +67,20 @@ def read_index(
 
 
 def has_local_part(index: Path, name: bytes) -> bool:
-    """Return whether a part of a ZipNum index is in the folder of the index, with or
-    without `.gz`.
+    """Return whether a part of a ZipNum index is in the folder of the index, with or without `.gz`.
 
-    Only the file name in `name` is used, not its folders.
+    A ZipNum index names the compressed parts (CDX files) of a large index. Only the file name in
+    `name` is used, not its folders.
     """
     return any(is_file(index.with_name(part_name)) for part_name in list_part_names(name))
 
 
 def list_part_names(name: bytes) -> list[str]:
-    """Return the file names that a part of a ZipNum index may have: as named, and with `.gz`."""
+    """Return the file names that a part (CDX file) of a ZipNum index may have: its name, and its
+    name with `.gz`.
+
+    Folders in `name` are removed. The list is empty if no name remains.
+    """
     bare = PurePosixPath(name.decode("utf-8", "replace")).name
     return [bare, f"{bare}.gz"] if bare else []
 
@@ -110,12 +114,12 @@ def read_zipnum(
 def read_lines(
     path: Path, row: InputRow, collection: str, build_entry: Callable[[bytes, int], Capture | None]
 ) -> Iterator[Capture | int]:
-    """Yield a line number and a capture for each line from `row.position` on (numbers
-    start at 0).
+    """Yield a line number and then a capture for each line of a file, from `row.position` on.
+    Numbers start at 0.
 
-    `build_entry` builds the capture from a line and its number. It returns None for a line without
-    capture. If decompression fails, a last capture reports the failure, and the rest of the file is
-    not read.
+    `build_entry` builds the capture from a line and its number, or returns None for a line without
+    a capture. Such lines are counted but not yielded. If decompression fails, a last capture
+    reports the failure, and the rest of the file is not read.
     """
     number = 0
     try:
@@ -134,7 +138,8 @@ def read_lines(
 
 
 def iter_lines(path: Path) -> Generator[bytes, None, None]:
-    """Yield the lines of a file without line ends, decompressing gzip.
+    """Yield the lines of a file without their line ends. A file compressed with gzip is
+    decompressed.
 
     A line over 64 KiB is split into several lines. Raises LimitError (`bomb`) if the file
     decompresses to more than 200 times its size, and EOFError, zlib.error or gzip.BadGzipFile if it
@@ -151,7 +156,10 @@ def iter_lines(path: Path) -> Generator[bytes, None, None]:
 
 
 def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading and decompress gzip. The caller must limit the decompressed size."""
+    """Open a file for reading. If it is compressed with gzip, reads return the decompressed bytes.
+
+    The caller must limit how many bytes it reads.
+    """
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP_MAGIC
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
@@ -204,11 +212,10 @@ def list_paths_in_folder(base: str, name: str) -> list[str]:
 
 
 def normalize_warc_name(filename: str) -> str | None:
-    """Return the normalized relative path of a WARC from an index or task. An absolute path is cut
-    to its last two segments.
+    """Return the normalized relative path by which an index or task names a WARC.
 
-    Return None for a URL, and for a name without folders, because it may name a WARC that Fonds
-    wrote.
+    An absolute path is cut to its last two segments. Returns None for a URL. Also returns None for
+    a name without folders, because it may be the name of a WARC that Fonds wrote.
     """
     parts = _split_path(filename)
     if filename.startswith("/"):
@@ -230,7 +237,9 @@ def _is_outside(path: Path, root: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Like `Path.is_file`, but False for an invalid file name."""
+    """Return whether a path is a regular file. Unlike `Path.is_file`, return False for an invalid
+    file name.
+    """
     try:
         return path.is_file()
     except OSError:
@@ -275,7 +284,7 @@ def _build_entry(
 def build_damaged_capture(
     row: InputRow, collection: str, path: Path, number: int, reason: Reason, detail: str
 ) -> Capture:
-    """Build the capture that reports an unreadable line of an index or list."""
+    """Build a capture without a body that reports damage at line `number` of an index or list."""
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,

@@ -55,9 +55,9 @@ class LinkListSource:
     - `records`: SQL rows of the library; None if the library does not exist yet.
     - `follows_links`: whether to follow symbolic links out of the named folders.
     - `allows_known`: also yield links that other inputs have entered, and treat each file as new.
-    - `choice`: which of the links are taken.
+    - `choice`: decides which of the links are taken: a sample, a maximum number, or all.
     - `problems`: receives one sentence for each file that could not be read to its end.
-    - `downloads_url`: URL below which an old system stored its downloads.
+    - `downloads_url`: URL below which an old system stored its pages (downloads).
     """
 
     names: Sequence[str]
@@ -77,7 +77,7 @@ class LinkListSource:
     downloads_url: str = ""
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input per file. An unreadable file is an input too."""
+        """Yield one input row per file. A file that cannot be read has a row too."""
         for name in self.names:
             if is_remote(name):
                 yield from (self._build_remote_input(path) for path in self.remotes.find(name))
@@ -90,8 +90,10 @@ class LinkListSource:
                 )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield positions and links of a file from `row.position` on, and counts of refused lines
-        by reason.
+        """Yield the links of a list file from `row.position` on.
+
+        Between the links (entries), yields positions as numbers, from which a later call can
+        resume, and the number of refused lines by reason as mappings.
         """
         if row.error is not None:
             reason = Reason.MISSING_SOURCE if row.kind == "missing" else Reason.UNREADABLE_SOURCE
@@ -144,8 +146,11 @@ class LinkListSource:
     def _iter_sifted(
         self, row: InputRow, rows: Sequence[Row], recent: OrderedDict[str, None]
     ) -> Iterator[tuple[int, Entry | Reason]]:
-        """Yield for each line its number and an entry, or its number and the reason for refusing
-        it.
+        """Yield for each link row its line number, and either an entry or the reason for refusing
+        the link.
+
+        `recent` contains the latest accepted URLs, which may not be in the ledger yet. It is
+        updated.
         """
         judged_rows = [(number, link, self._find_refusal(link)) for number, link in rows]
         first_entries = self._find_known(
@@ -196,11 +201,11 @@ class LinkListSource:
         return None if self.choice.is_sampled(link.url) else Reason.NOT_SAMPLED
 
     def _find_known(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
-        """Return the known URLs among `urls`, each with the id of its first entry in the pipeline's
-        ledger.
+        """Return those of the URLs that already have an entry in the pipeline's ledger, with the id
+        of the first such entry.
 
-        With `allows_known`, only entries of this input and links that still wait to be fetched are
-        considered.
+        If `allows_known`, this considers only entries of this input, and links of any input that
+        are not fetched yet.
         """
         if self.records is None or not urls:
             return {}
@@ -212,7 +217,7 @@ class LinkListSource:
 
     @staticmethod
     def _load_first_entries(records: Records, where: Mapping[str, object]) -> dict[str, str]:
-        """Return the smallest entry id of each URL."""
+        """Return the smallest entry id of each URL among the ledger entries that match `where`."""
         first_ids: dict[str, str] = {}
         for entry in records.find(EntryRow, where):
             first_ids[entry.url] = min(entry.entry_id, first_ids.get(entry.url, entry.entry_id))
@@ -223,12 +228,14 @@ class LinkListSource:
         return UnreadTally(reason, detail)
 
     def _local_copy_path(self, row: InputRow) -> Path:
-        """Return the path of the local copy that a remote file has while it is read."""
+        """Return the path in the library folder at which a remote list file is stored while it is
+        read.
+        """
         return self.home / "inbox" / f"list-{row.input_id}"
 
     def _is_within_named(self, found_path: FoundPath) -> bool:
-        """Return False for a symbolic link out of the named paths, unless such links are
-        followed.
+        """Return whether a found path is a file to read. A symbolic link out of the named paths is
+        not.
         """
         return not found_path.is_outside
 
@@ -259,7 +266,13 @@ class LinkListSource:
 
 
 def _classify_known(row: InputRow, entry_id: str, first: str) -> Reason | None:
-    """Return the reason for refusing a URL whose first entry is `first`; None if the URL is new."""
+    """Return the reason for refusing a link whose URL has an earlier entry; None if the link is
+    accepted.
+
+    `first` is the id of the URL's first entry, `entry_id` the id of the link's own entry. If they
+    are equal, the link is accepted. Otherwise the reason is REPEATED if the first entry is from the
+    same input, else KNOWN_LINK.
+    """
     if first == entry_id:
         return None
     return Reason.REPEATED if first.startswith(row.input_id) else Reason.KNOWN_LINK
@@ -280,8 +293,8 @@ class NamedLinkSource:
     - `collection`: collection of the links.
     - `named_at`: time of the command (aware UTC). It is part of the input's id, so known URLs are
       fetched again.
-    - `tls`: how strictly certificates are checked.
-    - `via`: text that says where the URLs came from.
+    - `tls`: how strictly TLS certificates are checked.
+    - `via`: text that says where the URLs came from, for the stored entry of each link.
     """
 
     urls: Sequence[str]
@@ -300,7 +313,11 @@ class NamedLinkSource:
             )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield a link for each URL after `row.position`. Repeated URLs are only counted."""
+        """Yield an entry for each URL after the first `row.position` URLs.
+
+        A repeated URL yields a mapping that counts it as repeated. Numbers between them are
+        positions from which a later call can resume.
+        """
         rss_entry = RssEntry(via=self.via, fetch_date=self.named_at.date().isoformat())
         seen_ids: set[str] = set()
         for number, url in enumerate(self.urls, 1):
@@ -323,11 +340,11 @@ class NamedLinkSource:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledSource:
-    """Source that yields the links of another source in shuffled order, to spread the links of a
-    site.
+    """Source that yields the links of a list in shuffled order, so that links of one site do not
+    come in sequence.
 
-    - `source`: the other source.
-    - `shuffle`: reorders a list in place.
+    - `source`: source of the list.
+    - `shuffle`: reorders a list of entries in place.
     - `window`: number of links that are shuffled together.
     """
 
@@ -336,12 +353,14 @@ class ShuffledSource:
     window: int = 2_500
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the inputs of the other source."""
+        """Yield the inputs of the source whose links are shuffled."""
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of an input in shuffled order. Each position follows all entries before
-        it.
+        """Yield the entries of an input in shuffled order, with counts of refused lines and
+        positions.
+
+        A position (from which a later call can resume) is yielded only after all entries before it.
         """
         window: list[Entry] = []
         tally: Counter[str] = Counter()
@@ -372,21 +391,25 @@ class ShuffledSource:
 
 @dataclass(frozen=True, slots=True)
 class LimitedSource:
-    """Source that stops when a maximum number of links was taken from another source in
-    this run.
+    """Source that yields the links of another source until a maximum number was taken in this run.
 
     The next run resumes at the position where this run stopped.
+
+    - `source`: the other source.
+    - `choice`: has the maximum, and the number of links that the other source has taken.
     """
 
     source: LinkListSource | ShuffledSource
     choice: LinkSample
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the inputs of the other source."""
+        """Yield the inputs of the source whose links are limited."""
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of an input of the other source."""
+        """Yield the entries of an input. When the maximum is reached, `is_done` becomes true at the
+        next position.
+        """
         for item in self.source.iter_entries(row):
             if isinstance(item, int) and self.choice.is_full():
                 self.choice.is_done = True
@@ -394,10 +417,10 @@ class LimitedSource:
 
     @property
     def problems(self) -> list[str]:
-        """Return one sentence for each file that could not be read to its end so far."""
+        """One sentence for each list file that could not be read to its end so far."""
         lists = self.source.source if isinstance(self.source, ShuffledSource) else self.source
         return lists.problems
 
     def is_done(self) -> bool:
-        """Return whether the maximum number of links was taken, so that reading should stop."""
+        """Return whether reading should stop, because the maximum number of links was taken."""
         return self.choice.is_done

@@ -62,10 +62,11 @@ system.
 
 @dataclass(frozen=True, slots=True)
 class ListedLink:
-    """Link in one line or item of a list.
+    """Link from one line or item of a list.
 
     - `url`: URL to be fetched.
-    - `entry`: what the list states about the link, as an RSS entry.
+    - `entry`: what the list states about the link (such as title and date), in the form of an RSS
+      entry.
     - `final_url`: URL of the page after redirects, if recorded.
     - `fetch_timestamp`: time of an earlier fetch in Unix seconds, if recorded.
     """
@@ -77,7 +78,9 @@ class ListedLink:
 
     @property
     def page(self) -> str | None:
-        """Return the URL of the page; None if the list does not record it."""
+        """URL of the page itself, after redirects if recorded; None if the list gives no URL of the
+        page.
+        """
         return None if self.final_url == NEED_CANONICAL_URL else self.final_url or self.url
 
 
@@ -88,10 +91,11 @@ Rows = Generator[Row, None, None]
 
 
 def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
-    """Yield the rows of a table of URLs, without empty lines, comments and the header.
+    """Yield the line number and link of each line of a list of URLs. The link is None if the line
+    is invalid.
 
-    If there is no header, a whole line is one URL, including its commas. In a file named `.csv`,
-    the columns are split.
+    Empty lines, comments and the header are skipped. Without a header, a whole line is one URL,
+    including its commas. In a file named `.csv`, the columns are split.
     """
     day, header, is_bare = find_day_in_name(name), None, False
     with closing(_iter_lines(path)) as lines:
@@ -112,7 +116,9 @@ def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
 
 
 def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
-    """Yield the items of a whole day of RSS as rows."""
+    """Yield the number and link of each item in a file with a whole day of RSS. The link is None if
+    the item is invalid.
+    """
     bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
     with open_unpacked(path) as stream:
         for item in read_rss_day(BoundedStream(stream, bytes_max), name, find_day_in_name(name)):
@@ -122,10 +128,11 @@ def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
 
 
 def iter_download_rows(path: Path, name: str, downloads_url: str) -> Rows:
-    """Yield the rows of a table of downloads. The URL to fetch is `downloads_url` and the
-    download's id.
+    """Yield the line number and link of each line of a table of downloads. The link is None if the
+    line is invalid.
 
-    If there is no header, each line is only an id.
+    A download is a page that an old system has stored. The URL to fetch is `downloads_url` followed
+    by the id of the download. Without a header, each line is only an id.
     """
     day, header = find_day_in_name(name), None
     with closing(_iter_lines(path)) as lines:
@@ -154,7 +161,10 @@ READERS: Mapping[str, Callable[[Path, str, str], Rows]] = {
 
 
 def _build_epoch_suffix(row: HistoricalRow) -> str:
-    """Return the URL suffix that distinguishes two downloads of the old system with the same id."""
+    """Return the URL suffix that tells apart two downloads of the old system with the same id.
+
+    Returns '' if the id is not ambiguous, or the time of the download is unknown.
+    """
     if row.fetch_timestamp is None or not is_ambiguous(row.downloads_id):
         return ""
     epoch = find_epoch(datetime.fromtimestamp(row.fetch_timestamp, UTC))
@@ -162,7 +172,7 @@ def _build_epoch_suffix(row: HistoricalRow) -> str:
 
 
 def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """Yield the number and text of each line that is not empty."""
+    """Yield the number (from 0) and text of each line that is neither empty nor a comment (`#`)."""
     with closing(iter_lines(path)) as lines:
         for number, line in enumerate(lines):
             text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")
@@ -172,9 +182,9 @@ def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
 
 @dataclass(slots=True)
 class LinkSample:
-    """Decides which links of a list are taken.
+    """Decides which links of a list are taken: a sample, and at most a maximum number.
 
-    - `percent`: share of the URLs to sample.
+    - `percent`: percentage of the URLs to sample.
     - `count_max`: maximum number of links in this run; None for no maximum.
     - `taken_count`: number of links taken so far.
     - `is_done`: whether reading has stopped at the maximum.
@@ -186,12 +196,12 @@ class LinkSample:
     is_done: bool = False
 
     def is_full(self) -> bool:
-        """Return whether `count_max` links were taken."""
+        """Return whether the maximum number of links, `count_max`, was taken."""
         return self.count_max is not None and self.taken_count >= self.count_max
 
     def is_sampled(self, url: str) -> bool:
-        """Return whether a URL is in the sample. The same URL and `percent` always give the same
-        answer.
+        """Return whether a URL is in the sample. The result depends only on the URL and `percent`,
+        so repeated runs take the same links.
         """
         if self.percent >= 100.0:
             return True

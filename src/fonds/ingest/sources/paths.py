@@ -59,14 +59,15 @@ class PathSource:
     """Source of captures from the paths on the command line.
 
     - `paths`: files and folders to read.
-    - `home`: library folder. Unpacked WARCs are stored in its subfolder `inbox`.
+    - `home`: library folder. WARCs that are compressed in a ZIP are decompressed to its subfolder
+      `inbox`.
     - `collection`: collection of the captures.
     - `warc_base`: folder or URL of the WARCs that a CDX index names; '' means the folder of the
       index.
-    - `follows_links`: whether to read files behind symbolic links out of the given paths. Such
-      links are recorded in any case.
-    - `has_part`: returns whether a part of a ZipNum index exists, given the index and the name of
-      the part.
+    - `follows_links`: whether to read files behind symbolic links that lead out of the given paths.
+      In either case the links themselves are recorded.
+    - `has_part`: returns whether a part (CDX file) of a ZipNum index exists, given the index and
+      the name of the part.
     """
 
     paths: Sequence[Path]
@@ -78,26 +79,28 @@ class PathSource:
 
     @property
     def inbox(self) -> Path:
-        """Folder for unpacked WARCs."""
+        """Folder to which WARCs that are compressed in a ZIP are decompressed."""
         return self.home / "inbox"
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input per file. An unreadable file is an input too, so that its failure is
-        recorded.
+        """Yield one input row per file. A file that cannot be read has a row too, so that its
+        failure is recorded.
         """
         for path in iter_files(self.paths, self.home, follows_links=self.follows_links):
             yield _build_input(path, self.warc_base, self.follows_links)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the positions and entries of an input from `row.position` on.
+        """Yield the entries of an input (file) from `row.position` on.
 
-        An input without records, members or lines yields one entry that reports this.
+        Numbers between them are positions from which a later call can resume. Mappings count
+        skipped records by reason. An input without records, members or lines yields one entry that
+        reports this.
         """
         for capture in self.iter_captures(row):
             yield build_capture_entry(capture) if isinstance(capture, Capture) else capture
 
     def iter_captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
-        """Yield the same as `iter_entries`, with captures in place of entries."""
+        """Yield the same as `iter_entries`, with a capture in place of each entry."""
         is_empty = row.position == 0
         for capture in self._read(row):
             is_empty = is_empty and isinstance(capture, int)
@@ -167,8 +170,8 @@ class PathSource:
         """Build the capture that reports that a local file or URL cannot be read; `detail` says
         why.
 
-        It is the only entry of a separate input. Its failure ends when the path is read
-        successfully.
+        Its input is separate from the input of the file, and depends on the path only. So a later
+        successful read of the path can mark the failure as resolved.
         """
         missing = row.kind == "missing"
         input_id = compute_unread_input_id(row.path)
@@ -218,7 +221,8 @@ def _build_input(found_path: FoundPath, warc_base: str, follows_links: bool) -> 
 
 
 def _inspect_file(path: Path) -> tuple[str | None, str]:
-    """Return the reason why a file cannot be read (None if it can), and its kind of input.
+    """Inspect a local file. Return why it cannot be read (None if it can) and its kind of input,
+    such as `zip`.
 
     Raises an error if the machine lacks file descriptors or memory.
     """
@@ -243,10 +247,10 @@ def _to_datetime(seconds: float) -> datetime:
 
 
 def detect_kind(path: Path) -> str:
-    """Return the kind of input of a file by its content, or by its name if the content is
-    unknown.
+    """Return the kind of input that a file is, such as `warc` or `file`, for its input row.
 
-    Raises OSError if the file cannot be read.
+    The content decides, or the file name if the content is not recognised. Raises OSError if the
+    file cannot be read.
     """
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)

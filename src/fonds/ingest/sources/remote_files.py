@@ -22,14 +22,14 @@ SCHEMES = ("http", "https", "s3")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """File at a URL.
+    """File found at an http(s) or S3 URL.
 
-    - `url`: its URL.
-    - `size_bytes`: its size; 0 if unknown.
+    - `url`: URL of the file.
+    - `size_bytes`: size of the file; 0 if unknown.
     - `version`: its modification time or ETag, which distinguishes it from earlier files at this
       URL.
-    - `error`: why it cannot be read; None if it can.
-    - `is_missing`: whether it does not exist.
+    - `error`: why the file cannot be read; None if it can.
+    - `is_missing`: whether the server says that the file does not exist.
     """
 
     url: str
@@ -43,15 +43,16 @@ class RemoteFileStore(Protocol):
     """Interface that finds and downloads input files given as URLs: HTTP, HTTPS or S3."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """Yield the file at a URL. For `s3://BUCKET/PREFIX*`, yield all files with this prefix by
+        """Find the file at a URL. For `s3://BUCKET/PREFIX*`, yield all files with this prefix, by
         name.
 
-        An unavailable file is yielded with an error. If a file is fetched before the next file is
-        requested from this iterator, no second request is sent.
+        A file that is unavailable is yielded with an error. To avoid a second HTTP request, call
+        `fetch` for a file before requesting the next file from this iterator.
         """
 
     def fetch(self, url: str, target: Path) -> Path:
-        """Fetch a complete file to the path `target`, unless it exists, and return the path.
+        """Download a complete file to the path `target`, unless `target` exists, and return the
+        path.
 
         Raises PermanentError if the server refuses, and OSError if the file cannot be written.
         """
@@ -70,7 +71,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """Implementation of RemoteFileStore.
+    """Finds and downloads input files over HTTP(S) and from S3. Implements RemoteFileStore.
 
     - `web`: client for http(s) URLs.
     - `objects`: opens the S3 client when it is first needed.
@@ -84,9 +85,10 @@ class RemoteFiles:
     """Response that `find` keeps open, by URL."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """Yield the file at a URL, or all S3 objects with a prefix.
+        """Find the file at a URL, or all S3 objects with a prefix. An unavailable file is yielded
+        with an error.
 
-        The response of a file stays open until the next file is requested.
+        The HTTP response of a file stays open until the next file is requested.
         """
         try:
             if urlsplit(url).scheme == "s3":

@@ -63,7 +63,7 @@ class RemotePathSource:
     _found_urls: set[str] = field(default_factory=set)
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input per file. An unavailable file is an input too."""
+        """Yield one input row per local or remote file. An unavailable file has a row too."""
         yield from self.local.iter_inputs()
         for url in self.urls:
             for remote_file in self.remotes.find(url):
@@ -71,7 +71,11 @@ class RemotePathSource:
                 yield self._build_input(remote_file)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the positions and entries of an input from `row.position` on."""
+        """Yield the entries of an input (file) from `row.position` on.
+
+        Numbers between them are positions from which a later call can resume. Mappings count
+        skipped records by reason.
+        """
         if not is_remote(row.path):
             yield from self.local.iter_entries(row)
             return
@@ -148,9 +152,10 @@ class RemotePathSource:
             yield item
 
     def _has_part(self, folder_url: str) -> Callable[[Path, bytes], bool]:
-        """Return a function that checks whether a part of a ZipNum index is available.
+        """Return a function that checks whether a part (CDX file) of a ZipNum index is available.
 
-        A part is available if the user gave its URL, or if it was found by an S3 prefix.
+        A part is available if the user gave its URL, if it was found by an S3 prefix, or if it is
+        in the local folder of the index.
         """
 
         def has_part(index: Path, name: bytes) -> bool:
@@ -165,6 +170,8 @@ class RemotePathSource:
     def _build_input(self, remote_file: RemoteFile) -> InputRow:
         """Build the input row of a remote file. Its id depends on URL, size, version and
         `warc_base`.
+
+        For an unavailable file, the row contains the error.
         """
         if remote_file.error is not None:
             kind = "missing" if remote_file.is_missing else REMOTE

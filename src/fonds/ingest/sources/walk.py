@@ -14,8 +14,9 @@ from fonds.model.errors import cause_of, find_shortage
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """File or symbolic link that was found.
+    """File or symbolic link that was found below the given paths.
 
+    - `path`: path of the file or link.
     - `size_bytes`: size of the file.
     - `modified_ns`: modification time in Unix nanoseconds.
     - `error`: why the file cannot be read; None if it can.

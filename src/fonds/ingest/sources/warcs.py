@@ -32,16 +32,17 @@ CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 def read_warc(
     stream: BinaryIO, row: InputRow, collection: str, path: Path, *, base_bytes: int = 0
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield captures, counts of all other records, and the offset of each record before its
-    capture.
+    """Yield the captures of a WARC or ARC. Before each, yield the offset of its record as a number.
+
+    The offset is a position from which a later call can resume. For each record that is not a
+    capture, such as a request, a mapping with a count is yielded. A damaged record yields a capture
+    that reports the damage. So does a file without any record.
 
     - `stream`: the open WARC.
     - `row`: input row; `row.position` is the offset to resume from.
     - `collection`: collection of the captures.
     - `path`: path of the file that contains the WARC.
     - `base_bytes`: offset of the WARC in that file; not 0 if the WARC is a member of a ZIP.
-
-    A damaged record yields a capture that reports the damage. So does a file without any record.
     """
     is_empty = row.position == 0
     crawler = _find_crawler(stream, base_bytes)

@@ -37,11 +37,11 @@ class Window(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, since the stream can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
+        """Return True, since the position in the stream can be changed."""
         return True
 
     def tell(self) -> int:
@@ -85,10 +85,11 @@ UNREADABLE = (
 def read_zip(
     path: Path, row: InputRow, collection: str, inbox: Path
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield a member number (from 0) and the captures of each member, from `row.position` on.
+    """Yield a number (from 0) and then the captures for each member (file) of a ZIP, from number
+    `row.position` on.
 
     A member that is a WARC yields the captures of its records. Any other member yields one capture.
-    WARCs that are compressed in the ZIP are unpacked to the folder `inbox`.
+    WARCs that are compressed in the ZIP are decompressed to the folder `inbox`.
     """
     reading = _OpenZip(path, row, collection, inbox)
     try:
@@ -115,8 +116,12 @@ class _ZipMember:
 
 @dataclass(frozen=True, slots=True)
 class _OpenZip:
-    """The values that all captures of one ZIP share: path, input row, collection and inbox
-    folder.
+    """ZIP file that is being read, with the values that all of its captures share.
+
+    - `path`: path of the ZIP.
+    - `row`: input row of the ZIP.
+    - `collection`: collection of the captures.
+    - `inbox`: folder to which compressed WARCs in the ZIP are decompressed.
     """
 
     path: Path
@@ -125,8 +130,8 @@ class _OpenZip:
     inbox: Path
 
     def build_damaged(self, member: _ZipMember | None, reason: Reason, detail: str) -> Capture:
-        """Build the capture that reports an unreadable member, or the whole ZIP if `member` is
-        None.
+        """Build the capture that reports that a member of the ZIP cannot be read. If `member` is
+        None, it reports this of the whole ZIP.
         """
         suffix = "whole" if member is None else f"{member.number:012x}"
         return Capture(
@@ -142,7 +147,12 @@ class _OpenZip:
         )
 
     def build_loose(self, member: _ZipMember) -> Capture:
-        """Build the capture of a member that is a single file."""
+        """Build the capture of a ZIP member that is a single file, such as a PDF, rather than a
+        WARC.
+
+        Its time is the member's modification time in the ZIP, taken as UTC. If that is invalid, it
+        is the time of the input row.
+        """
         info = member.info
         try:
             moment = datetime(*info.date_time, tzinfo=UTC)
@@ -163,8 +173,11 @@ class _OpenZip:
     def iter_records(
         self, stream: BinaryIO, path: Path, base_bytes: int, prefix: str | None = None
     ) -> Iterator[Capture | Mapping[str, int]]:
-        """Yield the captures of a WARC in the ZIP, without positions: reading a ZIP resumes at a
-        member.
+        """Yield the captures of a WARC in the ZIP, and counts of its other records as mappings.
+
+        No positions are yielded, because reading a ZIP resumes at a member, never at a record.
+        `base_bytes` is the offset of the WARC in the file `path`. If `prefix` is given, it becomes
+        part of the capture ids.
         """
         unread_row = replace(self.row, position=0)
         for item in read_warc(stream, unread_row, self.collection, path, base_bytes=base_bytes):
@@ -213,8 +226,11 @@ def _iter_member(
 def _iter_member_captures(
     reading: _OpenZip, stream: IO[bytes], archive: zipfile.ZipFile, member: _ZipMember
 ) -> Iterator[Capture | Mapping[str, int]]:
-    """Yield the captures of one member. Raises an error in `UNREADABLE` if the member is
-    damaged.
+    """Yield the captures of one member of a ZIP: one for each record of a WARC, one for any other
+    file.
+
+    A ZIP in the ZIP, and a WARC that would become too large, yield a capture that reports this.
+    Raises one of the errors in `UNREADABLE` if the member is damaged.
     """
     info, row = member.info, reading.row
     with archive.open(info) as unpacked:
@@ -244,14 +260,18 @@ def _iter_member_captures(
 
 
 def _is_nested(name: str, head: bytes) -> bool:
-    """Return whether a ZIP in the ZIP is an archive of files, unlike office documents, which are
-    ZIPs too.
+    """Return whether a member of a ZIP is itself an archive (ZIP or WACZ), judging by its name and
+    first bytes.
+
+    Office documents are ZIP files too, but they are no archives in this sense.
     """
     return name.lower().endswith((".zip", ".wacz")) or b"datapackage.json" in head
 
 
 def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
-    """Return the offset of an uncompressed member's bytes, which follow its local header."""
+    """Return the offset in the ZIP file at which the bytes of an uncompressed member begin, after
+    its local header.
+    """
     stream.seek(member.header_offset)
     header = stream.read(LOCAL_HEADER_BYTES)
     name_bytes, extra_bytes = struct.unpack_from("<HH", header, 26)
@@ -259,7 +279,8 @@ def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
 
 
 def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
-    """Unpack a member to the path `target`, unless it is there already, and return the path.
+    """Decompress a member of a ZIP to the path `target`, unless it is there already, and return the
+    path.
 
     Raises OSError if the file cannot be written.
     """

@@ -49,22 +49,25 @@ EMITS = ()
 
 
 def name_lease(capture_id: str) -> str:
-    """Return the name of the lease (exclusive right) for archiving a capture."""
+    """Return the name of the lease (temporary exclusive right) that a process needs to archive a
+    capture.
+    """
     return f"archive {capture_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBodyStep:
-    """Step that writes the body of each capture to a WARC, once.
+    """Step that writes the body of each capture to a WARC file, once.
 
     - `archive`: reads bodies and writes WARC records.
-    - `journal`: name of the table that has the files.
-    - `leases`: leases of captures, with the duration `LEASE_S`.
+    - `journal`: name of the wide table that has the files.
+    - `leases`: grants each capture to one process at a time, for the duration `LEASE_S`.
     - `prefix`: beginning of the WARC file names; '' for the default. `{YYYY}` in it becomes the
       year of the capture.
 
-    A capture that has a `cdx` row is not written again. If several processes have the same capture,
-    as two pipelines may, one acquires its lease and the others retry later.
+    A capture that has a `cdx` row was archived before and is not written again. If several
+    processes have the same capture, as two pipelines may, one acquires its lease and the others
+    retry later.
     """
 
     archive: Archive
@@ -77,11 +80,11 @@ class ArchiveBodyStep:
     prefix: str = ""
 
     def __call__(self, items: Sequence[UnarchivedBody]) -> list[Result]:
-        """Write the bodies to WARCs, then record their locations, then delete the bodies from the
-        spool.
+        """Write the bodies to WARC files, then record their locations, then delete the bodies from
+        the spool.
 
-        Return one result per item, in order. A capture that another process is archiving is
-        deferred.
+        The spool stores fetched bodies until they are archived. Returns one result per item, in
+        order. If another process is archiving a capture, its result says that it is retried later.
         """
         ids = [item.capture.id for item in items]
         with self.leases.acquire_free({name_lease(capture_id) for capture_id in ids}) as leases:
@@ -111,11 +114,12 @@ class ArchiveBodyStep:
         update_capture_counts(self.table, self.records, self.journal, sha1s)
 
     def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
-        """Return the primary captures that the items repeat, by capture id.
+        """Return the original capture of each item whose bytes repeat those of an earlier capture,
+        by capture id.
 
-        A primary capture is read from the cell `f:c` of the file's table row. If the file is not in
-        the table yet, it is read from the entries of all pipelines. For a fetched page, the final
-        URL and exact time are used.
+        The original is the primary capture of the file. It is read from the cell `f:c` (first seen)
+        of the file's table row. If that is missing, it is read from the ledger entries of all
+        pipelines. For a fetched page, the final URL and exact time are used.
         """
         primary_keys = {
             item.repeat_of: build_row_key(item.file.sha1) for item in items if item.repeat_of
@@ -196,9 +200,11 @@ class ArchiveBodyStep:
 
 
 def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> OriginalCapture:
-    """Build the primary capture of a fetched page, with fractions of a second in its time.
+    """Build the description of the original capture that a repeated body refers to, if it was a
+    fetched page.
 
-    It has a WARC record id if `recorded` has the same URL and time.
+    `row` gives the final URL, and the time with fractions of a second. The WARC record id is that
+    of `recorded` if `recorded` has the same URL and second, else None.
     """
     fetched_capture = (row.final_url, format_datetime14(row.fetched))
     is_same = (
@@ -211,8 +217,8 @@ def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> Or
 
 
 def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedBody]]:
-    """Yield groups of bodies of at most `BATCH_MAX_BYTES`. A larger body is a group with
-    one item.
+    """Yield the bodies in groups of at most `BATCH_MAX_BYTES` bytes. A larger body is alone in its
+    group.
     """
     group: list[UnarchivedBody] = []
     size_bytes = 0
@@ -233,13 +239,15 @@ ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
 class ArchiveUnparsedStep:
     """Step that sends pages to `archive_body` without parsing them.
 
-    If `copies_bodies` is False, pages that are already in a WARC are not sent.
+    If `copies_bodies` is False, pages that are already in a WARC file are not sent.
     """
 
     copies_bodies: bool
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """Return the body to archive, or nothing if the body stays in its WARC."""
+        """Return the body that `archive_body` must write, or nothing if the body stays in the WARC
+        that it is in.
+        """
         if item.capture.place.kind is PlaceKind.WARC and not self.copies_bodies:
             return Result()
         return Result(items=(UnarchivedBody(item.capture, item.file),))

@@ -51,10 +51,10 @@ class ExtractPdfStep:
     - `extract`: extracts text, metadata and thumbnails in an isolated process.
     - `extract_metadata`: extracts only the metadata; called if `extract` was killed or crashed.
     - `pdf_extractor`: names and versions of the extraction programs.
-    - `find_known_ending`: returns the disposition of a PDF that needs no extraction, or None. It is
-      called before the bytes are read.
-    - `register_task`: converts a task of another program to an UnextractedPdf and other work on the
-      file. It also checks an UnextractedPdf.
+    - `find_known_ending`: returns how an earlier extraction of the PDF ended, or None if the PDF
+      must be extracted. It is called before the bytes are read.
+    - `register_task`: records the file of a task (a request of another program), and returns an
+      UnextractedPdf and any other work on the file. If it is given an UnextractedPdf, it checks it.
     """
 
     archive: Archive
@@ -65,12 +65,13 @@ class ExtractPdfStep:
     register_task: Callable[[Task | UnextractedPdf], Result]
 
     def __call__(self, item: UnextractedPdf | Task) -> Result:
-        """Return the thumbnails of the first page, and then a PdfText. Return neither if the result
-        is already known.
+        """Extract the PDF of an item, and return the thumbnails of its first page and then a
+        PdfText.
 
-        The thumbnails come first, so they are sent before the text. A failed extraction has a
-        PdfText with the error. A task that states a SHA-1 but leads to no PDF has a PdfText with
-        the reason. Raises PermanentError for any other task that is refused.
+        Returns neither if the result is already known. The thumbnails come first, so they are sent
+        before the text. A failed extraction has a PdfText with the error. A task that states a
+        SHA-1 but leads to no PDF has a PdfText with the reason. Raises PermanentError for any other
+        task that is refused.
         """
         return register_then_run(
             self.register_task, item, UnextractedPdf, self._extract, self._build_missing
@@ -79,7 +80,7 @@ class ExtractPdfStep:
     def _build_missing(
         self, task: Task, sha1hex: str, missing_reason: MissingPdfReason, message: str
     ) -> PdfText:
-        """Build the PdfText of a task whose PDF is unavailable."""
+        """Build the PdfText that reports why the PDF of a task is unavailable. It has no text."""
         return PdfText(
             sha1hex=sha1hex,
             status=_STATUS_BY_MISSING_REASON[missing_reason],
@@ -129,8 +130,10 @@ class ExtractPdfStep:
         )
 
     def _read(self, body: bytes) -> PdfExtraction:
-        """Return the full extraction. If it fails, return only the metadata; if that fails, only
-        the error.
+        """Extract a PDF. If the isolated process fails, return only the metadata; if that fails
+        too, only the error.
+
+        If `extract` has a bug (FaultError), only the error is returned.
         """
         try:
             return self.extract(body)

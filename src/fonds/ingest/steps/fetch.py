@@ -55,11 +55,15 @@ class FetchRules:
 
 
 class FetchStep:
-    """Step that fetches links concurrently; implements ConcurrentStep.
+    """Step that fetches links concurrently. Implements ConcurrentStep.
 
-    - `refusal`: decides whether a redirect is refused, for links from sources and lists.
+    - `rules`: limits of fetching.
+    - `fetcher`: sends the requests in a thread of its own.
+    - `spool`: stores fetched pages until they are archived.
+    - `refusal`: returns why a redirect to a URL is refused, for links from sources and lists.
     - `named_link_refusal`: the same, for links that a user named.
-    - `keep_robots`: stores the robots.txt that allowed each fetch, and records it in the exchange.
+    - `keep_robots`: stores the robots.txt that allowed each fetch, and records it in the exchange
+      (the requests and responses of the link).
     - `tdmrep`: holds each page until the tdmrep.json of its host was requested; None requests no
       tdmrep.json.
     """
@@ -93,17 +97,23 @@ class FetchStep:
 
     @property
     def free_slots(self) -> int:
-        """Number of links that may begin now."""
+        """Number of links that can be begun now, in addition to those in progress."""
         pending = (self._links, self._new, self._fetched, self._unchanged, self._ended)
         held_count = len(self._tdmrep) if self._tdmrep is not None else 0
         return self._rules.active_max - sum(map(len, pending)) - held_count
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
-        """See `ConcurrentStep`."""
+        """Accept links to fetch, each with its number. `collect_finished` submits them to the
+        fetcher.
+        """
         self._new += items
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
-        """See `ConcurrentStep`."""
+        """Return the result of each finished link with the number of the link.
+
+        Submits new links first. Then waits at most `wait_s` seconds if no link has finished. An
+        exception in place of a result is the error of that link.
+        """
         self._start_new()
         with self._outcome_arrived:
             if not (self._outcomes or self._ended or self._fetched or self._unchanged):
@@ -122,7 +132,9 @@ class FetchStep:
         return finished
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """See `ConcurrentStep`."""
+        """Drop the links with these numbers. Their results are not returned, and their requests may
+        be cancelled.
+        """
         unwanted = set(numbers)
         keys = [key for key, (number, _) in self._links.items() if number in unwanted]
         for key in keys:
@@ -136,20 +148,22 @@ class FetchStep:
         self._fetcher.forget(keys)
 
     def close(self) -> None:
-        """See `ConcurrentStep`."""
+        """End the use of the fetcher by this step. The last user of a fetcher stops it and cancels
+        its requests.
+        """
         self._fetcher.close(self._count_unsaved)
 
     def _count_unsaved(self) -> int:
-        """Return the number of responses that are not in the spool yet. The fetcher's thread calls
-        it.
+        """Return the number of responses that are not stored in the spool yet. The fetcher's thread
+        calls it.
 
         If the process ends, these responses are lost.
         """
         return len(self._outcomes) + len(self._fetched) + len(self._unchanged)
 
     def _start_new(self) -> None:
-        """Submit the new links to the fetcher. For a link that was fetched before, use the stored
-        capture.
+        """Submit the new links to the fetcher. If a link was fetched before (has a row), its stored
+        capture is used instead.
         """
         if not self._new:
             return
@@ -203,7 +217,11 @@ class FetchStep:
         return self._named_link_refusal if link.allows_any_site else self._refusal
 
     def _continue(self, pages: Sequence[tuple[int, Link, Capture]]) -> None:
-        """Pass on pages in the spool as soon as the tdmrep.json of their hosts was requested."""
+        """Return fetched pages in the spool as results of this step, once the tdmrep.json of their
+        hosts was requested.
+
+        Without `tdmrep`, they are results at once.
+        """
         if self._tdmrep is None:
             self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
             return
@@ -214,8 +232,8 @@ class FetchStep:
         self._ended += self._tdmrep.add(fetched, self._receive_outcome)
 
     def _receive_outcome(self, key: str, end: FetchOutcome) -> None:
-        """Store the outcome of a request for the next `collect_finished`. The fetcher's thread
-        calls it.
+        """Keep the outcome of the request `key` until the next `collect_finished`. The fetcher's
+        thread calls it.
         """
         with self._outcome_arrived:
             self._outcomes.append((key, end))
@@ -250,8 +268,8 @@ class FetchStep:
         self._fetched.append((number, FetchedLink(link, exchange, end.body, host=robots_response)))
 
     def _save_fetched(self) -> None:
-        """Write fetched pages to the spool in batches. Pages that cannot be written are kept for
-        the next call.
+        """Write the next batch of fetched pages to the spool. All other pages are written in later
+        calls.
         """
         while self._unchanged:
             self._handle_unchanged(*self._unchanged[0])
@@ -269,8 +287,9 @@ class FetchStep:
             self._fetcher.wake()
 
     def _handle_unchanged(self, number: int, unchanged: FetchedLink) -> None:
-        """Use the stored body of the previous capture for a page that the server reports as
-        unchanged.
+        """Use the body of the previous fetch for a page that the server reports as unchanged.
+
+        If that body is no longer stored, the link ends with the status 304.
         """
         body = self._spool.load_body(unchanged.previous) if unchanged.previous is not None else None
         if body is None:
@@ -280,8 +299,10 @@ class FetchStep:
 
 
 def _build_conditional_headers(previous: FetchedPageRow | None) -> Headers:
-    """Return the request headers (ETag and date) that let a server answer that a page is
-    unchanged.
+    """Return the headers for a conditional request: If-None-Match and If-Modified-Since.
+
+    They have the ETag and Last-Modified date of the previous fetch. With them a server can answer
+    that the page is unchanged. Returns no headers without a previous fetch.
     """
     if previous is None:
         return ()

@@ -33,26 +33,29 @@ REDUNDANT = b"(redundant feed)"
 
 
 class DownloadStore(Protocol):
-    """Reads objects at `s3://BUCKET/KEY`. Raises the errors of `Archive.read`, and
-    TransientError.
+    """Interface that reads objects in S3, given as `s3://BUCKET/KEY`.
+
+    Its methods raise the errors of `Archive.read`, and TransientError.
     """
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """Return the bytes of an object, or of one of its versions, and when it was written (aware
-        UTC).
+        """Return the bytes of an object, and when it was written (aware UTC).
+
+        If `version` is set, that version of the object is read, else the newest.
         """
 
     def list_versions(self, url: str) -> Sequence[tuple[str, datetime]]:
-        """Return the version ids of an object, each with the time when it was written
+        """Return the version ids of an object, each with the time when the version was written
         (aware UTC).
         """
 
 
 @dataclass(frozen=True, slots=True)
 class FetchDownloadStep:
-    """Step that copies one download of the old system.
+    """Step that copies one page, which an old system stored as an S3 object (a download), to the
+    spool.
 
     - `downloads`: reads the objects, which may be compressed with gzip.
     - `spool`: stores the copies.
@@ -64,7 +67,8 @@ class FetchDownloadStep:
     body_max_bytes: int
 
     def __call__(self, link: Link) -> Result:
-        """Return the capture of a page, with the URL and time that the link states.
+        """Copy the page of a link to the spool and return its capture, with the URL and time that
+        the link states.
 
         If the link states none, the URL and write time of the object are used. Raises the errors of
         `DownloadStore` and `decode_body`.
@@ -87,9 +91,10 @@ class FetchDownloadStep:
         return Result(items=tuple(self.spool.save([FetchedLink(link, Exchange((hop,)), body)])))
 
     def _choose_version(self, link: Link, url: str) -> str | Result | None:
-        """Return the version id of the object to read; None for the newest version.
+        """Return the version id of the S3 object to read; None for the newest version.
 
-        Return a Result with the reason if the version cannot be determined.
+        An old version is needed if two downloads have the same id. If it cannot be determined,
+        returns a Result that drops the link and states the reason.
         """
         number = _parse_downloads_id(link)
         if not is_ambiguous(number):
@@ -110,8 +115,10 @@ class FetchDownloadStep:
 
 
 def _parse_downloads_id(link: Link) -> int:
-    """Return the numeric id of a download from its link. Raises PermanentError if there is no valid
-    id.
+    """Return the numeric id of a download from its link. Raises PermanentError if the link has no
+    valid id.
+
+    A download is a page that an old system has stored.
     """
     text = link.rss_entry.link or ""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):

@@ -54,11 +54,12 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class IdentifyStep:
-    """Step that identifies the bytes of captures.
+    """Step that identifies the bytes of captures: it computes their hashes and detects their media
+    type.
 
     - `archive`: reads the bytes.
     - `describe`: builds the FileMeta (hashes, size, type) from bytes and the declared media type.
-    - `pdf_max_bytes`: maximum size of PDFs and other large kinds.
+    - `pdf_max_bytes`: maximum size of PDFs and other large kinds of files.
     - `page_max_bytes`: maximum size of all other files.
     - `statuses`: HTTP statuses of responses that are accepted.
     - `takes_plain_text`: whether plain text is accepted as a story. It is set in pipelines that
@@ -73,11 +74,12 @@ class IdentifyStep:
     takes_plain_text: bool = False
 
     def __call__(self, capture: Capture) -> Result:
-        """Return an IdentifiedCapture, or the reason for dropping the capture.
+        """Read a capture and return an IdentifiedCapture, or a result that drops the capture and
+        states the reason.
 
         Raises DamagedInputError, LimitError and PermanentError under the conditions of
-        `Archive.read`. Also raises DamagedInputError if fetched bytes do not match their declared
-        digest.
+        `Archive.read`. Also raises DamagedInputError if bytes fetched from elsewhere do not match
+        their declared digest.
         """
         disposition = self._judge_unread(capture)
         if disposition is not None:
@@ -106,9 +108,12 @@ class IdentifyStep:
         )
 
     def _identify_revisit(self, capture: Capture) -> IdentifiedCapture:
-        """Identify a revisit record. If it declares no SHA-1, read which capture it refers to.
+        """Identify a revisit from its record. The result has no file, because a revisit has no
+        body.
 
-        If the record cannot be read but declares a SHA-1, the result has no rights statements.
+        If the capture declares no SHA-1, the result says which earlier capture the record refers
+        to. If the record cannot be read but the capture declares a SHA-1, the result has no rights
+        statements.
         """
         is_known = parse_sha1(capture.digest or "") is not None
         try:
@@ -132,8 +137,8 @@ class IdentifyStep:
         return DONE
 
     def _judge_unread(self, capture: Capture) -> Disposition | None:
-        """Return the disposition of a capture that need not be read, such as a damaged record; None
-        if it must be read.
+        """Return why a capture is refused without reading it, such as for damage or its HTTP
+        status; None if it must be read.
         """
         if capture.damage is not None:
             return end(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
@@ -153,16 +158,17 @@ class IdentifyStep:
 
 
 def _set_host_file_type(capture: Capture, file: FileMeta) -> FileMeta:
-    """Set the internal media type of a robots.txt or tdmrep.json. Other files are returned
-    unchanged.
+    """Give a robots.txt or tdmrep.json the media type that Fonds uses internally for these files.
+
+    They are recognised by URL path and detected media type. Other files are returned unchanged.
     """
     mime = _HOST_FILES.get((split_address(capture.url).path, file.magic_mime))
     return file if mime is None else replace(file, mime=mime)
 
 
 def read_stated_rights(capture: Capture, payload: Payload) -> Rights:
-    """Return the rights stated by the robots.txt of the fetch, the response headers and the feed
-    entry.
+    """Return all rights statements about a capture: from the robots.txt of its fetch, its response
+    headers and its feed entry.
     """
     http, exchange, entry = payload.http, payload.exchange, capture.rss_entry
     exchange_rights = exchange.rights if exchange is not None and exchange.rights else NO_RIGHTS
@@ -172,7 +178,8 @@ def read_stated_rights(capture: Capture, payload: Payload) -> Rights:
 
 
 def _build_revisit(capture: Capture, payload: Payload) -> IdentifiedCapture:
-    """Return a capture as a revisit, with the SHA-1 that its record declares.
+    """Convert a capture to a revisit, because its WARC record is one, with the SHA-1 that the
+    record declares.
 
     An index may describe a revisit as a response. Only its record shows that it is a revisit.
     """
@@ -203,11 +210,12 @@ def _parse_moment(text: str) -> datetime | None:
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:
-    """Compare fetched bytes with the declared digest: a web archive may return another capture of
-    the URL.
+    """Check that the bytes that were fetched for a capture have the SHA-1 that the capture
+    declares.
 
-    Digests of local WARC records are not compared, because many include content codings. Raises
-    DamagedInputError if the digests differ.
+    A web archive may return another capture of the URL. Local WARC records are not checked, because
+    many declare the digest of a body with content codings. Raises DamagedInputError if the SHA-1s
+    differ.
     """
     if capture.digest is None or capture.place.kind not in FULLY_FETCHED_KINDS:
         return

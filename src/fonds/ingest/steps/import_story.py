@@ -36,8 +36,9 @@ EMITS = ()
 class ImportStoryStep:
     """Step that stores parsed stories: first blobs, then rows, then the search index.
 
-    This order ensures that everything a row refers to exists. The index has one document per story:
-    the version that was captured last, with the texts of earlier versions.
+    This order ensures that everything a row refers to exists. The search index has one document per
+    story. It describes the version of the story that was captured last, and includes the texts of
+    earlier versions.
     """
 
     records: Records
@@ -79,11 +80,12 @@ class ImportStoryStep:
         return [Result() for _ in items]
 
     def _find_left_stories(self, rows: Sequence[StoryMetaRow]) -> set[str]:
-        """Update the documents of stories that lose a page to another story. Return the ids of
-        these stories.
+        """Update the index documents of stories that lose a page (version) to another story. Return
+        the ids of the losing stories.
 
-        A page that is parsed again may state another URL and so belong to another story. This
-        happens before the rows change, because afterwards the old story would be unknown.
+        A page that is parsed again may now state another URL, and so belong to another story. The
+        documents are updated before the rows change, because afterwards the old story of the page
+        would be unknown.
         """
         story_ids = {row.sha1hex: row.story_id for row in rows}
         old_rows = self.records.get(StoryMetaRow, list(story_ids))
@@ -101,10 +103,10 @@ class ImportStoryStep:
     def _list_documents(
         self, current: Sequence[CurrentRow], loaded: Mapping[str, tuple[bytes, DocumentOrigin]]
     ) -> list[IndexDocument]:
-        """Build the index documents of story versions.
+        """Build the index documents of the current version of each story.
 
-        `loaded` has text and origin of the versions in memory, by SHA-1. Other texts are read from
-        the blobs.
+        `loaded` has text and origin of the versions that are in memory, by SHA-1. Other texts are
+        read from the blobs.
         """
         return list(iter_index_documents(INDEXED, self.records, self.blobs, current, loaded))
 

@@ -15,8 +15,9 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class IndexRightsStep:
-    """Step that updates the index documents of files whose rights changed. Documents that did not
-    change are not written.
+    """Step that updates the index documents of files about which later captures state other rights.
+
+    Documents that do not change are not written.
     """
 
     records: Records

@@ -37,16 +37,18 @@ _FOLDERS = {ROBOTS_TXT: "robots", TDMREP: "tdmrep"}
 
 
 def return_fetched(links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-    """Return the links unchanged. Used where robots.txt files are not stored."""
+    """Return the links unchanged. Used in place of a HostFileKeeper where robots.txt files are not
+    stored.
+    """
     return links
 
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """Response to a request for a robots.txt or tdmrep.json.
+    """Response to a request for a robots.txt or tdmrep.json (host file).
 
-    - `mime`: internal media type of the host file.
-    - `hops`: requests and responses with all redirects; the last is the final response.
+    - `mime`: media type that Fonds uses internally for the host file.
+    - `hops`: requests and responses, including redirects; the last is the final response.
     - `body`: body of the final response, with its content codings.
     """
 
@@ -61,16 +63,18 @@ class HostFile:
 
     @property
     def digest(self) -> str:
-        """Hash of the body."""
+        """First 16 hexadecimal digits of the SHA-256 of the body, from which the capture id is
+        made.
+        """
         return hashlib.sha256(self.body).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptHostFile:
-    """Result of storing a host file.
+    """Result of storing a robots.txt or tdmrep.json (host file).
 
     - `capture_id`: id of its capture; None if it was not stored.
-    - `changed`: SHA-1s of files whose earlier captures now have other rights.
+    - `changed`: SHA-1s of files for whose earlier captures other rights now apply.
     """
 
     capture_id: str | None = None
@@ -79,7 +83,7 @@ class KeptHostFile:
 
 @dataclass(frozen=True, slots=True)
 class HostFileKeeper:
-    """Stores host files as captures. Not thread-safe.
+    """Stores the robots.txt and tdmrep.json of hosts (host files) as captures. Not thread-safe.
 
     - `spool`: stores a response until it is archived.
     - `identify`, `persist`, `archive`: the steps that every capture passes. They are called
@@ -97,8 +101,10 @@ class HostFileKeeper:
     capture_ids: OrderedDict[tuple[str, str], str | None] = field(default_factory=OrderedDict)
 
     def __call__(self, links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-        """Store the robots.txt of each link. Return the links with the robots.txt's statements and
-        capture id in their exchange.
+        """Store the robots.txt of each link. Return the links with its capture id and its
+        statements on rights in their exchange.
+
+        The exchange is the requests and responses of the link.
         """
         files = {id(link.host.robots): link.host.robots for link in links if link.host is not None}
         ids = {key: self._find_robots_id(robots) for key, robots in files.items()}
@@ -107,9 +113,9 @@ class HostFileKeeper:
     def save(self, file: HostFile) -> KeptHostFile:
         """Store a host file if its bytes differ from the last stored bytes at its URL.
 
-        Record that the file is in force from its response time on. A file of another type, over 500
-        KiB or removed by a takedown is not stored. Raises StoreUnavailableError if a store is
-        unavailable; a repeated call continues.
+        Also record that the file applies to captures of its host from its response time on. A file
+        of another type, over 500 KiB or removed by a takedown is not stored. Raises
+        StoreUnavailableError if a store is unavailable; a repeated call continues.
         """
         where = {"url": file.url}
         rows = self.records.find(FetchedPageRow, where, order=("-fetched",), count_max=1)
@@ -122,8 +128,10 @@ class HostFileKeeper:
         return self._extend_last(last_row, file)
 
     def _find_robots_id(self, robots: Robots) -> str | None:
-        """Return the capture id of a robots.txt, storing it if necessary; None if it is
-        not stored.
+        """Return the capture id of a robots.txt. Store the robots.txt first if it is not stored
+        yet.
+
+        Returns None if it is not to be stored.
         """
         if not robots.is_kept:
             return None
@@ -137,7 +145,9 @@ class HostFileKeeper:
         return self.capture_ids[key]
 
     def _extend_last(self, last_row: FetchedPageRow, file: HostFile) -> KeptHostFile:
-        """Record that a host file with unchanged bytes is still in force."""
+        """Record that a tdmrep.json with unchanged bytes still applies at its new response time. Do
+        nothing for a robots.txt.
+        """
         if file.mime == ROBOTS_TXT:
             return KeptHostFile(last_row.capture_id)
         places = self.records.find(CdxRow, {"capture_id": last_row.capture_id}, count_max=1)
@@ -167,7 +177,10 @@ class HostFileKeeper:
         return self.spool.find_kept([link])[row.capture_id]
 
     def _register_file(self, capture: Capture, mime: str) -> KeptHostFile:
-        """Run the steps on a host file. Remove it from the spool if it is not stored."""
+        """Run the identify, persist and archive steps on the capture of a host file.
+
+        If the file is not stored in the end, it is removed from the spool.
+        """
         identified = [item for item in self._identify(capture) if _is_host_file(item, mime)]
         results = self.persist(identified) if identified else ()
         items = [item for result in results for item in result.items]
@@ -191,7 +204,11 @@ class HostFileKeeper:
 
 
 def _is_host_file(identified: IdentifiedCapture, mime: str) -> bool:
-    """Return whether the file has the expected type. Many sites respond with an HTML page."""
+    """Return whether the response to a request for a host file is such a file (`mime`), and a
+    tdmrep.json is not too large.
+
+    Many sites respond with an HTML page instead.
+    """
     file = identified.file
     return file is not None and file.mime == mime and (mime != TDMREP or file.size <= MAX_BYTES)
 

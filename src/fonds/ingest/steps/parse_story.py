@@ -28,7 +28,7 @@ EMITS = (Output(ParsedPage), Output(UnarchivedBody))
 
 
 def _allow_any_url(url: str) -> None:
-    """Return None, which refuses no URL."""
+    """Return None for any URL, so that no URL is refused. Default of `ParseStoryStep.refusal`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class ParseStoryStep:
     """Step that parses one page.
 
     - `archive`: reads the bytes of the page.
-    - `parse`: parses in an isolated process. Arguments: body, URL, charset, capture time, whether
-      it was fetched over HTTP, whether it is plain text.
+    - `parse`: parses the page in an isolated process. Arguments: body, URL, charset, capture time,
+      whether the page was fetched over HTTP, whether it is plain text.
     - `page_extractor`: name and version of the parser.
-    - `copies_bodies`: whether pages in WARCs of others are copied to the archive.
+    - `copies_bodies`: whether pages in WARC files of other programs are copied to the archive.
     - `clock`: returns the current time (aware UTC).
-    - `refusal`: returns the reason for refusing a URL, or None. It is called for URLs that only the
-      page states.
+    - `refusal`: returns the reason for refusing a URL, or None. It is called for a URL that only
+      the page itself states.
     """
 
     archive: Archive
@@ -53,8 +53,8 @@ class ParseStoryStep:
     refusal: Callable[[str], tuple[Reason, str] | None] = _allow_any_url
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """Return a ParsedPage if the page has text. Also return the body to archive, unless it
-        stays in its WARC.
+        """Parse a page. Return a ParsedPage if it has text, and the body to archive unless it stays
+        in its WARC file.
         """
         capture = item.capture
         is_archived = item.again or (
@@ -85,10 +85,11 @@ class ParseStoryStep:
         return Result(items=(parsed, *archived_bodies))
 
     def _handle_unplaced(self, capture: Capture, url: str) -> Disposition:
-        """Return the disposition of a page whose URL is not recorded.
+        """Return DONE if the story of a page has an acceptable URL, else the reason for dropping
+        the page.
 
-        The page is dropped if it does not state a URL itself, or if the URL that it states is
-        refused.
+        A page copied from S3 may have no other recorded URL than that of its S3 object. It is
+        dropped if it does not state a URL itself, or if the URL that it states is refused.
         """
         if not _has_only_storage_url(capture):
             return DONE

@@ -1,9 +1,8 @@
-"""persist_file: record a file and its capture, and send new files to the extractors of
-their kind.
+"""persist_file: record a file and its capture, and send new files to the extractors of their kind.
 
-The column `f:c` of the table describes the first capture of a file. A crawler, such as Heritrix,
-may have written it before Fonds knew the file (crawler's note). Fonds keeps a crawler's note and
-updates only its count of captures.
+The cell `f:c` (first seen) in the table row of a file describes the first capture of the file. A
+crawler, such as Heritrix, may have written it before Fonds knew the file. This is called a
+crawler's note. Fonds keeps a crawler's note and updates only its count of captures.
 """
 
 from __future__ import annotations
@@ -65,12 +64,13 @@ ROUNDS_MAX = 10
 def record_crawler_counts(
     table: Table, records: Records, journal: str, sha1hexes: Collection[str]
 ) -> None:
-    """Record which new files have a crawler's note in `f:c`, each with the count of captures in the
-    note.
+    """Find which new files have a crawler's note, and record the count of captures that each note
+    states.
 
-    The note is in the row of the file, or in the row `sha1:BASE32` that Heritrix writes. It is
-    copied from there to the row of the file. Call this before writing anything about a new file. A
-    repeated call changes nothing.
+    A crawler's note is a cell `f:c` (first seen) that a crawler wrote before Fonds knew the file.
+    It is in the table row of the file, or in the row `sha1:BASE32` that Heritrix writes. It is
+    copied from there to the row of the file. Call this function before writing anything about a new
+    file. A repeated call changes nothing.
     """
     unknown = _find_unknown(records, sorted(set(sha1hexes)))
     keys = {build_row_key(sha1hex): sha1hex for sha1hex in unknown}
@@ -110,9 +110,11 @@ def record_crawler_counts(
 
 
 def record_no_crawler(records: Records, sha1hexes: Collection[str]) -> None:
-    """Record that the files have no crawler's note.
+    """Record that the files have no crawler's note, which is a cell `f:c` (first seen) written by a
+    crawler.
 
-    Otherwise, once a file has no `cdx` row, its `f:c` could later be mistaken for a crawler's note.
+    Otherwise, once a file has no `cdx` row, an `f:c` that Fonds wrote could later be mistaken for a
+    crawler's note.
     """
     if sha1hexes:
         records.put(
@@ -121,8 +123,9 @@ def record_no_crawler(records: Records, sha1hexes: Collection[str]) -> None:
 
 
 def find_crawler_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
-    """Return the SHA-1s of files whose `f:c` is a crawler's note. In these, only the count may
-    change.
+    """Return the SHA-1s of those files whose cell `f:c` (first seen) was written by a crawler.
+
+    In such a cell, Fonds may change only the count of captures.
     """
     return {
         row.sha1hex for row in records.get(CrawlerCountRow, sorted(set(sha1hexes))) if row.count
@@ -135,7 +138,8 @@ def count_captures(
     """Return the number of captures of each file: its `cdx` rows, plus captures that a crawler
     counted before.
 
-    - `notes`: the cell `f:c` of each file, by SHA-1.
+    - `notes`: the cell `f:c` (first seen) of each file, by SHA-1. If a crawler wrote it, it is
+      called a crawler's note.
     - `leaving`: number of `cdx` rows that are about to be removed, by SHA-1. They are not counted.
 
     The capture in a crawler's note counts once, even if it also has a `cdx` row.
@@ -196,7 +200,9 @@ def update_capture_counts(
 
 
 def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
-    """Return the SHA-1s that have no row in the records."""
+    """Return those SHA-1s that have neither a `cdx` row nor a row with a crawler's count of
+    captures.
+    """
     if not sha1hexes:
         return []
     indexed = records.count(CdxRow, ("sha1hex",), {"sha1hex": sha1hexes})
@@ -206,8 +212,10 @@ def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
 
 
 def _count(cell: bytes) -> int | None:
-    """Return the number of captures in a crawler's note; 1 if it states none, None if it is
-    unreadable.
+    """Return the number of captures that a crawler's note (a cell `f:c` written by a crawler)
+    states.
+
+    Returns 1 if it states none, and None if it is unreadable.
     """
     try:
         note = read_first_seen({F_C: cell})
@@ -217,7 +225,9 @@ def _count(cell: bytes) -> int | None:
 
 
 def _has_row(records: Records, sha1hex: str, cell: bytes) -> bool:
-    """Return whether the capture in a crawler's note has a `cdx` row."""
+    """Return whether the capture in a crawler's note (a cell `f:c` written by a crawler) has a
+    `cdx` row.
+    """
     try:
         note = read_first_seen({F_C: cell})
     except ValueError:
@@ -232,7 +242,7 @@ RETRY_S = 2.0
 
 
 def return_place(place: Place) -> Place:
-    """Return the location unchanged. Used where names of WARCs are not recorded."""
+    """Return the location unchanged. Default where WARC files are not given recorded names."""
     return place
 
 
@@ -248,10 +258,10 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class PersistFileStep:
-    """Step that records files and captures in the table and the records.
+    """Step that records files and captures in the wide table and the SQL records.
 
-    - `journal`: name of the table.
-    - `copies_bodies`: whether bodies in WARCs of others are copied to the archive.
+    - `journal`: name of the wide table.
+    - `copies_bodies`: whether bodies in WARC files of other programs are copied to the archive.
     - `clock`: returns the current time (aware UTC).
 
     The first capture of a file becomes its primary capture. Later captures end as duplicates.
@@ -270,10 +280,11 @@ class PersistFileStep:
     def __call__(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
         """Record the captures. Return one result per capture, in order.
 
-        A repeated call has the same result: a primary capture is sent on again. Captures of files
-        that were removed by a takedown leave no rows. Takedowns are checked before and after the
-        write, because a takedown that began earlier may not see the new rows. Rows of a killed
-        process are removed when its message is delivered again.
+        A repeated call has the same result: a primary capture is sent to the next step again.
+        Captures of files that were removed by a takedown leave no rows. Takedowns are checked
+        before and after the write, because a takedown that began earlier may not see the new rows.
+        If the process is killed in between, the rows are removed when the message is delivered
+        again.
         """
         without_sha1 = [item for item in items if _is_missing_sha1(item)]
         if not without_sha1:
@@ -289,9 +300,10 @@ class PersistFileStep:
         return [results[id(item)] for item in items]
 
     def _persist_revisit(self, identified: IdentifiedCapture) -> Result:
-        """Record a revisit without a SHA-1 under the file that it repeats.
+        """Record a revisit without a SHA-1 as a capture of the file that it repeats.
 
-        The revisit is deferred while a capture in progress may still add that file.
+        If that file is not known, the revisit is retried later while a capture in progress may
+        still add the file. Otherwise it is dropped.
         """
         revisited = find_revisited(
             self.records, identified.capture, identified.refers_to or RevisitReference()
@@ -327,10 +339,10 @@ class PersistFileStep:
         return {row.sha1hex for row in self.records.get(TakedownRow, sorted(sha1hexes))}
 
     def _remove_written(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        """Remove the rows of these captures after a takedown. Rows of files go last, since they
-        lead to the others.
+        """Remove the rows of these captures again, because their files were removed by a takedown.
 
-        Return the SHA-1s of other files whose captures now have other rights.
+        Rows of files go last, since they lead to the others. Returns the SHA-1s of other files for
+        whose captures other rights now apply.
         """
         now = self.clock()
         capture_rows = [row for item in items for row in self._list_captures(item, now)]
@@ -399,18 +411,22 @@ class PersistFileStep:
         return results
 
     def _find_stating(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        """Return the ids of the captures that have any rights statements."""
+        """Return the ids of those captures that have stored rights statements."""
         rows = self.records.get(CaptureRightsRow, [item.capture.id for item in items])
         return {row.capture_id for row in rows if parse_row_rights(row).statements}
 
     def _load_cells(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:
-        """Return the current table cells of the files, by row key."""
+        """Return the current table cells of the files by row key, limited to `f:c`, `file:cdx` and
+        `file:meta`.
+        """
         keys = [build_row_key(sha1hex) for sha1hex in sha1hexes]
         columns = [F_C, FILE_CDX, FILE_META]
         return self.table.get(self.journal, keys, columns) if keys else {}
 
     def _is_referenced(self, capture: Capture) -> bool:
-        """Return whether the body stays in a WARC that Fonds did not write."""
+        """Return whether the body of a capture stays in the WARC file of another program and is not
+        copied.
+        """
         return capture.place.kind is PlaceKind.WARC and not self.copies_bodies
 
     def _build_cells(
@@ -422,8 +438,10 @@ class PersistFileStep:
         *,
         first: bool,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Build the table rows of a capture. The record id in a crawler's note of the same record
-        is kept.
+        """Build the wide-table rows (key and cells) of a capture, at most one.
+
+        `first` is whether it is the primary capture of the file. Then the record id in a crawler's
+        note about the same record is kept. A capture that the plan does not store adds no location.
         """
         row = plan.rows.get(capture.id)
         place = replace(capture.place, path=row.warc_path) if row else capture.place
@@ -457,8 +475,11 @@ class PersistFileStep:
     def _route(
         self, identified: IdentifiedCapture, owners: dict[str, str], stating_ids: set[str]
     ) -> Result:
-        """Return the result of a capture. A later capture with rights statements also requests a
-        reindex of its file.
+        """Return the result of a capture: what is sent to the next steps, or why the capture ends
+        here.
+
+        `owners` gives the primary capture of each file, by SHA-1. A later capture with rights
+        statements (`stating_ids`) also requests an update of its file's index document.
         """
         capture, file = identified.capture, identified.file
         sha1hex = identified.sha1hex
@@ -494,8 +515,10 @@ class PersistFileStep:
 def _request_reindex(
     results: list[Result], items: Sequence[IdentifiedCapture], sha1hexes: Collection[str]
 ) -> None:
-    """Add to the first result a request to reindex the files in `sha1hexes`, whose rights may have
-    changed.
+    """Add to the first result a request to update the index documents of files whose rights may
+    have changed.
+
+    `sha1hexes` are these files. Nothing is added if it is empty.
     """
     if sha1hexes:
         first_result, unindexed = results[0], tuple(map(UnindexedFile, sorted(sha1hexes)))
@@ -504,8 +527,8 @@ def _request_reindex(
 
 
 def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
-    """Return whether a capture is a revisit without a SHA-1. Its bytes are those of the capture it
-    refers to.
+    """Return whether a capture is a revisit that declares no SHA-1. Only the capture that it refers
+    to tells its bytes.
     """
     return identified.refers_to is not None and identified.sha1hex is None
 
@@ -513,9 +536,11 @@ def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
 def _build_displaced_rows(
     stored_cells: Mapping[bytes, Mapping[str, bytes]], plan: CapturePlan
 ) -> list[tuple[bytes, dict[str, bytes]]]:
-    """Build the rows of captures that an index had listed before the files were read.
+    """Build the alternate table rows of captures that an index had listed before the files were
+    read.
 
-    They become later captures of the file. Captures that are also in this batch are omitted.
+    Their locations give way in the files' own rows to the captures of this batch, so they become
+    later captures. Captures whose rows the plan replaces are left out.
     """
     replaced_keys = set(_list_replaced_keys(plan))
     return [
@@ -528,7 +553,9 @@ def _build_displaced_rows(
 
 
 def _list_replaced_keys(plan: CapturePlan) -> list[bytes]:
-    """Return the table keys of the captures that the plan replaces."""
+    """Return the keys of the alternate table rows of the captures whose `cdx` rows the plan
+    replaces.
+    """
     replaced = chain.from_iterable(plan.replaced.values())
     return sorted({build_alternate_key(row.sha1hex, row.capture_id) for row in replaced})
 

@@ -79,7 +79,8 @@ class PersistPdfTextStep:
     index.
 
     This order ensures that everything a row refers to exists. `stopped_days` is the number of days
-    for which a crash of the extractor is remembered, so that the PDF is not extracted again.
+    for which a crash of the extractor on a PDF is remembered. During this time the PDF is not
+    extracted again.
     """
 
     records: Records
@@ -127,8 +128,10 @@ class PersistPdfTextStep:
         return [Result(_build_disposition(item)) for item in items]
 
     def _build_document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
-        """Build the index document of a row. If another process wrote the row, its text is read
-        from the blobs.
+        """Build the index document of a PDF from its stored row.
+
+        If another process wrote the row, the text is read from the blobs, else it is that of
+        `item`.
         """
         url = item.source.url
         captured_date = item.source.captured_at.astimezone(UTC).date()
@@ -144,9 +147,10 @@ class PersistPdfTextStep:
         return build_document(row_with_thumbnail, _encode_text(item), origin)
 
     def _write_rows(self, items: Sequence[PdfText], now: datetime) -> None:
-        """Write the rows, then check for thumbnails again.
+        """Write the rows of the PDFs, then mark those rows whose thumbnail was stored in the
+        meantime.
 
-        A thumbnail that was stored before the row existed could not be recorded in the row.
+        A thumbnail that was stored before its row existed could not be recorded in the row.
         """
         with_thumbnail = self._find_pictured([item.sha1hex for item in items])
         rows = [_build_row(item, now, item.sha1hex in with_thumbnail) for item in items]
@@ -180,7 +184,9 @@ def _encode_text(item: PdfText) -> bytes | None:
 
 
 def _build_disposition(item: PdfText) -> Disposition:
-    """Return the disposition `done`. It has a reason if the PDF was read but has no text."""
+    """Return the verdict `done` for an extracted PDF. It has a reason if the PDF was read but has
+    no text.
+    """
     if item.status.status_class is not StatusClass.OK or _encode_text(item) is not None:
         return DONE
     origin = (item.pdf_extra or {}).get("origin")
@@ -190,8 +196,8 @@ def _build_disposition(item: PdfText) -> Disposition:
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
-    """Return one result for each file: a success before a failure, and the last of equal
-    results.
+    """Return one result for each file. If a file has several, a success is preferred, then the last
+    of equal results.
     """
     best: dict[str, PdfText] = {}
     for item in items:
@@ -202,9 +208,10 @@ def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
 
 
 def _replaces_row(item: PdfText, stored: PdfMetaRow | None) -> bool:
-    """Return whether a result may replace the stored row.
+    """Return whether a result may replace the stored row of the same PDF.
 
     A failure does not replace a success. A temporary failure does not replace a permanent failure.
+    Anything replaces a missing row.
     """
     return stored is None or _weigh_status(item.status) >= _weigh_row(stored)
 
@@ -214,7 +221,9 @@ def _weigh_status(status: PdfStatus) -> int:
 
 
 def _weigh_row(row: PdfMetaRow) -> int:
-    """Return the rank of the status in a stored row; 0 for a status that Fonds does not use."""
+    """Return the rank of the status in a stored row, for comparing results. A status that Fonds
+    does not use has rank 0.
+    """
     return _weigh_status(PdfStatus(row.status)) if row.status in set(PdfStatus) else 0
 
 
@@ -282,7 +291,11 @@ def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | No
 
 
 def _find_publication_date(bibliography: Any) -> dict[str, str]:
-    """Return the publication date that the paper states, as a year, month or day."""
+    """Return the publication date that the paper states, as a field `published` with a year, month
+    or day.
+
+    Returns no fields if the paper states none.
+    """
     published = bibliography.get("date") if isinstance(bibliography, dict) else None
     return {"published": published} if isinstance(published, str) and published else {}
 
@@ -316,7 +329,11 @@ class PersistThumbnailStep:
     records: Records
 
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
-        """Write each thumbnail to a blob `thumbnail/pdf/….180px.jpg`."""
+        """Store each thumbnail in the blobs, and mark the rows of PDFs that now have a thumbnail of
+        their first page.
+
+        The key of a blob is such as `thumbnail/pdf/….180px.jpg`.
+        """
         self.blobs.put([_build_blob(item) for item in items])
         self.records.put(
             [

@@ -40,8 +40,9 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 @dataclass(frozen=True, slots=True)
 class RestoreStoryStep:
-    """Step that reads the WARC records after a page, until the metadata record that refers to the
-    page.
+    """Step that restores a story from the WARC metadata record that was archived with the page.
+
+    It reads the WARC records after the page, until the metadata record that refers to the page.
     """
 
     archive: Archive
@@ -100,7 +101,9 @@ def _is_metadata_record(record: Payload, record_id: str, url: str) -> bool:
 
 
 def _complete_story(story: Story, capture: Capture) -> Story:
-    """Add the fields that every story has, if the metadata record omits them."""
+    """Return a story with the fields that every story has, filled in from `capture` if the metadata
+    record omits them.
+    """
     content, http = story.content_metadata, story.http_metadata
     final_url = http.final_url if http.final_url != NEED_CANONICAL_URL else None
     url = content.url or final_url or capture.url

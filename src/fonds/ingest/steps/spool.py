@@ -27,7 +27,11 @@ BLOB_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class RobotsResponse:
-    """The robots.txt that allowed the fetch of a URL."""
+    """The robots.txt that allowed a URL to be fetched.
+
+    - `url`: the URL that was fetched.
+    - `robots`: the robots.txt.
+    """
 
     url: RequestUrl
     robots: Robots
@@ -35,13 +39,14 @@ class RobotsResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchedLink:
-    """A link that was fetched.
+    """Link that was fetched.
 
-    - `exchange`: its requests and responses.
+    - `link`: the link.
+    - `exchange`: all requests and responses of the fetch.
     - `body`: body of the last response, with its content codings. For an unchanged page, the
       decoded body of `previous`.
     - `previous`: row of the previous fetch if the page is unchanged, else None.
-    - `host`: robots.txt of the host; None if it was not requested.
+    - `host`: robots.txt that allowed the fetch; None if none was requested.
     """
 
     link: Link
@@ -53,8 +58,9 @@ class FetchedLink:
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """Stores exchanges: first the blob, then the row, then the capture is returned. So every
-    capture is readable.
+    """Stores fetched exchanges: first the blob, then the row, and only then returns the capture.
+
+    So the body of every returned capture can be read.
     """
 
     blobs: Blobs
@@ -62,7 +68,9 @@ class Spool:
     archive: Archive
 
     def save(self, links: Sequence[FetchedLink]) -> list[Capture]:
-        """Store fetched links. Return their captures, in order. A repeated call overwrites them."""
+        """Store fetched links. Return their captures, in order. A repeated call replaces what it
+        stored before.
+        """
         rows = [_build_row(fetched_link) for fetched_link in links]
         self.blobs.put(
             [
@@ -81,7 +89,7 @@ class Spool:
         ]
 
     def find_kept(self, links: Sequence[Link]) -> dict[str, Capture]:
-        """Return the captures of links that were fetched before, by link id. They need not be
+        """Return the captures of those links that were fetched before, by link id. They need not be
         fetched again.
         """
         rows = self.records.get(FetchedPageRow, [link.id for link in links])
@@ -108,8 +116,8 @@ class Spool:
         """Return the last fetch of each URL that has an ETag or Last-Modified header, for a
         conditional request.
 
-        If the last fetch was a 304 (not modified), its capture id is that of the fetch with the
-        body.
+        URLs without such a fetch are left out. If the last fetch was a 304 (not modified), its
+        capture id is that of the earlier fetch with the body.
         """
         previous: dict[str, FetchedPageRow] = {}
         unique_urls = sorted(set(urls))
@@ -148,7 +156,11 @@ def _get_mime(hop: Hop) -> str | None:
 
 
 def _get_validator(hop: Hop, name: str) -> str | None:
-    """Return the values of all response headers with this name, joined."""
+    """Return the values of all response headers with this name, joined by commas and cut to a
+    maximum length.
+
+    Returns None if there is no such header. `name` is in lower case.
+    """
     values = [value for key, value in hop.headers if key.lower() == name]
     return ", ".join(values)[:VALIDATOR_MAX_CHARS] or None
 

@@ -34,12 +34,16 @@ from fonds.ports import Records
 
 
 def scan_no_records(_: str) -> Iterator[RecordHead | Damage]:
-    """Return no WARC records. Used where no WARCs are scanned."""
+    """Return an iterator without WARC records. Default of `TaskIntake.scan`, used where no WARCs
+    are scanned.
+    """
     return iter(())
 
 
 def require_reading(_: Work) -> bool:
-    """Return True: the bytes must be read. Used where earlier results are not looked up."""
+    """Return True for any work: the bytes must be read. Used where earlier results are not looked
+    up.
+    """
     return True
 
 
@@ -50,7 +54,8 @@ def find_no_file(_: str) -> FileMeta | None:
 
 @dataclass(frozen=True, slots=True)
 class TaskIntake:
-    """Registers tasks of other programs.
+    """Registers tasks of other programs: records their files and captures, and returns the work to
+    do.
 
     - `locate`: returns the location of a task's bytes, and the URL of its capture.
     - `identify`, `persist`: the steps with these names. They record the capture like any other
@@ -82,17 +87,18 @@ class TaskIntake:
     """
 
     def __call__(self, item: Task | Work) -> Result:
-        """Return the work on a file that is recorded, and an UnarchivedBody if the body must be
-        archived.
+        """Record the file of a task, and return the work on the file, such as an UnextractedPdf.
 
-        Work of Fonds itself on a known file is returned unchanged. Raises PermanentError if the
-        location is refused, if work of Fonds names an unknown file, or if the bytes do not have the
-        stated SHA-1. Also raises the errors of `IdentifyStep`.
+        Also returns an UnarchivedBody if the body must be archived. If `item` is work that Fonds
+        itself sent, it is returned unchanged. Raises PermanentError if the location of a task is
+        refused, if the file of such work is unknown, or if the bytes do not have the stated SHA-1.
+        Also raises the errors of `IdentifyStep`.
         """
         return self._register_task(item) if isinstance(item, Task) else self._check_known(item)
 
     def _check_known(self, item: Work) -> Result:
-        """Return work of Fonds unchanged if its file is known.
+        """Return work that Fonds itself sent, such as an UnextractedPdf, unchanged if its file is
+        known.
 
         Raises DamagedInputError for an unknown file: other programs could send such work with any
         location.
@@ -154,7 +160,8 @@ class TaskIntake:
         return result
 
     def _find_known_work(self, task: Task) -> Work | None:
-        """Return the work of a task without reading bytes; None if the bytes must be read.
+        """Return the work on the PDF of a task without reading its bytes; None if the bytes must be
+        read.
 
         This is possible if the capture (URL, time and SHA-1) is recorded, or if the file is known
         and its result exists.
@@ -184,16 +191,20 @@ class TaskIntake:
         return work if self._is_owner(task, owner) or not self.needs_reading(work) else None
 
     def _is_owner(self, task: Task, file: FileMetaRow) -> bool:
-        """Return whether a task names the primary capture of a file whose body is in no
-        WARC yet.
+        """Return whether a task has the URL and time of the primary capture of `file`.
+
+        They are compared with the ledger entry of that capture, because a capture whose body is in
+        no WARC yet has no `cdx` row.
         """
         where = {"entry_id": file.capture_id, "url": task.address}
         entry = next(self.records.find(EntryRow, where, count_max=1), None)
         return entry is not None and task.datetime14 in (None, entry.seen)
 
     def _find_capture(self, task: Task, allowed: Place | None = None) -> Capture:
-        """Return the capture that a task names. `allowed` is its location if that was already
-        resolved.
+        """Build the capture that a task names, with the id of the recorded capture at the same
+        location if there is one.
+
+        `allowed` is the location if it was already resolved; None resolves it with `locate`.
         """
         known_row = self._find_row(task.path, task.offset) if task.kind is PlaceKind.WARC else None
         if known_row is not None:
@@ -221,8 +232,10 @@ class TaskIntake:
         )
 
     def _find_row(self, path: str, offset: int) -> CdxRow | None:
-        """Return the recorded capture at a WARC location, so that a repeated task uses the same
-        capture.
+        """Return the `cdx` row of the capture at a WARC location; None if there is none or it is
+        known only from an index.
+
+        So a repeated task uses the same capture.
         """
         where = {"warc_path": path, "warc_offset": offset}
         row = next(self.records.find(CdxRow, where, count_max=1), None)

@@ -1,8 +1,8 @@
 """Request the tdmrep.json of hosts that returned a page, at most once per host in 24 hours.
 
-A page waits in the spool until its host has responded, then it is passed on. If the process is
-killed, the link of the page is delivered again: the page is not fetched again, but the host is
-asked then. A row that all processes share records when each host was asked.
+A page waits in the spool until its host has responded. Then it is sent to the next step. If the
+process is killed, the link of the page is delivered again: the page is not fetched again, but the
+tdmrep.json is requested then. A row that all processes share records when each host was last asked.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
 """
@@ -45,12 +45,12 @@ FinishedItem = tuple[int, Result | Exception]
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A page in the spool.
+    """Page in the spool, which may wait for the tdmrep.json of its host.
 
-    - `number`: number of its link in the concurrent step.
-    - `capture`: its capture.
-    - `tls`, `refusal`: certificate check and refusal function of its link, also used for the
-      tdmrep.json.
+    - `number`: number that identifies its link in the concurrent step.
+    - `capture`: capture of the page.
+    - `tls`: how strictly TLS certificates are checked, for the page and for the tdmrep.json.
+    - `refusal`: returns why a redirect is refused, for the page and for the tdmrep.json.
     """
 
     number: int
@@ -61,10 +61,11 @@ class FetchedPage:
 
 @dataclass(slots=True)
 class TdmrepRequests:
-    """Holds pages until the tdmrep.json of their host was requested. For use in one thread.
+    """Requests the tdmrep.json of hosts, and holds fetched pages until their host has responded.
+    For use in one thread.
 
     - `fetcher`: sends the requests.
-    - `save_file`: stores a tdmrep.json as a capture and records that it is in force.
+    - `save_file`: stores a tdmrep.json as a capture and records that it applies to its host.
     - `clock`: returns the current time (aware UTC).
     """
 
@@ -81,17 +82,20 @@ class TdmrepRequests:
     _ended: list[FinishedItem] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """Number of pages that wait for a response."""
+        """Number of pages that this object holds: they wait for a response, or their results are
+        not collected yet.
+        """
         return len(self._ended) + sum(map(len, self._waiting.values()))
 
     def add(
         self, pages: Sequence[FetchedPage], on_outcome: Callable[[str, FetchOutcome], None]
     ) -> list[FinishedItem]:
-        """Add pages. Return the results of pages that need not wait, because their host was asked
-        recently.
+        """Add pages that may have to wait. Return the results of pages whose host need not be asked
+        now.
 
-        `on_outcome` is called with key and outcome of each request, in the fetcher's thread. Raises
-        StoreUnavailableError if the records are unavailable; no page is added then.
+        The others wait until `collect_finished` returns them. `on_outcome` is called with key and
+        outcome of each request, in the fetcher's thread. Raises StoreUnavailableError if the
+        records are unavailable; no page is added then.
         """
         now = self.clock()
         origins = {id(page): _choose_origin(page.capture, now) for page in pages}
@@ -109,8 +113,8 @@ class TdmrepRequests:
         return finished
 
     def note_response(self, key: str, end: FetchOutcome) -> bool:
-        """Store the outcome of a request. Return False if this object did not send a request with
-        this key.
+        """Keep the outcome of the request `key` for `collect_finished`. Return False if this object
+        sent no such request.
         """
         origin = self._requested.pop(key, None)
         if origin is not None:
@@ -118,7 +122,8 @@ class TdmrepRequests:
         return origin is not None
 
     def collect_finished(self) -> list[FinishedItem]:
-        """Return the results of the pages whose hosts have responded.
+        """Record the responses that have arrived, and return the results of the pages that waited
+        for them.
 
         Raises StoreUnavailableError if a store is unavailable. Responses that are not recorded by
         then are recorded in the next call.
@@ -132,13 +137,17 @@ class TdmrepRequests:
         return finished
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Drop the waiting pages with these link numbers."""
+        """Remove the waiting pages that belong to the links with these numbers."""
         unwanted = set(numbers)
         for origin, pages in self._waiting.items():
             self._waiting[origin] = [page for page in pages if page.number not in unwanted]
 
     def _load_known(self, origins: Iterable[str], now: datetime) -> None:
-        """Load from the records when any process last asked these origins."""
+        """Load from the records when any process last requested the tdmrep.json of each of these
+        origins.
+
+        Origins whose last request is known in memory are not looked up.
+        """
         unknown = [origin for origin in origins if not self._is_known(origin, now)]
         for row in self.records.get(TdmrepAnswerRow, sorted(unknown)) if unknown else ():
             self._remember(row.origin, row.requested_at)
@@ -188,8 +197,10 @@ class TdmrepRequests:
         return list(results)
 
     def _build_deferred(self, page: FetchedPage, end: Disposition) -> Result:
-        """Defer a page until its host may be asked. Pass it on if that is more than 10 minutes
-        after its fetch.
+        """Return a result that retries a page when the tdmrep.json of its host may be requested.
+
+        If that would be more than 10 minutes after the fetch of the page, returns the result that
+        sends the page to the next step.
         """
         waited = self.clock() - page.capture.captured_at
         if waited + timedelta(seconds=end.after_s) > WAIT_MAX:
@@ -197,8 +208,10 @@ class TdmrepRequests:
         return Result(defer(Reason.NOT_YET, end.detail, end.after_s))
 
     def _save_response(self, origin: str, end: FetchOutcome) -> Sequence[str]:
-        """Record the response of a host. Return the SHA-1s of files whose captures now have other
-        rights.
+        """Store the tdmrep.json in the response of an origin, and record when and how the origin
+        responded.
+
+        Returns the SHA-1s of files for whose captures other rights now apply.
         """
         requested_at, stored = self.clock(), KeptHostFile()
         if isinstance(end, FetchResponse):
