@@ -78,8 +78,10 @@ class FailedAttempts:
 
 
 def group_address(address: str) -> str:
-    """Return the counting group of an address: the IPv4 address, or the /64 network of an IPv6
-    address.
+    """Return the text under which wrong keys from an IP address are counted.
+
+    All IPv6 addresses of one /64 network are counted together, each IPv4 address alone. Any text
+    that is not an IP address is counted as `unknown`.
     """
     try:
         parsed_address = ip_address(address.partition("%")[0])

@@ -24,7 +24,7 @@ class LeaseConflictError(TransientError):
 
 
 class LeaseState(Enum):
-    """Meaning of a stored lease to one process: free, its own, of another process, or expired."""
+    """What a stored lease means to one process: free, its own, another process's, or expired."""
 
     FREE = "free"
     OWN = "own"

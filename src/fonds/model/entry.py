@@ -161,8 +161,9 @@ class Link:
 
     @property
     def order_key(self) -> str:
-        """Key by which messages are ordered: the domain, so that the links of a domain stay
-        together.
+        """Key that keeps messages in order: the registered domain of the URL.
+
+        Messages with the same key stay together.
         """
         return self.domain
 

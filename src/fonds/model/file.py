@@ -144,7 +144,9 @@ class IdentifiedCapture:
 
     @property
     def tag(self) -> str:
-        """Kind of the file as text, or `revisit` for a capture without bytes."""
+        """Kind of the file as text; `revisit` for a capture whose WARC record has no bytes of its
+        own.
+        """
         return str(self.file.kind) if self.file else REVISIT
 
 

@@ -59,9 +59,10 @@ class Message:
         return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
 
     def restrict_to_others(self) -> Message:
-        """Return a copy of the message for programs other than Fonds.
+        """Return a copy of the message that only programs other than Fonds receive.
 
-        Stages of Fonds receive the message in another way.
+        The header `pipeline` of the copy is marked, so that no subscription of Fonds selects the
+        copy. The steps of Fonds get the original message within their process.
         """
         pipeline = OTHERS_ONLY_PREFIX + self.headers.get(PIPELINE, "").removeprefix(
             OTHERS_ONLY_PREFIX

@@ -49,7 +49,9 @@ class PdfStatus(StrEnum):
         reason: Reason | None = None,
         explanation: str = "",
     ) -> PdfStatus:
-        """Create a status with its class, its reason and an explanation for people."""
+        """Create a member of the enumeration of PDF statuses, with its status class, reason and
+        explanation.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class

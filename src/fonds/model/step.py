@@ -45,8 +45,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Type and tag of the payloads that a step emits or a topic carries. The tag None stands for
-    every tag.
+    """Type of the payloads that a step emits or that a topic carries, with a tag that tells topics
+    apart.
+
+    The tag None stands for every tag.
     """
 
     payload: type

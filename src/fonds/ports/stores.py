@@ -58,10 +58,13 @@ class Table(Protocol):
     ) -> None:
         """Write cells durably, replacing those of the same row and column; other cells stay.
 
-        With `where_equal` each row is one cell. The cell is written only if it still has the value
-        that `where_equal` gives for the row key; check and write are atomic. To learn whether a
-        cell was written, read it again. Raises ConfigurationError for an undeclared table or
-        family, and ValueError for an empty value in `where_equal`.
+        - `rows`: row key and cells by column name.
+        - `where_equal`: expected values by row key. If given, each row must have exactly one cell.
+          The cell is written only if its stored value equals the expected one; check and write are
+          atomic. To learn whether a cell was written, read it again.
+
+        Raises ConfigurationError for an undeclared table or family, and ValueError for an empty
+        value in `where_equal`.
         """
 
     def get(

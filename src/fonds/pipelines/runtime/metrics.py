@@ -62,7 +62,10 @@ class _DepthCollector(Collector):
         self._subscriptions = subscriptions
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, so that the queue is not read at registration."""
+        """Return no metrics, when Prometheus' client library registers this collector.
+
+        Otherwise the library would collect the metrics once, which reads the queue.
+        """
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -88,10 +91,10 @@ class _QuietRequestHandler(WSGIRequestHandler):
 
 
 class MetricsServer:
-    """HTTP server of `/metrics` and `/healthz`, in a thread.
+    """HTTP server for the metrics (`/metrics`) and the health check (`/healthz`), in a thread.
 
-    `troubles` returns the error that each waiting thread waits for. If it is empty, the process is
-    healthy.
+    `troubles` returns, for each thread that waits for an unavailable store, the error text by
+    thread name. If it is empty, the process is healthy.
     """
 
     def __init__(

@@ -51,7 +51,10 @@ def resolve_address(address: str, subscriptions: Sequence[Subscription]) -> str:
 
 
 def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:
-    """Yield batches of ready messages until there are no more, or until `count_max` were taken."""
+    """Receive batches of ready messages from an address, until there are no more.
+
+    With `count_max`, stop after that number of messages. The caller must settle or release them.
+    """
     remaining, wait_s = count_max, FIRST_WAIT_S
     while remaining is None or remaining > 0:
         deliveries = queue.receive(

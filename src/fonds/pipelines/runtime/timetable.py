@@ -34,8 +34,9 @@ ERROR_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """The exclusive right of this process to run a task now. `row` is the task's row when the lease
-    began.
+    """Right of this process to run a recurring task now, which no other process has.
+
+    - `row`: stored row of the task, read when the lease was acquired.
     """
 
     task: RecurringTask
@@ -44,9 +45,10 @@ class TaskLease:
 
 
 class Timetable:
-    """Recurring tasks of one process. Their rows are shared with other processes. Thread-safe.
+    """Recurring tasks that this process may run. Thread-safe.
 
-    The row of a task contains its lease. A result is written only while the lease is valid.
+    Each task has a row, which all processes share and which contains the lease of the task. A
+    result is written only while this process has the lease.
     """
 
     def __init__(
@@ -73,7 +75,9 @@ class Timetable:
         self._clock = clock
 
     def enter(self) -> None:
-        """Create the rows of new tasks, and update the rows of tasks whose times changed."""
+        """Create the rows of recurring tasks that have none, and update rows whose schedule has
+        changed.
+        """
         now = self._clock()
         fresh = [_build_row(task, now) for task in self.tasks.values()]
         self._records.put(fresh, replace=False)

@@ -97,8 +97,9 @@ def load_first_rows(
 
 
 def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
-    """Return whether all filters compare the same columns with single texts, so that one cached
-    statement can be used for all.
+    """Return whether all filters compare the same columns, each with a single text.
+
+    One cached SQL statement can then serve all of them.
     """
     return all(where.keys() == filters[0].keys() for where in filters) and all(
         isinstance(value, str) for where in filters for value in where.values()
@@ -108,8 +109,10 @@ def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
 def _prepare_statement(
     source: Any, kind: type[R], filters: Sequence[Mapping[str, object]], order: tuple[str, ...]
 ) -> tuple[Any, dict[str, object]]:
-    """Return a cached statement for these filters, and its parameter values. Unused parameters
-    repeat the last filter.
+    """Return a cached SQL statement that applies these filters, and its parameter values.
+
+    Statements exist only for certain numbers of filters. If there are fewer filters, the last one
+    is repeated.
     """
     size = next(candidate for candidate in SIZES if candidate >= len(filters))
     names = tuple(filters[0])
@@ -124,8 +127,9 @@ def _prepare_statement(
 def _build_cached_statement(
     source: Any, kind: type[R], names: tuple[str, ...], size: int, order: tuple[str, ...]
 ) -> Any:
-    """Return the statement for `size` filters on the columns `names`. Cached, because building a
-    statement takes several times as long as running it.
+    """Return the SQL statement for `size` filters, each of which compares the columns `names`.
+
+    The statement is cached, because building it takes several times as long as running it.
     """
     columns = [get_column(source, name) for name in names]
     conditions = [
@@ -221,7 +225,7 @@ class SqlRecords:
 
     @property
     def ledger(self) -> SqlLedger:
-        """Accounting of entries and messages, in the same database."""
+        """Ledger in the same database: what entered a pipeline, and how each message ended."""
         return SqlLedger(self._engine)
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
