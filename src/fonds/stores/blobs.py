@@ -73,11 +73,12 @@ SYNC_THREADS = 8
 
 
 class FolderBlobs:
-    """Store of blobs in a folder; implements the port Blobs.
+    """Blob store that keeps each blob as a file below one folder.
 
-    The content type of a blob is not stored; it follows from the extension of the key, as on web
-    servers. A process that is killed while writing leaves an unfinished file in `.parts`, never
-    half a blob. Opening the store removes unfinished files that are older than a day.
+    Implements the interface Blobs (`ports/stores.py`). The content type of a blob is not stored; it
+    follows from the extension of the key, as on web servers. A process that is killed while writing
+    leaves an unfinished file in `.parts`, never half a blob. Opening the store removes unfinished
+    files that are older than a day.
     """
 
     def __init__(self, root: Path) -> None:
@@ -183,8 +184,10 @@ class FolderBlobs:
                 os.fsync(folder)
 
     def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
-        """Sync the contents of files to disk. More than three files are synced in parallel, which
-        most file systems combine.
+        """Write the contents of files from memory to disk, so that they survive a power failure.
+
+        More than three files are written in parallel, because most file systems combine these
+        writes.
         """
 
         def sync(batch: Sequence[tuple[Path, Path]]) -> None:

@@ -259,7 +259,7 @@ class Intake:
     def _find_read_later(self, failed: Sequence[EntryRow]) -> set[str]:
         """Return the ids of those failed entries whose record was read after the failure.
 
-        The record was read from a file with the same name in another folder.
+        The record was read from a file with the same name, perhaps in another folder.
         """
         records = [row for row in failed if row.place and not is_unread(row.entry_id)]
         if not records:

@@ -128,8 +128,8 @@ class WorkerThreads:
     def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
         """Wait until the stages have no messages left, and return the number of messages left.
 
-        Messages that are delayed by more than `delayed_wait_s` seconds are not waited for. `tick`
-        is called regularly while waiting.
+        If only delayed messages are left, wait for them at most `delayed_wait_s` seconds. `tick` is
+        called regularly while waiting.
         """
         idle_since: float | None = None
         while not self.is_stopping():

@@ -47,8 +47,10 @@ def choose_heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
 
 
 def clear_about(row: DispositionRow) -> DispositionRow:
-    """Return a disposition without subject and detail if its file was removed by a takedown;
-    otherwise return it unchanged. The ledger must not describe removed content.
+    """Remove the description of a file from a disposition if the file was removed by a takedown.
+
+    Returns the disposition without subject and detail; any other disposition is returned unchanged.
+    The ledger must not describe removed content.
     """
     if row.reason != Reason.TAKEN_DOWN:
         return row

@@ -50,10 +50,11 @@ def refuse_foreign(connection: Connection) -> None:
 
 
 def wait_for_turn(connection: Connection) -> None:
-    """Wait until no other process inspects or migrates the database, and exclude others until the
-    transaction ends.
+    """Wait until no other process inspects or migrates the database, and keep others waiting until
+    the transaction ends.
 
-    Several workers may start at once. On SQLite the write lock has the same effect.
+    Several workers may start at once. On SQLite nothing is done here, because the write lock has
+    the same effect.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))

@@ -1,5 +1,6 @@
-"""SQL backend of the port Records: read and write typed rows in SQLite or PostgreSQL with
-SQLAlchemy Core.
+"""Read and write typed rows in SQLite or PostgreSQL, with SQLAlchemy Core.
+
+Implements the interface Records (`ports/records.py`).
 """
 
 from __future__ import annotations
@@ -173,10 +174,10 @@ logger = logging.getLogger(__name__)
 
 
 class SqlRecords:
-    """Typed rows in the database `sqlite:///PATH` or `postgresql://…`; implements the port Records.
+    """Typed rows in the SQL database `sqlite:///PATH` or `postgresql://…`.
 
-    Opening migrates the database to the newest schema revision; `migrated` lists the revisions that
-    ran.
+    Implements the interface Records (`ports/records.py`). Opening migrates the database to the
+    newest schema revision; `migrated` lists the revisions that ran.
     """
 
     def __init__(self, url: str | URL) -> None:
@@ -259,8 +260,10 @@ class SqlRecords:
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Yield the rows that match `where`, sorted by `order` or else by key, after the row in
-        `after`. Yield at most `count_max` rows.
+        """Yield the rows of one table that match `where`, sorted by `order` or else by key.
+
+        `after` are the values of the row after which to start. At most `count_max` rows are
+        yielded.
 
         Without `order`, rows are read in pages with separate transactions: a long iteration holds
         no transaction open, and sees later writes to rows not yet read. With `order`, all rows are
@@ -294,11 +297,11 @@ class SqlRecords:
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """Count the rows that match `where`, grouped by `columns`; return counts by the tuple of
-        column values.
+        """Count the rows of one table that match `where`, for each combination of values of
+        `columns`.
 
-        With `count_max`, at most that many rows are counted. Raises ValueError for an unknown
-        column.
+        Returns the counts by the tuple of these values. With `count_max`, counting stops at that
+        number of rows. Raises ValueError for an unknown column.
         """
         with translate_errors(self._engine), self._connect_to_read() as connection:
             statement = build_counts(self._get_source(connection, kind), columns, where, count_max)
@@ -311,11 +314,11 @@ class SqlRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Set `values` in the rows with these keys that still match `where`; return how many rows
-        changed.
+        """Set columns to `values` in the rows with these keys that still match `where`.
 
-        If another writer is changing a row, the method waits and then checks the row again. Raises
-        ValueError for an unknown column, and if `values` is empty.
+        Returns the number of changed rows. If another writer is changing a row, the method waits
+        and then checks the row again. Raises ValueError for an unknown column, and if `values` is
+        empty.
         """
         table = get_table(kind)
         new_values = {get_column(table, name).name: value for name, value in values.items()}

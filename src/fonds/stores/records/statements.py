@@ -68,8 +68,9 @@ class FindRequest(Generic[R]):
     after: Mapping[str, object] | None
 
     def build_statements(self, table: Any) -> list[BoundStatement]:
-        """Return the statements to run in order; their rows together are the result. Raises
-        ValueError for an unknown column.
+        """Return one or two SQL statements. Run in this order, together they find the rows, sorted.
+
+        Raises ValueError for an unknown column.
         """
         where, after = _build_shape(self.where), _build_shape(self.after)
         if where is None or after is None:
