@@ -49,7 +49,7 @@ class Secret:
 
 
 def create_token(kind: str, prefix_characters: int = PREFIX_CHARACTERS) -> Secret:
-    """Return a new random secret."""
+    """Create a random secret for an access key or session. `kind` says for which of these it is."""
     prefix = "".join(choice(_ALPHABET) for _ in range(prefix_characters))
     return Secret(kind, prefix, f"{kind}_{prefix}_{token_urlsafe(SECRET_BYTES)}")
 

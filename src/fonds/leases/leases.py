@@ -100,7 +100,11 @@ class Leases:
             return name not in self._held and state in _ACQUIRABLE
 
     def observe(self, name: str, cell: LeaseCell) -> float:
-        """Return how many seconds this process has seen the cell unchanged; 0.0 the first time."""
+        """Return how many seconds this process has seen the stored value of a lease unchanged.
+
+        `cell` is the stored value, read just now. Returns 0.0 when the process sees this value for
+        the first time.
+        """
         now_s = self._clock_s()
         with self._guard:
             observation = self._observed.get(name)
@@ -134,10 +138,12 @@ class Leases:
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
         where: Mapping[str, object] = _NOTHING,
     ) -> dict[str, Lease]:
-        """Acquire the available leases in one transaction; return the acquired leases by name.
+        """Acquire those of several leases that are available, in one transaction.
+
+        Returns the acquired leases by name.
 
         - `cells`: stored value of each lease by name, read just now.
-        - `columns`: columns to write in the same step, by name of the lease.
+        - `columns`: for each lease name, further columns of its row to write in the same step.
         - `where`: columns and values that every row must have for its lease to be acquired.
         """
         names = self._reserve(
@@ -178,7 +184,7 @@ class Leases:
     ) -> set[str]:
         """Renew leases in one transaction. Return the names of the renewed leases.
 
-        `columns` maps the name of a lease to columns to write in the same step.
+        `columns` maps the name of a lease to further columns of its row to write in the same step.
         """
         return self._write(
             LeaseWrite(lease, False, columns.get(lease.name, _NOTHING), _NOTHING)
@@ -205,6 +211,7 @@ class Leases:
     ) -> set[str]:
         """Release leases in one transaction. Return the names of the released leases.
 
+        `columns` maps the name of a lease to further columns of its row to write in the same step.
         A lease that was already lost is not in the result.
         """
         return self._release(
@@ -247,9 +254,10 @@ class Leases:
 
     @contextmanager
     def acquire(self, name: str, wait_s: float) -> Iterator[Lease]:
-        """Hold a lease in a context. Wait for it up to `wait_s` seconds.
+        """Acquire a lease for the duration of a `with` block, then release it.
 
-        Raises LeaseConflictError if it is not free by then.
+        Waits up to `wait_s` seconds for it. Raises LeaseConflictError if the lease is not free by
+        then.
         """
         until_s = self._clock_s() + wait_s
         own = self._get_thread_lock(name)
@@ -266,7 +274,11 @@ class Leases:
 
     @contextmanager
     def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
-        """Hold a lease as `acquire` does and renew it in a thread, for work of any duration."""
+        """Acquire a lease for a `with` block, and renew it in a thread meanwhile, for work of any
+        duration.
+
+        Waits up to `wait_s` seconds for the lease.
+        """
         with self.acquire(name, wait_s) as lease, self.keep_renewed(lease):
             yield lease
 

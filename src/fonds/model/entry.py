@@ -44,9 +44,10 @@ def is_unread(entry_id: str) -> bool:
 
 
 class UnreadTally(dict[str, int]):
-    """Count by reason for an input that could not be read completely: always `{reason: 1}`.
+    """Report of a source that an input could not be read completely: the count `{reason: 1}`.
 
-    `detail` is a sentence that explains the reason for people.
+    It counts the failure without making an entry for it. `detail` is a sentence that explains the
+    reason for people.
     """
 
     def __init__(self, reason: str, detail: str) -> None:

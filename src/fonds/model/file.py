@@ -77,7 +77,7 @@ class FileMeta:
 
 
 def classify_mime(mime: str) -> Kind:
-    """Return the kind of a file from its media type."""
+    """Return the kind of a file (such as PDF, news page or JATS article) from its media type."""
     if mime == "application/pdf":
         return Kind.PDF
     if mime in PAGE_TYPES:

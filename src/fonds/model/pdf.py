@@ -18,7 +18,10 @@ SCANNED_ORIGIN = "scanned"
 
 
 class StatusClass(StrEnum):
-    """Class of an extraction status, which decides whether to read the same bytes again."""
+    """Class of an extraction status, which says who or what caused the result.
+
+    It decides whether to read the same bytes again.
+    """
 
     OK = "ok"  # something was kept; not retried with the same extractor
     CONTENT = "content"  # caused by the file; not retried with the same extractor

@@ -55,7 +55,7 @@ class Output:
     tag: str | None = None
 
     def covers(self, other: Output) -> bool:
-        """Return whether every payload that matches the output `other` also matches this output."""
+        """Return whether this type and tag include every payload that `other` includes."""
         return self.payload is other.payload and self.tag in (None, other.tag)
 
 

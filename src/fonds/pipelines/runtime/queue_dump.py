@@ -67,8 +67,9 @@ def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[
 
 
 def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
-    """Return up to `count_max` ready messages and release them. Each counts as delivered
-    once more.
+    """Return up to `count_max` ready messages of an address, and leave them on the queue.
+
+    The messages are received and released, so each counts as delivered once more.
     """
     peeked: list[Delivery] = []
     try:
@@ -145,9 +146,10 @@ def purge(
     subscription: Subscription,
     clock: Callable[[], datetime],
 ) -> Iterator[int]:
-    """Discard the ready messages of an address. Yield the sizes of the batches.
+    """Discard all messages that are ready at an address. Yield the number of messages of each
+    batch.
 
-    The messages end as dropped with the reason `purged`.
+    The ledger records the messages as dropped with the reason `purged`.
     """
     for deliveries in take_batches(queue, address, None):
         detail, reason = f"purged by a person from {address}", str(Reason.PURGED)

@@ -190,7 +190,11 @@ class Runner:
     """
 
     def __init__(self, timetable: Timetable, actions: Mapping[str, Action]) -> None:
-        """Create the thread without starting it. Raises ValueError if a task has no action."""
+        """Prepare to run the tasks of `timetable`, without starting the thread.
+
+        `actions` are the functions that perform the tasks, by task name. Raises ValueError if a
+        task has no function.
+        """
         missing = sorted(timetable.tasks.keys() - actions.keys())
         if missing:
             raise ValueError(f"no action for the task {missing[0]!r}")
@@ -221,7 +225,7 @@ class Runner:
             self._thread.join(STOP_TIMEOUT_S)
 
     def run_due(self) -> list[str]:
-        """Run the due tasks that no other process runs. Return their names.
+        """Run the recurring tasks that are due and that no other process runs. Return their names.
 
         Raises the errors of the stores if one is unavailable.
         """

@@ -69,7 +69,7 @@ def write_if_equal(
     cells: Mapping[bytes, bytes],
     connection: happybase.Connection,
 ) -> None:
-    """Write cells of one row, each only if the value now stored in its column equals `where_equal`."""
+    """Write cells of one row, each only if the value stored in its column equals `where_equal`."""
     for column, value in cells.items():
         mutation = Mutation(isDelete=False, column=column, value=value)
         connection.client.checkAndPut(table.encode(), key, column, where_equal, mutation, {})
