@@ -33,7 +33,9 @@ class ExampleCounts:
     examples: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def count_one(self, word: str, example: str = "") -> None:
-        """Count one occurrence of `word`, with an optional example."""
+        """Count one more occurrence of `word`, such as a result or reason, with an optional
+        example.
+        """
         self.counts[word] += 1
         if example:
             self._add_examples(word, [example[:EXAMPLE_CHARS]])
@@ -77,9 +79,9 @@ class TallyReport(msgspec.Struct, frozen=True):
 
 
 def build_report(tallies: ExampleCounts) -> TallyReport:
-    """Build a report of counts and examples, with the words in alphabetical order.
+    """Build the report of a bulk job: the number of occurrences of each word, with examples.
 
-    Words without examples are left out of the examples.
+    Words are in alphabetical order. Words without examples are missing in the examples.
     """
     examples = {word: texts for word, texts in sorted(tallies.examples.items()) if texts}
     return TallyReport(dict(sorted(tallies.counts.items())), examples)

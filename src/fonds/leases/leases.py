@@ -246,7 +246,10 @@ class Leases:
             self.check(lease)
 
     def get_holder(self, name: str) -> str | None:
-        """Return the holder of a lease; None if it is free or its holder's process is gone."""
+        """Return the name of the process that has a lease.
+
+        Returns None if the lease is free, or if that process has ended.
+        """
         cell = self._cells.load([name]).get(name)
         if cell is None or cell.holder is None or self._is_process_gone(cell.holder):
             return None

@@ -1,4 +1,4 @@
-"""Entries: captures, links and messages that entered Fonds and must be accounted for."""
+"""Entries: captures, links and messages that entered Fonds, which records the outcome of each."""
 
 from __future__ import annotations
 

@@ -210,11 +210,10 @@ class FolderBlobs:
 
 @contextmanager
 def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Open the folder that contains a blob, without following links below `root`. Yield the
-    folder's descriptor and the file name of the blob.
+    """Open the folder that contains a blob, and yield its descriptor and the file name of the blob.
 
-    With `make`, missing folders are created and synced. Raises OSError if a folder is missing, is a
-    link or cannot be opened.
+    Symbolic links below `root` are not followed. With `make`, missing folders are created and
+    written to disk. Raises OSError if a folder is missing, is a link or cannot be opened.
     """
     *folders, name = key.split("/")
     descriptor = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)

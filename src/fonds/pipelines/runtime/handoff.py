@@ -229,7 +229,7 @@ class Handover:
 
     @property
     def pending_count(self) -> int:
-        """Number of messages in memory that wait for a stage."""
+        """Number of messages in the queue in memory that no stage has received yet."""
         with self._changed:
             return self._messages
 

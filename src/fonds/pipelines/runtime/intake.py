@@ -213,7 +213,7 @@ class Intake:
         return ended + self._end_missing()
 
     def _first_readers(self) -> list[Subscription]:
-        """Return the subscriptions of the stages that read new entries."""
+        """Return the subscriptions of the stages that read the first topic of the pipeline."""
         return [
             subscription
             for subscription in self.gate.watched

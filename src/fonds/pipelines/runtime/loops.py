@@ -40,12 +40,11 @@ class BatchLoop:
         self._batch: WorkingBatch | None = None
 
     def run_once(self, wait_s: float) -> int:
-        """Process one batch. Return the number of messages; 0 if none arrived within `wait_s`
-        seconds.
+        """Process one batch of messages, and return the number of messages.
 
-        Raises TransientError or StorageFullError if the queue or a store is unavailable; the batch
-        is kept for the next call. Raises ConfigurationError if a person must fix something; the
-        batch is then released.
+        Returns 0 if none arrived within `wait_s` seconds. Raises TransientError or StorageFullError
+        if the queue or a store is unavailable; the batch is kept for the next call. Raises
+        ConfigurationError if a person must fix something; the batch is then released.
         """
         batch = self._batch or self._take_batch(wait_s)
         if batch is None:
@@ -65,7 +64,7 @@ class BatchLoop:
         return len(batch.deliveries)
 
     def release(self) -> None:
-        """Release the unfinished messages of the current batch to the queue."""
+        """Release the unfinished messages of the current batch, so that they can be received again."""
         batch, self._batch = self._batch, None
         if batch is None:
             return

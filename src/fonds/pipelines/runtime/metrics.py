@@ -50,8 +50,9 @@ class Metrics:
             self._messages.labels(step, row.verdict, row.reason or "").inc()
 
     def watch(self, queue: Queue, subscriptions: Sequence[Subscription]) -> None:
-        """Also export the number of waiting messages of these subscriptions, read from the queue at
-        each scrape.
+        """Also export the numbers of messages of these subscriptions as a metric.
+
+        They are read from the queue each time that Prometheus reads the metrics.
         """
         self.registry.register(_DepthCollector(queue, subscriptions))
 
@@ -69,8 +70,10 @@ class _DepthCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield a gauge of messages by subscription and state. Subscriptions that cannot be read
-        are omitted.
+        """Yield one metric: the number of messages of each subscription that are ready, received,
+        delayed or quarantined.
+
+        Subscriptions that cannot be read are left out.
         """
         gauge = GaugeMetricFamily(
             "fonds_queue_messages", "Messages waiting", labels=("subscription", "state")

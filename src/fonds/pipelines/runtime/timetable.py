@@ -97,8 +97,10 @@ class Timetable:
         return max(0.0, min([*waits_s, self.leases.lease_s]))
 
     def list_due(self) -> list[str]:
-        """Return the names of tasks that are due and not running. The task that is overdue longest
-        comes first.
+        """Return the names of tasks that are due and not running, the longest overdue first.
+
+        A task whose due time is too far in the future, because a clock was wrong, gets a new due
+        time.
         """
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)

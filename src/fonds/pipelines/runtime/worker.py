@@ -76,10 +76,10 @@ class WorkingBatch:
 
 @dataclass(frozen=True, slots=True)
 class StepRunner:
-    """Runs one step on messages of the topic `reads`.
+    """Runs one step on messages of the topic `reads`, and gives each message a result.
 
     - `step`: function of one item, or of a list of items if `is_sink` is set.
-    - `retry`: when to retry after temporary failures.
+    - `retry`: number and delays of the retries after temporary failures.
     """
 
     name: str
@@ -107,9 +107,9 @@ class StepRunner:
         return [result for result in batch.results if result is not None]
 
     def decode_item(self, delivery: Delivery) -> object | Result:
-        """Return the item in a message.
+        """Decode the item that a message carries.
 
-        If the message is unreadable, or was delivered too often without being settled, return a
+        If the message is malformed, or was delivered too often without being settled, return a
         Result that quarantines it.
         """
         if delivery.redelivered >= REDELIVERIES_MAX:

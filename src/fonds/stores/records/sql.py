@@ -217,8 +217,9 @@ class SqlRecords:
         return ran
 
     def for_readers(self) -> SqlRecords:
-        """Return a view of the same database that hides rows about embargoed files. Closing the
-        original closes the view.
+        """Return a view of the same database that hides the rows about files under embargo.
+
+        Closing the original also closes the view.
         """
         reader = copy(self)
         reader._for_readers = True
@@ -241,8 +242,9 @@ class SqlRecords:
         self._write(list(rows_by_key.values()), build_upsert if replace else build_insert_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the existing rows with these keys, in no particular order. Repeated keys are read
-        once.
+        """Return the existing rows with these primary keys, in no particular order.
+
+        A key that is given several times gives one row.
         """
         unique_keys = list(dict.fromkeys(keys))
         rows: list[R] = []
@@ -277,10 +279,10 @@ class SqlRecords:
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """Return for each filter the first matching row in the sort order `order`, or None if no
-        row matches.
+        """Return, for each of `filters`, the first row that matches it in the order `order`.
 
-        Raises ValueError for an unknown column.
+        The result has None for a filter that no row matches. Raises ValueError for an unknown
+        column.
         """
         if not filters:
             return []
