@@ -64,7 +64,7 @@ class BatchLoop:
         return len(batch.deliveries)
 
     def release(self) -> None:
-        """Release the unfinished messages of the current batch, so that they can be received again."""
+        """Release the unfinished messages of this batch, so that they can be received again."""
         batch, self._batch = self._batch, None
         if batch is None:
             return
