@@ -318,11 +318,14 @@ def _flatten(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) -> None:
-    """Check the settings for secrets in URLs.
+    """Check whether the settings from one origin contain a secret, such as a password in a URL.
 
-    Raises ConfigurationError for a URL whose password is ambiguous, and for a secret in a setting
-    from a place where others can read it, such as the command line. `origin` names where the
-    settings come from, and `may_hold` says whether secrets are allowed there.
+    - `origin`: where the settings come from, such as the command line, for the error message.
+    - `may_hold`: whether a setting from this origin may contain a secret. It may not if others can
+      read it there.
+
+    Raises ConfigurationError for a secret where none is allowed, and for a URL whose password is
+    ambiguous.
     """
     for name, value in values.items():
         if not isinstance(value, str):

@@ -30,7 +30,9 @@ class ActionLog:
     _begun: int = 0
 
     def begin(self, actor: str, description: str) -> ActRow:
-        """Record an action that is about to start."""
+        """Record an action of a user that is about to start, and return its row. The outcome is
+        still None.
+        """
         row = ActRow(uuid4().hex, self.clock(), actor, description[:DESCRIPTION_MAX_CHARS])
         self.records.put([row])
         self._begun += 1
@@ -39,7 +41,9 @@ class ActionLog:
         return row
 
     def describe(self, act: ActRow, description: str) -> None:
-        """Append details to the description of an action."""
+        """Append a text to the stored description of a user's action; cut the description to the
+        maximum length.
+        """
         full_description = f"{act.what} {description}"[:DESCRIPTION_MAX_CHARS]
         self.records.change(ActRow, [act.act_id], {"what": full_description})
 

@@ -27,7 +27,12 @@ _TOKEN = re.compile(r"(fonds|session)_([a-z2-7]{8,16})_[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Secret of a key or session. `text` is the whole token; `prefix` is its public part."""
+    """Secret text of an access key or of a browser session.
+
+    - `kind`: what the secret is for: an access key or a session.
+    - `prefix`: public first part, which is stored and shown.
+    - `text`: the complete secret, which the user or the browser sends.
+    """
 
     kind: str
     prefix: str
@@ -35,7 +40,7 @@ class Secret:
 
     @property
     def sha256hex(self) -> str:
-        """SHA-256 in hex, the only form that is stored."""
+        """SHA-256 of the complete secret, in hex. Fonds stores this hash and never the secret."""
         return sha256(self.text.encode()).hexdigest()
 
     def is_known_by(self, sha256hex: str) -> bool:
@@ -44,13 +49,16 @@ class Secret:
 
 
 def create_token(kind: str, prefix_characters: int = PREFIX_CHARACTERS) -> Secret:
-    """Return a new random secret."""
+    """Create a random secret for an access key or session. `kind` says for which of these it is."""
     prefix = "".join(choice(_ALPHABET) for _ in range(prefix_characters))
     return Secret(kind, prefix, f"{kind}_{prefix}_{token_urlsafe(SECRET_BYTES)}")
 
 
 def parse_token(kind: str, text: str) -> Secret | None:
-    """Parse a token; None if it is not a token of this kind."""
+    """Parse the text of an access key or of a session cookie.
+
+    `kind` is the expected kind of secret. Returns None if the text is malformed or of another kind.
+    """
     match = _TOKEN.fullmatch(text)
     return Secret(kind, match[2], text) if match and match[1] == kind else None
 
@@ -82,9 +90,9 @@ class AccessKeys:
     _has_any: bool = False
 
     def has_any(self) -> bool:
-        """Return whether a key was ever created.
+        """Return whether any access key was ever created, revoked keys included.
 
-        Revoked keys count, so revoking the last opens nothing.
+        While there is no key, access is open. Revoking the last key does not make it open again.
         """
         if not self._has_any:
             self._has_any = bool(list(self.records.find(AccessKeyRow, count_max=1)))

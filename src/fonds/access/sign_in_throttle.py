@@ -17,12 +17,14 @@ V6_NETWORK_BITS = 64
 
 @dataclass(slots=True)
 class FailedAttempts:
-    """Wrong keys of the last five minutes.
+    """Wrong access keys of the last five minutes, by the IP address that sent them.
 
-    `clock` returns monotonic seconds. Safe for several threads. An address waits after 10 wrong
-    keys of its own. After 300 in total, only addresses with a wrong key of their own wait, so
-    nobody is locked out by others. At most 10,000 addresses are remembered, those with the latest
-    attempts.
+    They decide which addresses must wait before they may try the next key. An address waits after
+    10 wrong keys of its own. After 300 wrong keys in total, each address with at least one of its
+    own waits. Other addresses never wait, so nobody is locked out by others. At most 10,000
+    addresses are remembered, those with the latest attempts.
+
+    `clock` returns the time of a monotonic clock in seconds. Safe for several threads.
     """
 
     clock: Callable[[], float]
@@ -78,8 +80,10 @@ class FailedAttempts:
 
 
 def group_address(address: str) -> str:
-    """Return the counting group of an address: the IPv4 address, or the /64 network of an IPv6
-    address.
+    """Return the text under which wrong keys from an IP address are counted.
+
+    All IPv6 addresses of one /64 network are counted together, each IPv4 address alone. Any text
+    that is not an IP address is counted as `unknown`.
     """
     try:
         parsed_address = ip_address(address.partition("%")[0])

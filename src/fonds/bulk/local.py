@@ -163,8 +163,8 @@ class LocalEngine:
     ) -> None:
         """Consume the results of all tasks of a stage, and report progress every few seconds.
 
-        `remaining`: number of tasks not done at the start. `total`: number of all tasks of the
-            stage.
+        - `remaining`: number of tasks of the stage that were not done at the start.
+        - `total`: number of all tasks of the stage, including those that an earlier run has done.
         """
         reported_at_s = time.monotonic()
         for done, _ in enumerate(results, total - remaining + 1):

@@ -34,8 +34,10 @@ class SortRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRange:
-    """Records of one range in a file of sorted records: the bytes from `start` to `end` of
-    `path`.
+    """Part of a file of sorted records that contains one range of keys.
+
+    - `path`: path of the file.
+    - `start`, `end`: position in bytes of the first record, and of the end of the last.
     """
 
     path: Path

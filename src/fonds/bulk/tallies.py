@@ -1,7 +1,6 @@
-"""Counts by word, such as a result or reason, with a few examples, encoded as records of a bulk
-job.
+"""Counts of outcomes in a bulk job (how often each result or reason occurred), with a few examples.
 
-These records sort after all other records of the job.
+The counts are encoded as records of the job, and sort after all its other records.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ EXAMPLE_CHARS = 300
 
 @dataclass(slots=True)
 class ExampleCounts:
-    """Counts by word, such as a result or reason, with up to three examples per word.
+    """Number of occurrences of each word, such as a result or reason, with up to three examples per
+    word.
 
     The examples are the first in text order, so the result does not depend on the order of
     counting.
@@ -33,7 +33,9 @@ class ExampleCounts:
     examples: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def count_one(self, word: str, example: str = "") -> None:
-        """Count one occurrence of `word`, with an optional example."""
+        """Count one more occurrence of `word`, such as a result or reason, with an optional
+        example.
+        """
         self.counts[word] += 1
         if example:
             self._add_examples(word, [example[:EXAMPLE_CHARS]])
@@ -67,16 +69,19 @@ def sum_tallies(results: Iterable[bytes]) -> ExampleCounts:
 
 
 class TallyReport(msgspec.Struct, frozen=True):
-    """Counts and examples by word."""
+    """Number of occurrences of each result of a bulk job, with a few examples per result.
+
+    Results without examples are missing in `examples`.
+    """
 
     counts: Annotated[Mapping[str, int], Meta(description="counts by result")]
     examples: Annotated[Mapping[str, Sequence[str]], Meta(description="a few examples, by result")]
 
 
 def build_report(tallies: ExampleCounts) -> TallyReport:
-    """Build a report of counts and examples, with the words in alphabetical order.
+    """Build the report of a bulk job: the number of occurrences of each word, with examples.
 
-    Words without examples are left out of the examples.
+    Words are in alphabetical order. Words without examples are missing in the examples.
     """
     examples = {word: texts for word, texts in sorted(tallies.examples.items()) if texts}
     return TallyReport(dict(sorted(tallies.counts.items())), examples)

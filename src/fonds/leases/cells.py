@@ -20,7 +20,9 @@ LeasedRow = PaceRow | SourceRow | TimetableRow
 
 
 def get_cell(row: LeaseRow | LeasedRow) -> LeaseCell:
-    """Return the lease cell of a row."""
+    """Return the holder and version of a lease, which a table row stores in two columns, as a
+    LeaseCell.
+    """
     return LeaseCell(row.lease_holder, row.lease_version)
 
 
@@ -29,7 +31,8 @@ class LeaseTable:
     """Storage of leases in the SQL table `lease`, with one row per lease that a process has.
 
     Any text can name a lease. Characters that SQL text cannot hold, such as NUL, are
-    percent-encoded in the key. Changes must not have `columns` or `where`.
+    percent-encoded in the key. This storage writes no further columns: a LeaseChange passed to it
+    must have empty `columns` and `where`.
     """
 
     records: Records

@@ -24,7 +24,7 @@ class LeaseConflictError(TransientError):
 
 
 class LeaseState(Enum):
-    """Meaning of a stored lease to one process: free, its own, of another process, or expired."""
+    """What a stored lease means to one process: free, its own, another process's, or expired."""
 
     FREE = "free"
     OWN = "own"
@@ -71,22 +71,26 @@ def compute_state(
 
 
 def build_next_cell(cell: LeaseCell, holder: str | None) -> LeaseCell:
-    """Return the stored value after `holder` acquires or renews the lease.
+    """Return the value to store when a lease is acquired, renewed or released.
 
-    With `holder` None, return the stored value after the lease is released.
+    `holder` is the process that acquires or renews the lease; None releases it.
     """
     return LeaseCell(holder, cell.version + 1)
 
 
 def is_write_safe(lease: Lease, now_s: float, lease_s: float) -> bool:
-    """Return whether the process that has the lease may begin a write at `now_s`.
+    """Return whether the process that has the lease may still begin a write at `now_s`.
 
     Writes may begin only in the first half of the lease duration. The second half is a reserve, so
-    that a write ends before the lease expires.
+    that a write ends before the lease expires. `now_s` is the time of the monotonic clock in
+    seconds.
     """
     return not lease.lost.is_set() and now_s - lease.renewed_s <= lease_s / 2
 
 
 def is_renewal_due(lease: Lease, now_s: float, lease_s: float) -> bool:
-    """Return whether the lease should be renewed at `now_s`, before further work."""
+    """Return whether a lease should be renewed now, before further work.
+
+    `now_s` is the time of the monotonic clock in seconds.
+    """
     return now_s - lease.renewed_s >= lease_s / RENEWALS_PER_LEASE

@@ -38,7 +38,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseWrite:
-    """Renewal of a lease's cell, or its release with `is_release`."""
+    """Write that a process plans for a lease that it has: a renewal or a release.
+
+    - `is_release`: True for a release, False for a renewal.
+    - `columns`: further columns of the row to write in the same step.
+    - `where`: columns and the values that they must have for the write to take place.
+    """
 
     lease: Lease
     is_release: bool
@@ -47,7 +52,9 @@ class LeaseWrite:
 
     @property
     def change(self) -> LeaseChange:
-        """The compare-and-set for this write."""
+        """The same write as a change of the stored lease, made only if the stored value is still
+        the known one.
+        """
         lease = self.lease
         after = build_next_cell(lease.cell, None if self.is_release else lease.cell.holder)
         return LeaseChange(lease.name, lease.cell, after, self.columns, self.where)
@@ -93,7 +100,11 @@ class Leases:
             return name not in self._held and state in _ACQUIRABLE
 
     def observe(self, name: str, cell: LeaseCell) -> float:
-        """Return how many seconds this process has seen the cell unchanged; 0.0 the first time."""
+        """Return how many seconds this process has seen the stored value of a lease unchanged.
+
+        `cell` is the stored value, read just now. Returns 0.0 when the process sees this value for
+        the first time.
+        """
         now_s = self._clock_s()
         with self._guard:
             observation = self._observed.get(name)
@@ -114,8 +125,10 @@ class Leases:
     ) -> Lease | None:
         """Acquire a lease; return None if another process or thread has the lease.
 
-        `cell` is the stored value of the lease and must have been read just now. `columns` are
-        written in the same step, if the row's columns equal `where`.
+        - `name`: name of the lease.
+        - `cell`: stored value of the lease, read just now.
+        - `columns`: further columns of the row to write in the same step.
+        - `where`: columns, and the values that they must have for the lease to be acquired.
         """
         return self.try_acquire_all({name: cell}, {name: columns}, where).get(name)
 
@@ -125,10 +138,12 @@ class Leases:
         columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
         where: Mapping[str, object] = _NOTHING,
     ) -> dict[str, Lease]:
-        """Acquire the available leases in one transaction; return the acquired leases by name.
+        """Acquire those of several leases that are available, in one transaction.
+
+        Returns the acquired leases by name.
 
         - `cells`: stored value of each lease by name, read just now.
-        - `columns`: columns to write in the same step, by name of the lease.
+        - `columns`: for each lease name, further columns of its row to write in the same step.
         - `where`: columns and values that every row must have for its lease to be acquired.
         """
         names = self._reserve(
@@ -156,7 +171,10 @@ class Leases:
         }
 
     def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
-        """Renew a lease and write `columns`. Return False and write nothing if the lease is lost."""
+        """Renew a lease, and write `columns` (further columns of its row) in the same step.
+
+        Returns False and writes nothing if the lease is lost.
+        """
         return lease.name in self.renew_all([lease], {lease.name: columns})
 
     def renew_all(
@@ -166,7 +184,7 @@ class Leases:
     ) -> set[str]:
         """Renew leases in one transaction. Return the names of the renewed leases.
 
-        `columns` maps the name of a lease to columns to write in the same step.
+        `columns` maps the name of a lease to further columns of its row to write in the same step.
         """
         return self._write(
             LeaseWrite(lease, False, columns.get(lease.name, _NOTHING), _NOTHING)
@@ -179,10 +197,10 @@ class Leases:
         columns: Mapping[str, object] = _NOTHING,
         where: Mapping[str, object] = _NOTHING,
     ) -> bool:
-        """Release a lease and write `columns`.
+        """Release a lease, and write `columns` (further columns of its row) in the same step.
 
-        Return False if the lease is lost, or if a column differs from `where`. In the second case
-        the lease is still held.
+        Returns False and writes nothing if the lease is lost, or if a column of the row does not
+        have the value in `where`. In the second case, this process keeps the lease.
         """
         return lease.name in self._release([LeaseWrite(lease, True, columns, where)])
 
@@ -193,6 +211,7 @@ class Leases:
     ) -> set[str]:
         """Release leases in one transaction. Return the names of the released leases.
 
+        `columns` maps the name of a lease to further columns of its row to write in the same step.
         A lease that was already lost is not in the result.
         """
         return self._release(
@@ -227,7 +246,10 @@ class Leases:
             self.check(lease)
 
     def get_holder(self, name: str) -> str | None:
-        """Return the holder of a lease; None if it is free or its holder's process is gone."""
+        """Return the name of the process that has a lease.
+
+        Returns None if the lease is free, or if that process has ended.
+        """
         cell = self._cells.load([name]).get(name)
         if cell is None or cell.holder is None or self._is_process_gone(cell.holder):
             return None
@@ -235,9 +257,10 @@ class Leases:
 
     @contextmanager
     def acquire(self, name: str, wait_s: float) -> Iterator[Lease]:
-        """Hold a lease in a context. Wait for it up to `wait_s` seconds.
+        """Acquire a lease for the duration of a `with` block, then release it.
 
-        Raises LeaseConflictError if it is not free by then.
+        Waits up to `wait_s` seconds for it. Raises LeaseConflictError if the lease is not free by
+        then.
         """
         until_s = self._clock_s() + wait_s
         own = self._get_thread_lock(name)
@@ -254,13 +277,21 @@ class Leases:
 
     @contextmanager
     def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
-        """Hold a lease as `acquire` does and renew it in a thread, for work of any duration."""
+        """Acquire a lease for a `with` block, and renew it in a thread meanwhile, for work of any
+        duration.
+
+        Waits up to `wait_s` seconds for the lease.
+        """
         with self.acquire(name, wait_s) as lease, self.keep_renewed(lease):
             yield lease
 
     @contextmanager
     def acquire_free(self, names: Collection[str]) -> Iterator[dict[str, Lease]]:
-        """Hold the leases that are free now, by name, in a context."""
+        """Acquire those of the named leases that are free, and release them at the end of a `with`
+        block.
+
+        Yields the acquired leases by name. Leases that others have are skipped without an error.
+        """
         leases = self.try_acquire_all(self._cells.load(list(names))) if names else {}
         try:
             yield leases
@@ -270,7 +301,9 @@ class Leases:
 
     @contextmanager
     def keep_renewed(self, lease: Lease) -> Iterator[None]:
-        """Renew a lease in a thread during a context, or until it is lost."""
+        """Renew a lease in a thread while a `with` block runs, or until another process has the
+        lease.
+        """
         stop_event = threading.Event()
 
         def renew() -> None:
@@ -319,9 +352,10 @@ class Leases:
         return released
 
     def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
-        """Write cells of leases. Return the names of the leases written.
+        """Write renewals and releases of leases. Return the names of the leases that were written.
 
-        Repeats a write if an earlier one succeeded but its response was lost.
+        If an earlier attempt may have succeeded without a response, the stored values are read and
+        the write is completed. Leases that another process has are marked as lost.
         """
         pending = [write for write in writes if not write.lease.lost.is_set()]
         written_names = self._swap(pending)
@@ -345,7 +379,11 @@ class Leases:
         return written_names
 
     def _reserve(self, names: Iterable[str]) -> set[str]:
-        """Reserve names for one thread. Return those that no other thread has."""
+        """Reserve lease names for the calling thread, so that two threads do not acquire the same
+        lease.
+
+        Returns the names that no other thread of this process has reserved.
+        """
         new_names = set(names)
         with self._guard:
             new_names -= self._held
@@ -362,14 +400,19 @@ class Leases:
 
 
 def _has_arrived(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Return whether this release succeeded earlier. Only the holder of a cell can free it."""
+    """Return whether a planned release of a lease has already taken place.
+
+    `cells` are the stored values read after the write failed. Only the process that has a lease can
+    release it, so a released lease means that an earlier attempt succeeded without a response.
+    """
     return write.is_release and cells.get(write.lease.name) == write.change.after
 
 
 def _adopt(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Return whether to write again because an earlier renewal succeeded.
+    """Return whether to repeat a renewal, because an earlier attempt succeeded without a response.
 
-    Marks the lease as lost if another process has it.
+    `cells` are the stored values read after the write failed. If the renewal is stored, the lease
+    takes over the stored value. If another process has the lease, the lease is marked as lost.
     """
     lease, cell = write.lease, cells.get(write.lease.name)
     if cell == build_next_cell(lease.cell, lease.cell.holder):

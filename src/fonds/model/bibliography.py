@@ -118,5 +118,7 @@ class PaperSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     @property
     def head(self) -> PaperHead:
-        """Bibliographic metadata; a PaperHead without values if `biblio` is None."""
+        """Title, authors, journal, date and identifiers of the paper; all empty if `biblio` is
+        None.
+        """
         return self.biblio or PaperHead()

@@ -55,8 +55,9 @@ class Reason(StrEnum):
     def __new__(
         cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "", retry_hint: str = ""
     ) -> Reason:
-        """Create a reason from its value, category, explanation, and a hint when a retry can
-        succeed.
+        """Create a member of the enumeration of reasons, with its attributes.
+
+        `retry_hint` is "" if a retry cannot succeed.
         """
         member = str.__new__(cls, value)
         member._value_ = value
@@ -342,7 +343,10 @@ DONE = Disposition(Verdict.DONE)
 
 
 def keep_without_text(reason: Reason, detail: str = "") -> Disposition:
-    """Return the disposition of a done message whose file is kept without text for `reason`."""
+    """Return the disposition of a message whose work is done, although its file has no text.
+
+    The file is kept. `reason` says why no text was extracted.
+    """
     return Disposition(Verdict.DONE, reason, detail)
 
 

@@ -17,7 +17,7 @@ class DateKind(StrEnum):
 
 
 class DateOf(StrEnum):
-    """Date of a document that a search uses: publication, capture or addition to the index."""
+    """Which date of a document a search uses: publication, capture, or addition to the index."""
 
     PUBLISHED = "published"  # `publication_date`, of either kind
     CAPTURED = "captured"

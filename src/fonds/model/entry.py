@@ -1,4 +1,4 @@
-"""Entries: captures, links and messages that entered Fonds and must be accounted for."""
+"""Entries: captures, links and messages that entered Fonds, which records the outcome of each."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def is_unread(entry_id: str) -> bool:
 
 
 class UnreadTally(dict[str, int]):
-    """Count by reason for an input that could not be read completely: always `{reason: 1}`.
+    """Report of a source that an input could not be read completely: the count `{reason: 1}`.
 
-    `detail` is a sentence that explains the reason for people.
+    It counts the failure without making an entry for it. `detail` is a sentence that explains the
+    reason for people.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -161,8 +162,9 @@ class Link:
 
     @property
     def order_key(self) -> str:
-        """Key by which messages are ordered: the domain, so that the links of a domain stay
-        together.
+        """Key that keeps messages in order: the registered domain of the URL.
+
+        Messages with the same key stay together.
         """
         return self.domain
 

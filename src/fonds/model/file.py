@@ -77,7 +77,7 @@ class FileMeta:
 
 
 def classify_mime(mime: str) -> Kind:
-    """Return the kind of a file from its media type."""
+    """Return the kind of a file (such as PDF, news page or JATS article) from its media type."""
     if mime == "application/pdf":
         return Kind.PDF
     if mime in PAGE_TYPES:
@@ -144,7 +144,9 @@ class IdentifiedCapture:
 
     @property
     def tag(self) -> str:
-        """Kind of the file as text, or `revisit` for a capture without bytes."""
+        """Kind of the file as text; `revisit` for a capture whose WARC record has no bytes of its
+        own.
+        """
         return str(self.file.kind) if self.file else REVISIT
 
 

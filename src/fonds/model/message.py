@@ -48,7 +48,9 @@ class Message:
 
     @property
     def about(self) -> str:
-        """Subject of the message, such as the SHA-1 of a file; by default the key."""
+        """Subject of the message, such as the SHA-1 of a file; the message key if no subject is
+        stated.
+        """
         return self.headers.get(ABOUT, self.key)
 
     def is_for(self, pipeline: str) -> bool:
@@ -59,9 +61,10 @@ class Message:
         return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
 
     def restrict_to_others(self) -> Message:
-        """Return a copy of the message for programs other than Fonds.
+        """Return a copy of the message that only programs other than Fonds receive.
 
-        Stages of Fonds receive the message in another way.
+        The header `pipeline` of the copy is changed, so that no subscription of a pipeline of Fonds
+        selects the copy. The steps of Fonds get the original message within their process.
         """
         pipeline = OTHERS_ONLY_PREFIX + self.headers.get(PIPELINE, "").removeprefix(
             OTHERS_ONLY_PREFIX
@@ -107,8 +110,9 @@ class Subscription:
 
     @property
     def qualified_name(self) -> str:
-        """Name on a broker that several environments share: the subscription name with the topic's
-        prefix.
+        """Name of the subscription on a broker that several environments share.
+
+        The name begins with the prefix of the topic, so that environments do not share queues.
         """
         prefix, dot, _ = self.topic.rpartition(".")
         return f"{prefix}{dot}{self.name}"

@@ -39,7 +39,9 @@ class GrobidStatus(StrEnum):
     def __new__(
         cls, value: str, status_class: StatusClass = StatusClass.OK, status_code: int = 0
     ) -> GrobidStatus:
-        """Create a status with its class and its code."""
+        """Create a member of the enumeration of GROBID statuses, with its status class and status
+        code.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class

@@ -18,7 +18,10 @@ SCANNED_ORIGIN = "scanned"
 
 
 class StatusClass(StrEnum):
-    """Class of an extraction status, which decides whether to read the same bytes again."""
+    """Class of an extraction status, which says who or what caused the result.
+
+    It decides whether to read the same bytes again.
+    """
 
     OK = "ok"  # something was kept; not retried with the same extractor
     CONTENT = "content"  # caused by the file; not retried with the same extractor
@@ -49,7 +52,9 @@ class PdfStatus(StrEnum):
         reason: Reason | None = None,
         explanation: str = "",
     ) -> PdfStatus:
-        """Create a status with its class, its reason and an explanation for people."""
+        """Create a member of the enumeration of PDF statuses, with its status class, reason and
+        explanation.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class

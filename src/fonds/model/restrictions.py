@@ -23,7 +23,9 @@ class ReasonClass(StrEnum):
     explanation: str
 
     def __new__(cls, value: str, explanation: str = "") -> ReasonClass:
-        """Create a reason with the explanation shown to readers."""
+        """Create a member of an enumeration of published reasons, with the explanation shown to
+        readers.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.explanation = explanation

@@ -49,10 +49,11 @@ def redact_secrets(text: str) -> str:
 
 
 def _redact_password(piece: str, is_alone: bool) -> str:
-    """Hide the user and password in the text between one `://` and the next.
+    """Hide the user and password in the part of a text between one `://` and the next.
 
-    If the text before the last `@` contains a colon, all of it may be a password and is hidden. The
-    last `@` is searched in the whole text if `is_alone`, else in its first line.
+    `piece` begins after the `://`. If the text before its last `@` contains a colon, all of that
+    text may be a password and is hidden. The last `@` is searched in all of `piece` if `is_alone`,
+    else in its first line.
     """
     end = None if is_alone else _LINE.search(piece)
     line, rest = (piece, "") if end is None else (piece[: end.start()], piece[end.start() :])

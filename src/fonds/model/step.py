@@ -45,15 +45,17 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Type and tag of the payloads that a step emits or a topic carries. The tag None stands for
-    every tag.
+    """Type of the payloads that a step emits or that a topic carries, with a tag that tells topics
+    apart.
+
+    The tag None stands for every tag.
     """
 
     payload: type
     tag: str | None = None
 
     def covers(self, other: Output) -> bool:
-        """Return whether every payload that matches the output `other` also matches this output."""
+        """Return whether this type and tag include every payload that `other` includes."""
         return self.payload is other.payload and self.tag in (None, other.tag)
 
 

@@ -88,7 +88,7 @@ def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -
 def _convert(kind: Any, value: Any) -> Any:
     """Convert plain JSON data to the type `kind`, leaving out invalid fields and elements.
 
-    Returns UNSET if nothing of the value is valid.
+    Returns UNSET if no part of the data is valid for this type.
     """
     try:
         return msgspec.convert(value, prepare_type(kind))

@@ -27,9 +27,10 @@ POINT = "."
 
 
 def find_source_id(kind: str, input_id: str) -> str | None:
-    """Return the id of the followed source whose poll found an entry; None if no poll found it.
+    """Return the id of the followed source (such as a feed) that listed an entry; None if none did.
 
-    `kind` is the kind of the entry, and `input_id` the id of its input, which can be a poll.
+    `kind` is the kind of the entry. `input_id` is the id of its input; for a listed link, this is a
+    poll, one request of the source.
     """
     is_poll = len(input_id) >= POLL_MIN_CHARS and input_id[SOURCE_CHARACTERS] == POINT
     return input_id[:SOURCE_CHARACTERS] if kind == LINK and is_poll else None

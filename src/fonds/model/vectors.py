@@ -47,12 +47,15 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Part of an inverted index: the documents that contain each of some consecutive features.
+    """Part of an inverted index. For some consecutive features, it lists the documents with each.
+
+    A feature is the number of a term in the dictionary. A posting is one document of one feature.
 
     - `version`: version of the dictionary.
     - `first_feature`: first feature of the part.
     - `counts`: number of postings of each feature in the part, int64.
-    - `documents`: numbers of the documents, feature by feature, ascending within a feature, int64.
+    - `documents`: document number of each posting, feature by feature, ascending within a feature,
+      int64.
     - `weights`: tf-idf value of each posting, float32.
 
     The postings of one feature may continue in the next part.

@@ -106,8 +106,10 @@ def _measure_depth(node: Node) -> int:
 def _draw(
     node: Node, column: int, row: int, shapes: list[str], from_point: tuple[float, float] | None
 ) -> tuple[int, float]:
-    """Draw a node and its children. Return the next free row, and the vertical middle of
-    the node.
+    """Draw one node of a pipeline's tree and its children, as SVG.
+
+    Returns the number of the next free line of the drawing, and the y coordinate of the node's
+    middle.
     """
     x, y = MARGIN + column * COLUMN_WIDTH, MARGIN + row * ROW_HEIGHT + ROW_HEIGHT / 2
     name = node.stage.name if node.stage else "…"

@@ -9,15 +9,21 @@ from fonds.model.lease import LeaseCell, LeaseChange
 
 
 class LeaseCells(Protocol):
-    """Interface of the storage of leases, with one cell for each lease name."""
+    """Interface of the storage of leases: one stored value (LeaseCell) for each lease name.
+
+    The stored value is the holder of the lease and a version.
+    """
 
     def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
-        """Return the lease cells with these names, by name. A name that cannot have a lease is left
-        out.
+        """Return the stored values of leases by lease name.
+
+        A name for which the storage can have no lease is left out.
         """
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write each lease cell that still equals `before` of its change; return the names written.
+        """Write changes of leases. Each is written only if the stored value still equals
+        `change.before`.
 
-        If several processes change one cell from the same `before`, exactly one succeeds.
+        Returns the names of the leases that were written. If several processes change one lease
+        from the same value, exactly one succeeds.
         """

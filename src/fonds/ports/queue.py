@@ -73,7 +73,7 @@ class Queue(Protocol):
 
 
 class Topics(Protocol):
-    """Interface for declaring the topics and addresses of a queue.
+    """Interface for declaring the topics and subscriptions that a process uses on a queue.
 
     Only the code that sets up a home (the folder of a library) calls it.
     """

@@ -113,7 +113,9 @@ class Records(ReadableRecords, Protocol):
 
 
 class UnfilteredRecords(Records, Protocol):
-    """Interface of records that include the rows hidden from readers."""
+    """Interface of the SQL rows, including rows about files under embargo, which readers may not
+    see.
+    """
 
     def for_readers(self) -> UnfilteredRecords:
         """Return the records as readers may see them.
@@ -159,8 +161,10 @@ class Ledger(Protocol):
 
 
 class RecordsWithLedger(Records, Protocol):
-    """Interface of the records and the ledger in one database."""
+    """Interface of an SQL database with the rows that people query and the ledger."""
 
     @property
     def ledger(self) -> Ledger:
-        """Ledger in the same database as the records."""
+        """Ledger of this database: what entered a pipeline, and how each message made from it
+        ended.
+        """

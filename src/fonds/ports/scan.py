@@ -24,12 +24,13 @@ def iter_pages(
     """Yield the rows of a table whose keys have a prefix, in key order, in pages of `page_rows`
     rows.
 
-    `after`: key after which to start.
+    - `after`: key after which to start; None to start at the first key.
+    - `columns`: columns or families to read; None reads all.
 
-    Pages are not empty. Each page is requested after the previous one was processed, starting after
-    its last key. Rows written or deleted meanwhile count only if their key lies ahead. No row is
-    returned twice. Only an empty page ends the iteration, since a backend may return fewer rows
-    than requested. Raises what `Table.scan` raises.
+    A page is never empty. Each page is read after the caller has processed the previous one, and
+    starts after its last key. So rows that are written or deleted during the iteration are seen if
+    their key is not reached yet. No row is returned twice. The iteration ends at the first empty
+    page, because a backend may return fewer rows than requested. Raises what `Table.scan` raises.
     """
     while page := store.scan(table, prefix, after=after, count_max=page_rows, columns=columns):
         yield page

@@ -57,10 +57,9 @@ class Step(Protocol[ItemT]):
 
 
 class Sink(Protocol[ItemT]):
-    """Interface of a step that processes a batch of items and returns one result per item, in
-    order.
+    """Interface of a step that stores a batch of items, and returns one result per item, in order.
 
-    Processing an item again with the same key changes nothing.
+    Processing an item again changes nothing.
     """
 
     def __call__(self, items: Sequence[ItemT], /) -> Sequence[Result]:
@@ -81,7 +80,11 @@ class ConcurrentStep(Protocol):
         """Number of items that the step can begin now, in addition to those in progress."""
 
     def begin(self, items: Sequence[tuple[int, Any]]) -> None:
-        """Begin to process items, each identified by its number. Neither waits nor raises."""
+        """Begin to process items, given as (number, item). The numbers identify the items
+        afterwards.
+
+        The method neither waits nor raises an error.
+        """
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
         """Return the finished items as (number, result); wait at most `wait_s` seconds for the
@@ -92,7 +95,10 @@ class ConcurrentStep(Protocol):
         """
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Drop the items with these numbers; work on them may be abandoned."""
+        """Forget the items with these numbers, whose results the caller no longer wants.
+
+        Work on them may be abandoned.
+        """
 
     def close(self) -> None:
         """Abandon all work in progress, and release the resources that only this process uses."""

@@ -58,10 +58,13 @@ class Table(Protocol):
     ) -> None:
         """Write cells durably, replacing those of the same row and column; other cells stay.
 
-        With `where_equal` each row is one cell. The cell is written only if it still has the value
-        that `where_equal` gives for the row key; check and write are atomic. To learn whether a
-        cell was written, read it again. Raises ConfigurationError for an undeclared table or
-        family, and ValueError for an empty value in `where_equal`.
+        - `rows`: row key and cells by column name.
+        - `where_equal`: expected values by row key. If given, each row must have exactly one cell.
+          The cell is written only if its stored value equals the expected one; check and write are
+          atomic. To learn whether a cell was written, read it again.
+
+        Raises ConfigurationError for an undeclared table or family, and ValueError for an empty
+        value in `where_equal`.
         """
 
     def get(
@@ -184,8 +187,7 @@ class QueryCompleter(Protocol):
 
 
 class Archive(Protocol):
-    """Interface of the archive of bodies in WARC files: read from any location, write to our own
-    files.
+    """Interface for reading bodies from any location, and for writing them to our own WARC files.
 
     A body is the decoded content of an HTTP response or file.
     """
@@ -208,10 +210,11 @@ class Archive(Protocol):
         """
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Cut unreferenced records off the WARC files that a killed process left open.
+        """Remove unfinished work from the WARC files that a killed process left open.
 
-        `find_known_end(name)` returns the end in bytes of the last recorded record in the file of
-        that name, or None.
+        Records that no stored location refers to are cut off. `find_known_end(name)` returns the
+        position in bytes at which the last known record of a file ends, or None if none of its
+        records is known.
         """
 
     def finish(self) -> None:
@@ -240,11 +243,14 @@ class WarcFiles(Protocol):
         """
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """Return the condition of a WARC file; None if the file is gone.
+        """Return the state of a WARC file; None if the file is gone.
 
-        `path`: path in a location of one of its records. No record is read. For files on other
-            machines that Fonds did not write, nothing is known. With `repair`, the CDXJ index of a
-            finished file of our own is first rebuilt from the records, whatever the index contains.
+        - `path`: path of the WARC file, as in the location of one of its records.
+        - `repair`: first rebuild the CDXJ index of a finished file of our own from its records,
+          whatever the index contains.
+
+        Except for a repair, no record is read. For a file on another machine that Fonds did not
+        write, the state is unknown.
         """
 
     def list_unsent(self) -> Mapping[str, int]:
@@ -281,7 +287,12 @@ class WarcArchive(Archive, WarcFiles, Protocol):
 class Stores:
     """Open stores of one home, the folder of a library.
 
-    `journal`: name of the journal-extract table, in which `table` stores one row per file.
+    - `table`: wide table with one row per file.
+    - `journal`: name of this table, the journal-extract table.
+    - `records`: SQL rows that people query.
+    - `ledger`: record of how every message ended.
+    - `blobs`: bytes by key, such as texts and thumbnails.
+    - `archive`: WARC files.
     """
 
     queue: TopicQueue
@@ -294,10 +305,10 @@ class Stores:
     journal: str
 
     def for_readers(self) -> Stores:
-        """Return the stores with the records that readers may see, without rows of files under
-        embargo.
+        """Return the same stores, but only with the SQL rows that readers may see.
 
-        The index never contains documents under embargo.
+        Rows about files under embargo are left out. The index never contains documents under
+        embargo.
         """
         return replace(self, records=self.records.for_readers())
 

@@ -37,10 +37,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Size limits of messages in bytes, in addition to the limit of the queue backend.
+    """Size limits of messages in bytes. They apply in addition to the limit of the queue backend.
 
-    - `body_bytes`: maximum body of a message between steps.
-    - `topic_bytes`: maximum message on a public topic.
+    - `body_bytes`: maximum size of the body of a message between steps.
+    - `topic_bytes`: maximum size of a complete message on a public topic.
     """
 
     body_bytes: int
@@ -97,8 +97,8 @@ class LargeBodies:
         return self._queue.get_message_max_bytes(address)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Put messages to an address. Large bodies are stored as blobs before their messages are
-        put.
+        """Put messages to an address. Each body over the limit is stored as a blob before its
+        message is put.
 
         The delay `delay_s` (seconds) does not apply to messages on a public topic. Raises the
         errors of the wrapped queue and of the blob store.
@@ -181,9 +181,10 @@ class LargeBodies:
             self.blobs.delete(outdated)
 
     def _list_readers(self, address: str, message: Message) -> list[str]:
-        """Return the addresses of declared subscriptions that receive a message put to `address`.
+        """Return the addresses at which subscriptions receive a message that is put to `address`.
 
-        If there are none, return `address` itself.
+        Only subscriptions declared on this object count. If there are none, `address` itself is
+        returned.
         """
         subscriptions = [
             subscription

@@ -58,9 +58,7 @@ class Receipt:
 
     @property
     def row(self) -> tuple[int, int, int]:
-        """Sequence number of the message, number of its address, and number of the process that
-        leased it.
-        """
+        """Key of the leased message's row: sequence number, address number, and process number."""
         return self.seq, self.address, self.owner
 
 
@@ -216,9 +214,10 @@ class SqliteQueue:
         self._arrived.wait_for(lambda: self._count_arrivals(address) != arrivals, wait_s)
 
     def _count_arrivals(self, address: str) -> int:
-        """Return how often this process has put messages to an address.
+        """Return a counter that grows with each put by this process to an address.
 
-        Returns 0 until this process first reads from the address.
+        A waiting reader compares it to notice new messages. Returns 0 until this process first
+        reads from the address.
         """
         return self._arrivals[self._places.get(address, 0)]
 

@@ -67,10 +67,10 @@ _RELEASE = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redeliv
 
 @dataclass(frozen=True, slots=True)
 class PutTarget:
-    """Address to which a put adds messages.
+    """Address at which a message is stored when it is put to a topic or address.
 
-    - `address`: number of the address.
-    - `pipeline`: the pipeline whose messages the address accepts; '' accepts all messages.
+    - `address`: number of the address in the queue file.
+    - `pipeline`: name of the pipeline whose messages the address accepts; '' accepts all messages.
     """
 
     address: int
@@ -212,8 +212,10 @@ def insert(
 def _select_new_ids(
     connection: sqlite3.Connection, target: PutTarget, newest: Mapping[str, Message]
 ) -> set[str]:
-    """Return the ids of messages to add at one address. Remove existing rows with a lower
-    attempt.
+    """Return the ids of those messages that must be added at one address.
+
+    Left out are messages of other pipelines, and messages whose id exists at the address with the
+    same or a higher attempt. Existing rows with a lower attempt are removed.
     """
     messages = {id_: message for id_, message in newest.items() if message.is_for(target.pipeline)}
     if not messages:

@@ -73,11 +73,12 @@ SYNC_THREADS = 8
 
 
 class FolderBlobs:
-    """Store of blobs in a folder; implements the port Blobs.
+    """Blob store that keeps each blob as a file below one folder.
 
-    The content type of a blob is not stored; it follows from the extension of the key, as on web
-    servers. A process that is killed while writing leaves an unfinished file in `.parts`, never
-    half a blob. Opening the store removes unfinished files that are older than a day.
+    Implements the interface Blobs (`ports/stores.py`). The content type of a blob is not stored; it
+    follows from the extension of the key, as on web servers. A process that is killed while writing
+    leaves an unfinished file in `.parts`, never half a blob. Opening the store removes unfinished
+    files that are older than a day.
     """
 
     def __init__(self, root: Path) -> None:
@@ -183,8 +184,10 @@ class FolderBlobs:
                 os.fsync(folder)
 
     def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
-        """Sync the contents of files to disk. More than three files are synced in parallel, which
-        most file systems combine.
+        """Write the contents of files from memory to disk, so that they survive a power failure.
+
+        More than three files are written in parallel, because most file systems combine these
+        writes.
         """
 
         def sync(batch: Sequence[tuple[Path, Path]]) -> None:
@@ -207,11 +210,10 @@ class FolderBlobs:
 
 @contextmanager
 def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Open the folder that contains a blob, without following links below `root`. Yield the
-    folder's descriptor and the file name of the blob.
+    """Open the folder that contains a blob, and yield its descriptor and the file name of the blob.
 
-    With `make`, missing folders are created and synced. Raises OSError if a folder is missing, is a
-    link or cannot be opened.
+    Symbolic links below `root` are not followed. With `make`, missing folders are created and
+    written to disk. Raises OSError if a folder is missing, is a link or cannot be opened.
     """
     *folders, name = key.split("/")
     descriptor = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)

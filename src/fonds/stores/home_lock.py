@@ -68,10 +68,10 @@ class HomeLock:
         return self
 
     def fileno(self) -> int:
-        """Return the descriptor of the lock file. A process that inherits the descriptor also holds
-        the lock.
+        """Return the file descriptor of the lock file.
 
-        Raises ValueError if the lock is not held.
+        A child process that inherits the descriptor holds the lock too. Raises ValueError if the
+        lock is not held.
         """
         if self._handle is None:
             raise ValueError("the lock is not held")

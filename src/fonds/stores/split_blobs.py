@@ -15,8 +15,10 @@ ItemT = TypeVar("ItemT")
 
 
 class SplitBlobs:
-    """Blob store over two stores; implements the port Blobs. Keys that begin with `folder/` are
-    kept in `separate`, all others in `main`.
+    """Blob store that divides the blobs between two other blob stores by key.
+
+    Keys that begin with `folder/` are kept in `separate`, all others in `main`. Implements the
+    interface Blobs (`ports/stores.py`).
     """
 
     def __init__(self, main: Blobs, separate: Blobs, folder: str) -> None:
@@ -63,7 +65,10 @@ class SplitBlobs:
     def _group_by_store(
         self, items: Sequence[ItemT], get_key: Callable[[ItemT], str]
     ) -> list[tuple[Blobs, list[ItemT]]]:
-        """Group items by store; stores without items are left out."""
+        """Group items by the blob store in which their key belongs: the main or the separate store.
+
+        A store without items is left out.
+        """
         separate = [item for item in items if get_key(item).startswith(self._prefix)]
         main = [item for item in items if not get_key(item).startswith(self._prefix)]
         return [

@@ -107,8 +107,9 @@ class SqliteFile:
                 raise
 
     def shrink(self, pages_max: int) -> None:
-        """Return up to `pages_max` free pages to the disk, if more pages are free than that and
-        than half of the file.
+        """Return unused pages of the SQLite file to the file system, at most `pages_max`.
+
+        Does nothing unless more than `pages_max` pages, and more than half of the file, are unused.
         """
         with self.read_connection() as connection:
             (free,) = connection.execute("PRAGMA freelist_count").fetchone()
@@ -170,8 +171,10 @@ class SqliteFile:
         return connection
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
-        """Return whether the file is empty. The file is not changed. Raises ConfigurationError if
-        it belongs to another program or another layout version.
+        """Return whether the SQLite file is empty, so that its tables must be created.
+
+        The file is not changed. Raises ConfigurationError if it belongs to another program or has
+        another layout version.
         """
         header = _read_header(connection)
         if header == (self._layout.application_id, self._layout.version):

@@ -38,7 +38,11 @@ class DerivativeRow(Protocol):
 
     @property
     def status(self) -> str:
-        """How the computation of the row ended, as one of the statuses of its derivative kind."""
+        """Status of the computation that produced the row, such as success or an error.
+
+        The possible values depend on the type of the computed data, such as PDF text or GROBID
+        result.
+        """
 
     @property
     def extractor(self) -> str:

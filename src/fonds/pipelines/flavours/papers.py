@@ -45,9 +45,10 @@ def build_match(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def add_papers(pipeline: Pipeline, grobid_at_once: int, *, match: bool) -> Pipeline:
-    """Add the stages for papers to a pipeline.
+    """Add the processing of papers to a pipeline: stages that use GROBID, and the matching of
+    papers.
 
-    - `grobid_at_once`: number of concurrent requests to GROBID; 0 adds no GROBID.
+    - `grobid_at_once`: number of concurrent requests to GROBID; 0 adds no stage for GROBID.
     - `match`: whether to match papers with the catalogue of works.
     """
     extended = add_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
@@ -55,8 +56,9 @@ def add_papers(pipeline: Pipeline, grobid_at_once: int, *, match: bool) -> Pipel
 
 
 def add_match(pipeline: Pipeline) -> Pipeline:
-    """Add the matching of papers with the catalogue of works. A pipeline without papers is returned
-    unchanged.
+    """Add the stages that match papers with the catalogue of works.
+
+    A pipeline that produces no papers is returned unchanged.
     """
     stages = [_add_matching_output(stage) for stage in pipeline.stages]
     if stages == list(pipeline.stages):
@@ -74,8 +76,10 @@ def _add_matching_output(stage: Stage) -> Stage:
 
 
 def add_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
-    """Also send PDFs to GROBID, with `at_once` concurrent requests. A pipeline without PDFs is
-    returned unchanged.
+    """Add the stages that send PDFs to a GROBID server.
+
+    `at_once` is the number of concurrent requests. A pipeline that processes no PDFs is returned
+    unchanged.
     """
     steps = {stage.step for stage in pipeline.stages}
     if "grobid" in steps:
@@ -94,8 +98,9 @@ def add_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
 
 
 def _add_grobid_output(stage: Stage) -> Stage:
-    """Return the stage `persist_file` with GROBID as a further output. Other stages are returned
-    unchanged.
+    """Let the stage `persist_file` also send PDFs to GROBID, instead of omitting this output.
+
+    Any other stage is returned unchanged.
     """
     if stage.step != "persist_file":
         return stage

@@ -55,14 +55,17 @@ FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batc
 
 
 def identify(*omits: Output) -> Stage:
-    """Return the stage that identifies the bytes of captures. `omits` are the outputs to
-    leave out.
+    """Return the stage that reads the bytes of captures and identifies the file type.
+
+    `omits` are the results of the stage that the pipeline discards.
     """
     return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
 
 
 def omit_kinds(*kinds: Kind) -> tuple[Output, ...]:
-    """Return the outputs to leave out for files of these kinds."""
+    """Return the results of the stage `identify` to discard, so that files of these kinds are
+    ignored.
+    """
     return tuple(Output(IdentifiedCapture, str(kind)) for kind in kinds)
 
 
@@ -73,11 +76,14 @@ INDEX_RIGHTS = Stage(
 
 
 def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
-    """Return the stages that record files with their captures and send them to the stages for their
-    kind.
+    """Return the stages that record each file with its captures, and send it on for processing.
 
-    They include the stage that indexes rights stated by later captures. `writes` are the topics to
-    send files to; `omits` are the outputs to leave out. Sending to GROBID is added by `add_grobid`.
+    The kind of the file (such as PDF or web page) decides where it is sent. One of the stages
+    indexes a file again when a later capture states other rights. No stage sends PDFs to GROBID;
+    `add_grobid` adds that.
+
+    - `writes`: topics to which files are sent.
+    - `omits`: results that the pipeline discards.
     """
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(UngrobidedPdf), *articles)
@@ -137,8 +143,10 @@ def build_pdf_stages(
 
 
 def build_story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
-    """Return the stages that parse pages and store stories. `writes` are further topics to write
-    to; `omits` are the outputs to leave out.
+    """Return the stages that parse web pages, and that store and index the resulting stories.
+
+    - `writes`: topics to which the parsing stage sends its results.
+    - `omits`: results that the pipeline discards.
     """
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),

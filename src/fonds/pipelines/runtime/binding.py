@@ -19,12 +19,12 @@ A step is a function of one item, a function of a list of items (for a sink), or
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Destination of one kind of item that a stage writes.
+    """Where the queue sends one type of item that a stage writes.
 
-    - `output`: the kind of item.
-    - `name`: name of the topic in the pipeline.
-    - `topic`: name of the topic on the queue.
-    - `readers`: subscriptions of this pipeline to the topic.
+    - `output`: type and tag of the items.
+    - `name`: name of the topic within the pipeline.
+    - `topic`: name of the topic on the queue, with prefix.
+    - `readers`: subscriptions of this pipeline that receive the items.
     - `is_public`: whether other programs may read the topic.
     """
 
@@ -52,7 +52,7 @@ class BoundStage:
     is_shared: bool = False
 
     def find_route(self, item: Item) -> Route | None:
-        """Return the route of an item; None if the stage omits this kind of item.
+        """Return the route that an item takes; None if the stage discards items of this type.
 
         Raises FaultError for an item that the stage neither writes nor omits.
         """

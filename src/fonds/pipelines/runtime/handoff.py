@@ -34,13 +34,14 @@ messages of a stage that also receives messages in memory.
 
 @dataclass(frozen=True, slots=True)
 class HandoverLimits:
-    """Limits of messages in memory, and of ledger rows that are not written yet.
+    """Limits of the messages kept in memory, and of the ledger rows that wait to be written.
 
-    - `messages_max`, `max_bytes`: number and size of messages in memory; above, messages go through
-      the external queue.
-    - `received_max`: number of unsettled external messages; at this number no more are received.
-    - `rows_max`: number of waiting ledger rows at which they are written.
-    - `age_s`: age in seconds of the oldest waiting row at which they are written.
+    - `messages_max`, `max_bytes`: maximum number and total size of messages in memory. Above these,
+      messages between stages go through the external queue.
+    - `received_max`: maximum number of messages received from the external queue and not settled.
+      At this number, no more are received.
+    - `rows_max`: number of waiting ledger rows at which all of them are written.
+    - `age_s`: age in seconds of the oldest waiting row at which all waiting rows are written.
     """
 
     messages_max: int = 2_000
@@ -52,12 +53,13 @@ class HandoverLimits:
 
 @dataclass(slots=True, eq=False)
 class PendingRoot:
-    """Message from the external queue that is not settled yet.
+    """Message from the external queue that is not settled yet, with the messages made from it.
 
-    - `delivery`: the message.
-    - `open`: number of messages made from it that have not ended, including itself.
+    - `delivery`: the message as received.
+    - `open`: number of messages that have not ended, among this message and all made from it in
+      this process.
     - `rows`: ledger rows of these messages.
-    - `ended_at_s`: time of the monotonic clock when the last of them ended.
+    - `ended_at_s`: time of the monotonic clock when the last of these messages ended.
     - `is_written`: whether the rows are in the ledger.
     """
 
@@ -69,10 +71,11 @@ class PendingRoot:
 
 
 class Handover:
-    """Queue in memory between the stages of one process, in front of the external queue.
-    Thread-safe.
+    """Queue in memory for messages from one stage to another in the same process. Thread-safe.
 
-    `local` are the addresses that stages of this process both write and read.
+    It also receives the messages from the external queue, and settles them there. `local` are the
+    queue addresses that stages of this process both write and read; only their messages stay in
+    memory.
     """
 
     def __init__(
@@ -141,7 +144,8 @@ class Handover:
         ending: Iterable[tuple[Delivery, Sequence[DispositionRow]]],
         children: Iterable[tuple[Delivery, str, Message]],
     ) -> None:
-        """Record that messages have ended, and pass new messages to stages of this process.
+        """Record that messages have ended, and put the messages made from them in the queue in
+        memory.
 
         - `ending`: the ended messages, each with its ledger rows.
         - `children`: the new messages as (message they were made from, address, message).
@@ -160,11 +164,12 @@ class Handover:
                     self._ended.append(root)
 
     def flush(self, *, due_only: bool = False) -> None:
-        """Write waiting rows to the ledger, then settle their external messages.
+        """Write the waiting rows to the ledger, then settle the external messages to which they
+        belong.
 
-        With `due_only`, do so only if a limit of number or age is reached. Raises the errors of
-        ledger and queue if one is unavailable; messages that are not settled are retried in the
-        next call.
+        With `due_only`, do so only if the limit for the number of rows or for their age is reached.
+        Raises the errors of the ledger and the queue if one is unavailable. Messages that could not
+        be settled are settled by the next call.
         """
         due, overdue = self._check_due()
         if not (due or (self._ended and not due_only)):
@@ -192,8 +197,10 @@ class Handover:
                 self._received.pop(key, None)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release unfinished messages: to the external queue, or to the in-memory queue of their
-        stage.
+        """Return unfinished messages, so that they can be received again.
+
+        Messages from the external queue are released there. Messages that exist only in memory go
+        back to the front of the queue in memory.
         """
         queued = [
             delivery.receipt for delivery in deliveries if isinstance(delivery.receipt, PendingRoot)
@@ -222,12 +229,14 @@ class Handover:
 
     @property
     def pending_count(self) -> int:
-        """Number of messages in memory that wait for a stage."""
+        """Number of messages in the queue in memory that no stage has received yet."""
         with self._changed:
             return self._messages
 
     def close(self) -> None:
-        """Write rows, settle finished messages, and release all other messages."""
+        """Stop receiving, write the waiting ledger rows, settle the finished external messages, and
+        release all other external messages to the queue.
+        """
         self.stop_receiving()
         self.flush()
         with self._changed:
@@ -269,7 +278,11 @@ class Handover:
         self._bytes += len(delivery.message.body)
 
     def _check_due(self) -> tuple[bool, bool]:
-        """Return whether rows must be written now, and whether other threads must wait for that."""
+        """Return two booleans: whether waiting ledger rows must be written now, and whether they
+        are overdue.
+
+        If they are overdue, so many rows wait that other threads must wait until they are written.
+        """
         with self._changed:
             if not self._ended:
                 return False, False
@@ -281,8 +294,10 @@ class Handover:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LocalReceipt:
-    """Receipt of a message that was never on the external queue. `root` is the external message it
-    was made from.
+    """Receipt of a message that exists only in memory and was never on the external queue.
+
+    `root` is the message from the external queue from which it was made, directly or through other
+    messages.
     """
 
     root: PendingRoot

@@ -24,10 +24,11 @@ SWEPT_MAX = 1_000
 
 
 class Heartbeat:
-    """Writes one row per step at regular intervals while the process runs. Deletes the rows at the
-    end.
+    """Writes one row per step at regular intervals, so that other processes see that this one is
+    alive.
 
-    It never delays the work. While the records are unavailable, no row is written.
+    Deletes the rows at the end. The heartbeat never delays the work of the process. While the SQL
+    database is unavailable, no row is written.
     """
 
     def __init__(
@@ -39,12 +40,13 @@ class Heartbeat:
         clock: Callable[[], datetime],
         every_s: int = HEARTBEAT_EVERY_S,
     ) -> None:
-        """Prepare the heartbeat.
+        """Prepare the heartbeat of a process, without writing rows yet.
 
         - `worker`: unique name of this process, which no other process ever has.
-        - `pipeline`, `steps`: what this process runs.
+        - `pipeline`: name of the pipeline that the process runs.
+        - `steps`: names of the steps that the process runs.
         - `clock`: returns the current time (aware UTC).
-        - `every_s`: interval in seconds.
+        - `every_s`: interval between two rows in seconds.
         """
         self._records = records
         self._worker = worker
@@ -59,14 +61,18 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Add the rows of a finished batch of messages to the counts of a step."""
+        """Add the messages of a finished batch to the number of messages that the step has
+        processed.
+        """
         with self._lock:
             count, _ = self._ended.get(step, (0, None))
             self._ended[step] = (count + len(rows), self._clock())
 
     def start(self, troubles: Callable[[], Mapping[str, str]]) -> None:
-        """Start writing rows. `troubles` returns the error that each waiting thread (`STEP-NUMBER`)
-        waits for.
+        """Start the thread that writes the heartbeat rows.
+
+        `troubles` returns, for each thread that waits for an unavailable store or server, the error
+        text by thread name (`STEP-NUMBER`).
         """
         self._thread = threading.Thread(
             target=self._write_regularly, args=(troubles,), name="heartbeat", daemon=True

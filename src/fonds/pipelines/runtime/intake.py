@@ -46,7 +46,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QueueMarks:
-    """Number of waiting messages at which a source pauses (`high`) and resumes (`low`)."""
+    """Limits for the number of messages that wait in a queue.
+
+    If at least `high` messages wait, no more entries are read from a source until at most `low`
+    wait.
+    """
 
     high: int = 20_000
     low: int = 10_000
@@ -74,12 +78,12 @@ class IntakeCounts:
 
 @dataclass(slots=True)
 class _EntryBatch:
-    """Entries that are entered together.
+    """Batch of entries (captures, links or messages) that are entered into a pipeline together.
 
     - `entries`: new entries.
-    - `repeated_entries`: entries for failures of inputs that failed before, and now fail for
-      another cause or again after they were read.
-    - `rows`: input rows with the positions after the entries, by input id.
+    - `repeated_entries`: entries that record the failure of an input, and that are sent again. The
+      input failed before, and now fails for another cause, or fails again after it was read.
+    - `rows`: rows of the inputs by input id. Each has the position after the entries of this batch.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -89,7 +93,11 @@ class _EntryBatch:
     def add_entries(
         self, row: InputRow, entries: list[Entry], tally: Mapping[str, int], position: int
     ) -> InputRow:
-        """Add the entries of an input up to `position`. Return the input row to write."""
+        """Add entries of one input to the batch, and advance the read position of the input.
+
+        `tally` is the number of items counted but not entered, by reason. Returns the updated row
+        of the input, with the new position and counts.
+        """
         self.entries += entries
         row = replace(
             row,
@@ -102,20 +110,20 @@ class _EntryBatch:
         return row
 
     def clear(self) -> None:
-        """Remove all entries and rows after they were entered."""
+        """Empty the batch, after its entries were entered into the pipeline."""
         self.entries, self.repeated_entries, self.rows = [], [], {}
 
 
 @dataclass(frozen=True, slots=True)
 class EntryGate:
-    """Entry point of a pipeline.
+    """Where and under what conditions new entries enter a pipeline.
 
     - `pipeline`: name of the pipeline.
     - `topic`: name of its first topic on the queue.
-    - `watched`: subscriptions of all stages. A source pauses while any of them has too many
-      messages.
+    - `watched`: subscriptions of all stages. Reading of a source pauses while too many messages
+      wait for any of them.
     - `steps`: names of the stages that read the first topic.
-    - `is_public`: whether other programs may also write to the topic.
+    - `is_public`: whether other programs may also write to the first topic.
     """
 
     pipeline: str
@@ -127,9 +135,10 @@ class EntryGate:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Enters the entries of sources at the entry point `gate` of a pipeline.
+    """Reads the entries of sources, and enters them into a pipeline.
 
-    - `marks`: numbers of waiting messages at which a source pauses and resumes.
+    - `gate`: first topic of the pipeline, and the stages to watch.
+    - `marks`: numbers of waiting messages at which reading pauses and resumes.
     - `clock`: returns the current time (aware UTC).
     - `stopping`: returns whether to stop. The next run resumes without loss.
     """
@@ -163,10 +172,10 @@ class Intake:
                 return
 
     def send_again(self, entries: Sequence[Entry], reason: str) -> None:
-        """Process entries again, whatever their outcome was. They are reopened in the ledger, then
-        sent.
+        """Process entries again, whatever their outcome was.
 
-        `reason` is stored as the detail of the new dispositions.
+        The entries become pending in the ledger, then their first messages are sent. `reason` is
+        stored as the detail of the new dispositions.
         """
         if not entries:
             return
@@ -192,12 +201,11 @@ class Intake:
             self.queue.put(reader.incoming, messages)
 
     def end_failures(self, counts: IntakeCounts) -> int:
-        """End the failures of paths and files that were read later. Return the number of failures
-        ended.
+        """End the recorded failures of paths and files that this or a later run could read.
 
-        These are the failed inputs in `counts.read_later`, and the entries of missing files that a
-        later input found elsewhere. If the message of a failure is not in quarantine yet, the
-        failure ends the next time its path is named.
+        Returns the number of failures ended. They are the failed inputs in `counts.read_later`, and
+        entries whose file was missing and was found elsewhere. If the message of a failure is not
+        in quarantine yet, the failure ends the next time a user names its path.
         """
         ids = sorted(counts.read_later)
         starts = range(0, len(ids), BATCH_MAX)
@@ -205,7 +213,7 @@ class Intake:
         return ended + self._end_missing()
 
     def _first_readers(self) -> list[Subscription]:
-        """Return the subscriptions of the stages that read new entries."""
+        """Return the subscriptions of the stages that read the first topic of the pipeline."""
         return [
             subscription
             for subscription in self.gate.watched
@@ -215,7 +223,10 @@ class Intake:
     def _iter_quarantined(
         self, reader: Subscription, entry_ids: Collection[str]
     ) -> Iterator[list[Delivery]]:
-        """Yield the quarantined messages of these entries in batches. The caller settles them."""
+        """Yield the messages of these entries that are in quarantine, in batches.
+
+        The caller must settle the messages.
+        """
         if entry_ids:
             yield from take_messages(
                 self.queue,
@@ -224,8 +235,10 @@ class Intake:
             )
 
     def _end_missing(self) -> int:
-        """End the failures of entries whose file was missing and is found by now. Return the number
-        ended.
+        """End the failures of entries whose file was missing, if another file with the same record
+        was read.
+
+        Returns the number of failures ended.
         """
         where = {
             "pipeline": self.gate.pipeline,
@@ -244,8 +257,9 @@ class Intake:
         return sum(row.outcome != Verdict.QUARANTINED for row in rows)
 
     def _find_read_later(self, failed: Sequence[EntryRow]) -> set[str]:
-        """Return the ids of failed entries whose record was read later, from a file with the same
-        name.
+        """Return the ids of those failed entries whose record was read after the failure.
+
+        The record was read from a file with the same name, perhaps in another folder.
         """
         records = [row for row in failed if row.place and not is_unread(row.entry_id)]
         if not records:
@@ -331,11 +345,11 @@ class Intake:
     def _iter_looked_up(
         self, inputs: Iterator[InputRow], roots: frozenset[str]
     ) -> Iterator[tuple[InputRow, InputRow | None, set[str]]]:
-        """Yield each input, its row of an earlier run, and the ids of failed inputs that it
+        """Yield each input with its stored row, and with the ids of earlier failures that it
         resolves.
 
-        The row is None for a new input. The failed inputs are those of its path and of the folders
-        around it.
+        The stored row is None for an input that no run has read. An input that can be read resolves
+        the failures recorded for its path, and for the folders around it that are in `roots`.
         """
         for chunk in _iter_chunks(inputs):
             unread = {
@@ -361,11 +375,11 @@ class Intake:
         batch: _EntryBatch,
         counts: IntakeCounts,
     ) -> bool:
-        """Read the entries of one input into batches. Return whether the input was read to
-        its end.
+        """Read the entries of one input, and enter them in batches. Return whether it was read to
+        the end.
 
-        If it was not, a later run resumes at its last position, and a separate input records the
-        failure until then.
+        If reading fails, a later run resumes at the last position. The failure is recorded as an
+        input of its own, until the input can be read.
         """
         tally: Counter[str] = Counter(row.tally)
         unmarked: list[Entry] = []
@@ -428,10 +442,11 @@ class Intake:
         )
 
     def _is_new_failure(self, error: str, failure: Entry | UnreadTally) -> bool:
-        """Return whether a failure that is recorded already must be recorded again.
+        """Return whether the failure of an input must be recorded, although it failed before.
 
-        This is so if its cause changed, or if its entry is still pending, because the run that
-        recorded it ended too early. A failure that a user accepted is not recorded again.
+        This is so if the cause changed, or if the entry of the failure is still pending, because
+        the run that recorded it ended too early. A failure that a user accepted is not recorded
+        again.
         """
         if isinstance(failure, UnreadTally):
             return error != _explain_failure(failure)
@@ -442,10 +457,10 @@ class Intake:
         )
 
     def _flush(self, batch: _EntryBatch, counts: IntakeCounts) -> None:
-        """Write the entries of a batch, then send their messages, then write the positions of the
-        inputs.
+        """Record the entries of a batch in the ledger, send their messages, then store the read
+        positions.
 
-        A crash in between repeats entries, but never skips one.
+        The order matters: a crash in between can repeat entries, but never skips one.
         """
         if not batch.rows:
             return
@@ -474,10 +489,10 @@ class Intake:
 
 
 def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
-    """Yield groups of inputs whose rows are looked up together.
+    """Yield groups of inputs. The stored rows of a group are looked up with one query.
 
-    A remote file ends its group, because it is read while the response that listed it is still
-    open.
+    A remote file is the last of its group. It must be read while the HTTP response that listed it
+    is still open.
     """
     chunk: list[InputRow] = []
     for new_input in inputs:
@@ -490,7 +505,10 @@ def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
 
 
 def _list_parent_paths(path: str, roots: frozenset[str]) -> list[str]:
-    """Return a path and the folders around it, up to the outermost folder in `roots`."""
+    """Return a path, and its parent folders up to the outermost that is in `roots`.
+
+    A URL, or a path outside all `roots`, is returned alone.
+    """
     if "://" in path:
         return [path]
     parents = [str(parent) for parent in PurePosixPath(path).parents] if roots else []
@@ -507,8 +525,10 @@ def _explain_failure(failure: Entry | UnreadTally) -> str:
 
 
 def _record_key(row: EntryRow) -> tuple[str, ...]:
-    """Return a key of a record that is the same in every copy of its file: URL, time, and file name
-    with offset.
+    """Return a key that identifies a record in all copies of its file.
+
+    The key consists of the URL, the capture time, and the file name with the offset, without the
+    folder.
     """
     return row.url, row.seen or "", PurePosixPath(row.place or "").name
 
@@ -526,8 +546,10 @@ def _read_later(tally: Mapping[str, int]) -> dict[str, int]:
 def wait_for_room(
     queue: Queue, reader: Subscription, marks: QueueMarks, should_stop: Callable[[], bool]
 ) -> None:
-    """Wait until a subscription has few messages: if at least `marks.high` wait, until at most
-    `marks.low` do.
+    """Wait until fewer messages wait for a subscription.
+
+    Returns at once if fewer than `marks.high` messages wait. Otherwise returns when at most
+    `marks.low` wait, or when `should_stop` returns True.
     """
     if queue.get_depth(reader).pending < marks.high:
         return
@@ -545,9 +567,10 @@ def _iter_until_stopped(
 
 
 def build_failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
-    """Return the input row that records that a path or URL cannot be read; `error` says why.
+    """Return the row that records that a path or URL cannot be read as an input.
 
-    It is separate from the input row of the content that was read before.
+    `error` says why. The row has an id of its own, so it does not replace the row of an input that
+    was read from the same path before.
     """
     return build_unread_input(
         compute_unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated, error

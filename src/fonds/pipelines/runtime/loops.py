@@ -21,7 +21,7 @@ Observer = Callable[[str, Sequence[DispositionRow], float], None]
 
 
 def ignore_batch(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-    """Do nothing with a finished batch."""
+    """Ignore a finished batch: the callback for loops whose batches nobody observes."""
 
 
 class BatchLoop:
@@ -40,12 +40,11 @@ class BatchLoop:
         self._batch: WorkingBatch | None = None
 
     def run_once(self, wait_s: float) -> int:
-        """Process one batch. Return the number of messages; 0 if none arrived within `wait_s`
-        seconds.
+        """Process one batch of messages, and return the number of messages.
 
-        Raises TransientError or StorageFullError if the queue or a store is unavailable; the batch
-        is kept for the next call. Raises ConfigurationError if a person must fix something; the
-        batch is then released.
+        Returns 0 if none arrived within `wait_s` seconds. Raises TransientError or StorageFullError
+        if the queue or a store is unavailable; the batch is kept for the next call. Raises
+        ConfigurationError if a person must fix something; the batch is then released.
         """
         batch = self._batch or self._take_batch(wait_s)
         if batch is None:
@@ -65,7 +64,7 @@ class BatchLoop:
         return len(batch.deliveries)
 
     def release(self) -> None:
-        """Release the unfinished messages of the current batch to the queue."""
+        """Release the unfinished messages of this batch, so that they can be received again."""
         batch, self._batch = self._batch, None
         if batch is None:
             return
@@ -76,11 +75,10 @@ class BatchLoop:
             logger.warning("%s: could not release messages: %s", self.bound.stage.name, error)
 
     def _take_batch(self, wait_s: float) -> WorkingBatch | None:
-        """Receive a batch; None if there are no messages. A stage that prefers full batches waits
-        for more messages.
+        """Receive a batch of messages; return None if there are none.
 
-        The first messages are kept in the loop before that, so that they are released if the queue
-        then fails.
+        A stage that prefers full batches then waits a moment for more messages. The first messages
+        are already stored in the loop, so that they are released if the queue fails meanwhile.
         """
         stage = self.bound.stage
         deliveries = self.io.take(stage.batch_max, wait_s)
@@ -121,11 +119,11 @@ class ConcurrentLoop:
         self._receive_at_s = 0.0
 
     def run_once(self, wait_s: float) -> int:
-        """Start as many items as the step accepts, and complete finished items. Return the number
-        completed.
+        """Begin as many items as the step accepts, and complete the finished ones.
 
-        Raises the errors of `BatchLoop.run_once` under the same conditions; items in progress
-        continue.
+        Returns the number of items completed. Raises TransientError or StorageFullError if the
+        queue or a store is unavailable, and ConfigurationError if a person must fix something.
+        Items in progress continue after an error.
         """
         self._complete_finished()
         self._take(0.0 if self._deliveries else wait_s)
@@ -139,7 +137,9 @@ class ConcurrentLoop:
         return self._complete_finished(started_s)
 
     def release(self) -> None:
-        """Complete the finished items if possible, and release all others to the queue."""
+        """Complete the finished items if possible, release all other messages to the queue, and
+        close the step.
+        """
         try:
             self._complete_finished()
             self._step.forget(list(self._deliveries))

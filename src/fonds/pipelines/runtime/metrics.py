@@ -50,8 +50,9 @@ class Metrics:
             self._messages.labels(step, row.verdict, row.reason or "").inc()
 
     def watch(self, queue: Queue, subscriptions: Sequence[Subscription]) -> None:
-        """Also export the number of waiting messages of these subscriptions, read from the queue at
-        each scrape.
+        """Also export the numbers of messages of these subscriptions as a metric.
+
+        They are read from the queue each time that Prometheus reads the metrics.
         """
         self.registry.register(_DepthCollector(queue, subscriptions))
 
@@ -62,12 +63,17 @@ class _DepthCollector(Collector):
         self._subscriptions = subscriptions
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, so that the queue is not read at registration."""
+        """Return no metrics, when Prometheus' client library registers this collector.
+
+        Otherwise the library would collect the metrics once, which reads the queue.
+        """
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield a gauge of messages by subscription and state. Subscriptions that cannot be read
-        are omitted.
+        """Yield one metric: the number of messages of each subscription that are ready, received,
+        delayed or quarantined.
+
+        Subscriptions that cannot be read are left out.
         """
         gauge = GaugeMetricFamily(
             "fonds_queue_messages", "Messages waiting", labels=("subscription", "state")
@@ -88,10 +94,10 @@ class _QuietRequestHandler(WSGIRequestHandler):
 
 
 class MetricsServer:
-    """HTTP server of `/metrics` and `/healthz`, in a thread.
+    """HTTP server for the metrics (`/metrics`) and the health check (`/healthz`), in a thread.
 
-    `troubles` returns the error that each waiting thread waits for. If it is empty, the process is
-    healthy.
+    `troubles` returns, for each thread that waits for an unavailable store, the error text by
+    thread name. If it is empty, the process is healthy.
     """
 
     def __init__(

@@ -20,11 +20,10 @@ def take_messages(
     subscription: Subscription,
     select: Callable[[Sequence[Message]], Collection[str]],
 ) -> Iterator[list[Delivery]]:
-    """Yield selected messages of one subscription's quarantine in batches. The caller
-    settles them.
+    """Take selected messages out of the quarantine of a subscription, in batches.
 
-    `select` returns the ids of the messages to take from a batch. All other messages are released
-    at the end.
+    `select` gets a batch of messages and returns the ids of those to take. All other messages are
+    released at the end. The caller must settle the messages taken.
     """
     unselected: list[Delivery] = []
     try:
@@ -44,11 +43,10 @@ def release(
     select: Callable[[Message], bool],
     clock: Callable[[], datetime],
 ) -> int:
-    """Retry the selected messages in one subscription's quarantine. Return the number of
-    messages.
+    """Put the selected messages of a subscription's quarantine back on the queue of their step.
 
-    Their attempts count from 0 again. Their disposition becomes `retried`, so they are pending
-    until they end.
+    Returns the number of messages. Their attempts count from 0 again. The ledger records them as
+    `retried`, so they count as pending until they end.
     """
 
     def ids(messages: Sequence[Message]) -> set[str]:
@@ -102,7 +100,10 @@ def build_decided_row(
     detail: str,
     now: datetime,
 ) -> DispositionRow:
-    """Build the disposition row of a message about which a person or a later run decided."""
+    """Build the row that records a decision about a message, made by a person or by a later run.
+
+    `verdict` says how the message ends, such as retried or dropped.
+    """
     pipeline, step = parse_subscription_name(subscription)
     return DispositionRow(
         message_id=message.id,

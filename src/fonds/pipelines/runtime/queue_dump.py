@@ -51,7 +51,10 @@ def resolve_address(address: str, subscriptions: Sequence[Subscription]) -> str:
 
 
 def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:
-    """Yield batches of ready messages until there are no more, or until `count_max` were taken."""
+    """Receive batches of ready messages from an address, until there are no more.
+
+    With `count_max`, stop after that number of messages. The caller must settle or release them.
+    """
     remaining, wait_s = count_max, FIRST_WAIT_S
     while remaining is None or remaining > 0:
         deliveries = queue.receive(
@@ -64,8 +67,9 @@ def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[
 
 
 def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
-    """Return up to `count_max` ready messages and release them. Each counts as delivered
-    once more.
+    """Return up to `count_max` ready messages of an address, and leave them on the queue.
+
+    The messages are received and released, so each counts as delivered once more.
     """
     peeked: list[Delivery] = []
     try:
@@ -142,9 +146,10 @@ def purge(
     subscription: Subscription,
     clock: Callable[[], datetime],
 ) -> Iterator[int]:
-    """Discard the ready messages of an address. Yield the sizes of the batches.
+    """Discard all messages that are ready at an address. Yield the number of messages of each
+    batch.
 
-    The messages end as dropped with the reason `purged`.
+    The ledger records the messages as dropped with the reason `purged`.
     """
     for deliveries in take_batches(queue, address, None):
         detail, reason = f"purged by a person from {address}", str(Reason.PURGED)

@@ -42,8 +42,9 @@ OWN_HEADERS = (ENTRY, ABOUT, PIPELINE)
 
 
 def restart_message(message: Message) -> Message:
-    """Return the message with attempt 0 and the next run number. Messages made from it get
-    new ids.
+    """Return a message to process again from the start, with attempt 0 and the next run number.
+
+    The run number becomes part of the ids of the messages made from it, so these ids are new.
     """
     own_headers = {name: message.headers[name] for name in OWN_HEADERS if name in message.headers}
     previous_run = message.headers.get(RUN, "1")
@@ -53,12 +54,12 @@ def restart_message(message: Message) -> Message:
 
 @dataclass(slots=True)
 class PackedMessage:
-    """A processed message.
+    """Processed message with its result.
 
     - `delivery`: the message as received.
-    - `disposition`: how it ended.
-    - `outgoing`: messages made from it, each with its route.
-    - `about`: what it is about, such as a SHA-1; '' if unknown.
+    - `disposition`: how the processing ended.
+    - `outgoing`: new messages made from it, each with the route to its topic.
+    - `about`: subject of the message, such as the SHA-1 of a file; '' if unknown.
     """
 
     delivery: Delivery
@@ -67,8 +68,10 @@ class PackedMessage:
     about: str = ""
 
     def build_rows(self, bound: BoundStage, now: datetime) -> list[DispositionRow]:
-        """Build the disposition row of the message, then a pending row for each reader of each
-        outgoing message.
+        """Build the rows for the ledger: how this message ended, and that its new messages are
+        pending.
+
+        There is one pending row for each subscription that receives a new message.
         """
         message, ended = self.delivery.message, self.disposition
         comes_back = ended.verdict in RETURNING_VERDICTS
@@ -107,8 +110,9 @@ class PackedMessage:
         )
 
     def build_returned_message(self) -> Message:
-        """Return the message to put back on the queue. A retry increases its attempt number; a
-        deferral does not.
+        """Return the message that is put back on the queue, to be processed again.
+
+        Its attempt number is one higher after a retry, and unchanged after a deferral.
         """
         message = self.delivery.message
         is_retry = self.disposition.verdict is Verdict.RETRIED
@@ -123,12 +127,12 @@ def promise(
     step: str,
     now: datetime,
 ) -> DispositionRow:
-    """Build the pending row of a message that was sent and has no disposition yet.
+    """Build the row that records that a message was sent and has not ended yet (verdict `pending`).
 
     - `reader`: subscription that receives the message.
     - `child`: the message.
-    - `parent`: the message it was made from.
-    - `step`: step that processed `parent`.
+    - `parent`: message from which it was made.
+    - `step`: name of the step that processed `parent`.
     """
     return DispositionRow(
         message_id=child.id,
@@ -149,9 +153,10 @@ def promise(
 
 
 def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage:
-    """Convert the result of a step to a PackedMessage.
+    """Convert the result of a step to the messages to send, with the disposition of the message.
 
-    Raises FaultError for an item without a route, and the errors of encoding an item.
+    Raises FaultError for an item that the stage neither writes nor omits, and the errors of
+    encoding an item.
     """
     sent = [(route, item) for item in result.items if (route := bound.find_route(item)) is not None]
     message = delivery.message

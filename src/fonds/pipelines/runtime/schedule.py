@@ -67,11 +67,11 @@ def find_next_time(task: RecurringTask, moment: datetime) -> datetime:
 
 
 def is_due(task: RecurringTask, row: TimetableRow, now: datetime, unchanged_s: float) -> bool:
-    """Return whether a task is due now. `unchanged_s` is for how many seconds its row has been
-    unchanged.
+    """Return whether a recurring task is due now.
 
-    A task is due when its time is reached. It is also due if no process ran it for two intervals,
-    because then the clock was set back.
+    `unchanged_s` is the number of seconds for which this process has seen the task's row unchanged.
+    A task is due when its time is reached. It is also due if no process ran it for two intervals:
+    then the clock was set back.
     """
     return row.next_due <= now or unchanged_s >= 2 * task.every_s
 
@@ -97,10 +97,11 @@ def compute_next_due(
 
 
 def is_next_due_too_far(task: RecurringTask, row: TimetableRow, now: datetime) -> bool:
-    """Return whether the next time of a task is further away than an ordinary clock error
-    explains.
+    """Return whether a recurring task is scheduled too far in the future, because a clock was
+    wrong.
 
-    Such a task would never run.
+    The distance is more than an ordinary clock error explains. Without a correction the task would
+    not run for a long time.
     """
     furthest_s = task.every_s + max(task.every_s, DAY_S)
     return row.next_due > now + timedelta(seconds=furthest_s)

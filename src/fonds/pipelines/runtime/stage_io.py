@@ -39,7 +39,7 @@ IMMEDIATE_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class StageIO:
-    """Access of one stage to queue and ledger. It is the same for all steps and loops.
+    """Receives the messages of one stage, sends its results, and writes the ledger.
 
     - `handover`: queue in memory between the stages of this process.
     - `clock`: returns the current time (aware UTC).
@@ -52,10 +52,10 @@ class StageIO:
     clock: Callable[[], datetime]
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Receive up to `count_max` messages; wait at most `wait_s` seconds.
+        """Receive up to `count_max` messages for the stage; wait at most `wait_s` seconds for the
+        first.
 
-        Messages that other programs put on a public topic are entered in the ledger before this
-        returns.
+        Messages that other programs put on a public topic are recorded in the ledger first.
         """
         incoming = self.stage.subscription.incoming
         deliveries = self.handover.receive(incoming, count_max, wait_s)
@@ -73,10 +73,9 @@ class StageIO:
     def complete(
         self, deliveries: Sequence[Delivery], results: Sequence[Result]
     ) -> list[DispositionRow]:
-        """Send and record the results of messages. Return the disposition row of each message, in
-        order.
+        """Send the results of messages, record how the messages ended, and settle them afterwards.
 
-        The messages are settled after their rows are written. `deliveries` may be any part of the
+        Returns the disposition row of each message, in order. `deliveries` may be any of the
         messages that `take` returned. If an error is raised, all messages stay leased, and the call
         may be repeated.
         """
@@ -113,8 +112,9 @@ class StageIO:
         self.handover.release(deliveries)
 
     def _pack(self, delivery: Delivery, result: Result) -> PackedMessage:
-        """Convert a result to messages and rows. An item that cannot be encoded is treated as a bug
-        in the step.
+        """Convert the result of a message to the messages to send and the rows to write.
+
+        If an item of the result cannot be encoded, the message is handled like one that met a bug.
         """
         try:
             return pack(self.stage, delivery, result)
@@ -127,8 +127,9 @@ class StageIO:
             )
 
     def _send(self, packed: Sequence[PackedMessage]) -> list[tuple[Delivery, str, Message]]:
-        """Put messages on the queue. Return the messages that stages of this process receive in
-        memory.
+        """Put the new messages of processed messages on the external queue.
+
+        Returns the messages that stages of this process receive in memory instead.
         """
         outgoing = _OutgoingMessages()
         for packed_message in packed:
@@ -170,11 +171,11 @@ class StageIO:
 
 @dataclass(slots=True)
 class _OutgoingMessages:
-    """Outgoing messages by destination.
+    """Messages to send after a batch was processed, grouped by how they are sent.
 
-    - `queued`: for the queue now, by address.
-    - `delayed`: for the queue after a delay, by delay in seconds.
-    - `local`: for stages of this process, as (message it was made from, address, message).
+    - `queued`: messages to put on the external queue now, by address.
+    - `delayed`: messages to put on the external queue with a delay, by delay in seconds.
+    - `local`: messages for stages of this process, as (message it was made from, address, message).
     """
 
     queued: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))

@@ -1,6 +1,7 @@
-"""Handle PDFs that arrive as tasks of other programs, in the steps that extract PDFs.
+"""Process PDFs that other programs request, in the steps that extract PDFs or send them to GROBID.
 
-These steps accept both work objects of Fonds about known files and tasks.
+Such a request is a task. The steps also accept work objects, with which Fonds requests the
+processing of a file that it knows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ W = TypeVar("W", bound=Work)
 
 
 class MissingPdfReason(Enum):
-    """Why the PDF of a task is unavailable."""
+    """Reason why no PDF could be read for a task, a request of another program to process a PDF."""
 
     NOT_PDF = auto()
     EMPTY = auto()
@@ -55,11 +56,15 @@ def register_then_run(
     action: Callable[[W], Result],
     build_missing: Callable[[Task, str, MissingPdfReason, str], Item],
 ) -> Result:
-    """Register a task or check a work object, then run `action` on the resulting work. Return all
-    results.
+    """Run `action` on a PDF that another program or Fonds itself requested, and return all results.
 
-    If a task states a SHA-1 but leads to no PDF, the result is built by `build_missing` from the
-    task, the SHA-1, the reason and a message. Raises PermanentError for any other refused item.
+    `register_task` is called first. It records the file of another program's task, or checks an
+    item that Fonds sent. `action` is then called with each resulting work object of the type
+    `kind`.
+
+    If a task states a SHA-1 but no PDF can be read, `build_missing` builds the result from the
+    task, the SHA-1, the reason and an explanation. Raises PermanentError for any other refused
+    item.
     """
     if not isinstance(item, Task):
         intake_result = register_task(item)
@@ -89,7 +94,10 @@ def register_then_run(
 
 
 def build_lost_capture(task: Task) -> Capture:
-    """Return the capture that a task names, although its bytes are unavailable."""
+    """Return a capture with the URL and location that a task states, for a result without bytes.
+
+    The bytes of the capture could not be read. Without a stated time, the current time is used.
+    """
     path = task.path if task.kind is PlaceKind.WARC else task.place
     return Capture(
         id=task.id,

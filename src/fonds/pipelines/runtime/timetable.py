@@ -34,8 +34,9 @@ ERROR_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """The exclusive right of this process to run a task now. `row` is the task's row when the lease
-    began.
+    """Right of this process to run a recurring task now, which no other process has.
+
+    - `row`: stored row of the task, read when the lease was acquired.
     """
 
     task: RecurringTask
@@ -44,9 +45,10 @@ class TaskLease:
 
 
 class Timetable:
-    """Recurring tasks of one process. Their rows are shared with other processes. Thread-safe.
+    """Recurring tasks that this process may run. Thread-safe.
 
-    The row of a task contains its lease. A result is written only while the lease is valid.
+    Each task has a row, which all processes share and which contains the lease of the task. A
+    result is written only while this process has the lease.
     """
 
     def __init__(
@@ -73,7 +75,9 @@ class Timetable:
         self._clock = clock
 
     def enter(self) -> None:
-        """Create the rows of new tasks, and update the rows of tasks whose times changed."""
+        """Create the rows of recurring tasks that have none, and update rows whose schedule has
+        changed.
+        """
         now = self._clock()
         fresh = [_build_row(task, now) for task in self.tasks.values()]
         self._records.put(fresh, replace=False)
@@ -93,8 +97,10 @@ class Timetable:
         return max(0.0, min([*waits_s, self.leases.lease_s]))
 
     def list_due(self) -> list[str]:
-        """Return the names of tasks that are due and not running. The task that is overdue longest
-        comes first.
+        """Return the names of tasks that are due and not running, the longest overdue first.
+
+        A task whose due time is too far in the future, because a clock was wrong, gets a new due
+        time.
         """
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)
@@ -186,7 +192,11 @@ class Runner:
     """
 
     def __init__(self, timetable: Timetable, actions: Mapping[str, Action]) -> None:
-        """Create the thread without starting it. Raises ValueError if a task has no action."""
+        """Prepare to run the tasks of `timetable`, without starting the thread.
+
+        `actions` are the functions that perform the tasks, by task name. Raises ValueError if a
+        task has no function.
+        """
         missing = sorted(timetable.tasks.keys() - actions.keys())
         if missing:
             raise ValueError(f"no action for the task {missing[0]!r}")
@@ -217,7 +227,7 @@ class Runner:
             self._thread.join(STOP_TIMEOUT_S)
 
     def run_due(self) -> list[str]:
-        """Run the due tasks that no other process runs. Return their names.
+        """Run the recurring tasks that are due and that no other process runs. Return their names.
 
         Raises the errors of the stores if one is unavailable.
         """

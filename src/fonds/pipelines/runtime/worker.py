@@ -61,10 +61,11 @@ class RetryPolicy:
 
 
 class WorkingBatch:
-    """Leased messages with the results so far; a result is None until the message was processed.
+    """Messages that a step works on, with the results so far.
 
-    `waits` is how often in a row processing stopped at the same message because a store was
-    unavailable.
+    - `results`: result of each message; None until the message was processed.
+    - `waits`: number of consecutive times that processing stopped at the same message, because a
+      store was unavailable.
     """
 
     def __init__(self, deliveries: Sequence[Delivery]) -> None:
@@ -75,10 +76,10 @@ class WorkingBatch:
 
 @dataclass(frozen=True, slots=True)
 class StepRunner:
-    """Runs one step on messages of the topic `reads`.
+    """Runs one step on messages of the topic `reads`, and gives each message a result.
 
     - `step`: function of one item, or of a list of items if `is_sink` is set.
-    - `retry`: when to retry after temporary failures.
+    - `retry`: number and delays of the retries after temporary failures.
     """
 
     name: str
@@ -106,9 +107,9 @@ class StepRunner:
         return [result for result in batch.results if result is not None]
 
     def decode_item(self, delivery: Delivery) -> object | Result:
-        """Return the item in a message.
+        """Decode the item that a message carries.
 
-        If the message is unreadable, or was delivered too often without being settled, return a
+        If the message is malformed, or was delivered too often without being settled, return a
         Result that quarantines it.
         """
         if delivery.redelivered >= REDELIVERIES_MAX:
@@ -120,9 +121,10 @@ class StepRunner:
         return item
 
     def build_result(self, end: Result | Exception, delivery: Delivery) -> Result:
-        """Return the result of one concurrent item from its Result or the error that it raised.
+        """Return the result of an item that was processed concurrently.
 
-        An unavailable store delays the item; other items do not wait for it.
+        `end` is the Result that the step returned, or the error that it raised. If a store is
+        unavailable, only this item is retried later; other items do not wait for it.
         """
         if isinstance(end, Result):
             return self._limit_wait(end, delivery)
@@ -131,8 +133,10 @@ class StepRunner:
         return self._handle_error(find_shortage(end) or end, batch, delivery)
 
     def _decode_items(self, batch: WorkingBatch) -> list[tuple[int, object]]:
-        """Return position and item of each message without a result. Unreadable messages get their
-        result here.
+        """Decode the messages that have no result yet. Return (position in the batch, item) for
+        each.
+
+        A message that cannot be decoded gets its result here and is not returned.
         """
         items: list[tuple[int, object]] = []
         for position, delivery in enumerate(batch.deliveries):
@@ -146,8 +150,10 @@ class StepRunner:
         return items
 
     def _try_batch(self, items: Sequence[object]) -> Sequence[Result] | None:
-        """Run the step on all items at once. Return None if that fails; then the caller runs it on
-        each item.
+        """Run the step on all items at once, and return one result per item.
+
+        Returns None if that fails, so that the caller can run the step on each item alone. Raises
+        ConfigurationError if a person must fix something.
         """
         try:
             results: Sequence[Result] = self.step(items)
@@ -170,8 +176,9 @@ class StepRunner:
         return self._limit_wait(result, delivery)
 
     def _handle_error(self, error: Exception, batch: WorkingBatch, delivery: Delivery) -> Result:
-        """Return the result of a message whose step raised `error`. Raise the error if no message
-        caused it.
+        """Return the result of a message for which the step raised `error`.
+
+        Raises the error again if it is not due to this message, such as an unavailable store.
         """
         match error:
             case StoreUnavailableError() if batch.waits < WAITS_MAX:
@@ -203,8 +210,9 @@ class StepRunner:
         return Result(handle_bug(delivery, trace))
 
     def _limit_wait(self, result: Result, delivery: Delivery) -> Result:
-        """Apply the retry policy to a result. A step may request a longer delay, but not more
-        attempts.
+        """Limit how often and when a message is retried, by the retry policy.
+
+        The step may request a longer delay, but not more attempts.
         """
         disposition = result.disposition
         if disposition.verdict is not Verdict.RETRIED:
@@ -223,10 +231,9 @@ class StepRunner:
 
 
 def handle_bug(delivery: Delivery, trace: str) -> Disposition:
-    """Return the disposition of a message that met a bug in Fonds: a few retries, then
-    quarantine.
+    """Return the disposition of a message whose processing met a bug in Fonds.
 
-    `trace` is the traceback.
+    The message is retried a few times, then quarantined. `trace` is the traceback.
     """
     if delivery.message.attempt >= RETURNS_MAX:
         return quarantine(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:])

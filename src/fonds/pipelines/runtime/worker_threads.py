@@ -39,14 +39,15 @@ class WorkerThreads:
     """Threads that run the stages of a pipeline.
 
     - `handover`: queue in memory between the stages.
-    - `stages`: in pipeline order. The number of messages is read in this order, so that a message
-      that moves on is not missed.
-    - `make_loop`: creates the loop of one thread.
-    - `threads`: threads per stage; None for the stage's number, or `threads_default` if the stage
-      has none.
-    - `is_patient`: whether to wait while a store is full, instead of ending the work. Unavailable
-      stores are always waited for.
-    - `heartbeat`: tells other processes that this process is working; None for none.
+    - `stages`: stages in pipeline order. Waiting messages are counted in this order, so that a
+      message that moves to the next stage is not missed.
+    - `make_loop`: function that creates the loop of one thread.
+    - `threads_default`: number of threads of a stage that declares no number of its own.
+    - `threads`: number of threads of every stage; None for the stage's own number.
+    - `is_patient`: whether to wait while a store is full, instead of ending the work. The threads
+      always wait for an unavailable store.
+    - `heartbeat`: writer of the rows that show other processes that this process works; None for no
+      heartbeat.
     """
 
     queue: Queue
@@ -92,7 +93,9 @@ class WorkerThreads:
         self._stop.set()
 
     def fail(self, error: BaseException) -> None:
-        """Stop all threads because of an error outside the threads."""
+        """Stop all threads, and keep `error`, which occurred outside them, as the error that ended
+        the work.
+        """
         self._failure.append(error)
         self._stop.set()
 
@@ -101,13 +104,17 @@ class WorkerThreads:
         return self._failure[0] if self._failure else None
 
     def get_troubles(self) -> dict[str, str]:
-        """Return the error that each waiting thread waits for, by thread name. It is a store's
-        error.
+        """Return the error text for each thread that waits for an unavailable store, by thread
+        name.
         """
         return dict(self._troubles)
 
     def count_ready(self, stages: Collection[str]) -> int:
-        """Return the number of ready messages of these stages; 0 while the queue is unavailable."""
+        """Return the number of messages that are ready to be received by the stages with these
+        names.
+
+        Returns 0 while the queue is unavailable.
+        """
         subscriptions = [bound.subscription for bound in self.stages if bound.stage.name in stages]
         try:
             return sum(self.queue.get_depth(bound).ready for bound in subscriptions)
@@ -119,10 +126,10 @@ class WorkerThreads:
         return self._stop.wait(seconds)
 
     def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
-        """Wait until no messages are left, or only messages that are delayed by more than
-        `delayed_wait_s`.
+        """Wait until the stages have no messages left, and return the number of messages left.
 
-        Return the number of messages left. `tick` is called regularly while waiting.
+        If only delayed messages are left, wait for them at most `delayed_wait_s` seconds. `tick` is
+        called regularly while waiting.
         """
         idle_since: float | None = None
         while not self.is_stopping():
@@ -144,8 +151,9 @@ class WorkerThreads:
         return sum(depth.pending for depth in self._get_depths() or ())
 
     def _get_depths(self) -> list[Depth] | None:
-        """Return the number of messages of each stage by state; None while the queue is
-        unavailable.
+        """Return for each stage the numbers of ready, received, delayed and quarantined messages.
+
+        Returns None while the queue is unavailable.
         """
         try:
             return [self.queue.get_depth(bound.subscription) for bound in self.stages]
@@ -155,7 +163,7 @@ class WorkerThreads:
     def stop(self) -> bool:
         """Stop the threads. Return whether all threads ended within a few seconds.
 
-        Messages in memory are processed first, within the same time. Messages left then are
+        Messages in memory are processed first, within these seconds. Messages that remain are
         released to the queue.
         """
         self.request_stop()

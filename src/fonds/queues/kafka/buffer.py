@@ -29,8 +29,8 @@ class Receipt:
 
     - `partition`: topic and partition number from which the record was read.
     - `offset`: offset of the record in the partition.
-    - `term`: number of the partition's assignment to this process. A receipt from an earlier
-      assignment is no longer valid.
+    - `term`: number that this process gave to the assignment of the partition. If Kafka takes the
+      partition away and assigns it again, the number changes and the receipt is no longer valid.
     """
 
     partition: Partition
@@ -53,8 +53,8 @@ class _DelayedMessages:
 class DeliveryBuffer:
     """Messages that this process has read from Kafka and not handed out yet.
 
-    `delayed` names the topics of delayed messages. The class takes no lock: the caller must hold
-    the lock of the `ReaderState`.
+    `delayed` are the names of the Kafka topics of delayed messages. The methods are not
+    thread-safe: the caller must hold the lock of the `ReaderState`.
     """
 
     def __init__(self, delayed: Iterable[str]) -> None:

@@ -36,10 +36,10 @@ ListOffsets = Callable[[Iterable[Partition]], list[TopicPartition]]
 
 
 class PendingCommits:
-    """Offset commits that threads request and the polling thread performs.
+    """Offset commits of one Kafka client. Any thread requests a commit; the polling thread performs
+    it.
 
-    The Kafka client must not be used by two threads at once. `state` is the lock of the
-    `ReaderState`.
+    Two threads must not use the Kafka client at once. `state` is the lock of the `ReaderState`.
     """
 
     def __init__(self, state: threading.Condition, broker_name: str) -> None:
@@ -50,8 +50,9 @@ class PendingCommits:
 
     @property
     def outstanding(self) -> set[Partition]:
-        """Partitions whose offset commit is pending or failed. The caller must hold the reader's
-        lock.
+        """Partitions whose offset commit was requested and is still pending or has failed.
+
+        The caller must hold the lock of the `ReaderState`.
         """
         return set(self._requested)
 
@@ -177,8 +178,10 @@ class Poller:
 
     @property
     def has_ended(self) -> bool:
-        """Whether polling has stopped after a fatal error or the end of its thread. A new Poller is
-        then needed.
+        """Whether the polling thread reads no more, because of a fatal error or because it has
+        ended.
+
+        The caller must then create a new Poller.
         """
         fatal = self.fault is not None and self.fault.fatal()
         return fatal or not self._thread.is_alive()
@@ -320,11 +323,13 @@ JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0
 class Reader:
     """Reads the messages of one queue address from Kafka.
 
-    - `shares`: Kafka topics that each consumer group reads, by group name. Kafka distributes the
-      partitions of a group evenly over its members, whatever their topic. If one group read all
-      topics, one process could get all partitions of the busy topic.
-    - `delayed`: topics of delayed messages, which are handed out only when they are due.
-    - `selectors`: pipeline whose messages are handed out, by topic; '' hands out all messages.
+    - `shares`: Kafka topics to read, by name of the consumer group that reads them. There are
+      several groups because Kafka distributes the partitions of a group evenly over its members,
+      whatever their topic. If one group read all topics, one process could get all partitions of
+      the busy topic.
+    - `delayed`: Kafka topics of delayed messages, which are handed out only when they are due.
+    - `selectors`: name of the pipeline whose messages are handed out, by topic; '' hands out all
+      messages.
     """
 
     def __init__(
@@ -345,8 +350,9 @@ class Reader:
 
     @property
     def has_ended(self) -> bool:
-        """Whether reading has stopped, because one of the polling threads has. A new Reader is then
-        needed.
+        """Whether this reader reads no more, because one of its polling threads has stopped.
+
+        The caller must then create a new Reader.
         """
         return any(poller.has_ended for poller in self._pollers)
 
@@ -407,10 +413,11 @@ class Reader:
         return self._state.get_positions([topic])
 
     def get_counts(self) -> BufferedCounts:
-        """Return the numbers of messages that this process has read, leased or settled.
+        """Return how many messages this process has leased, buffered or settled, for the lag of the
+        group.
 
-        They correct the lag of the consumer group, which Kafka computes from committed offsets
-        alone.
+        The lag of a Kafka consumer group is computed from committed offsets alone. These numbers
+        correct it.
         """
         return self._state.get_counts()
 

@@ -203,13 +203,14 @@ NO_SELECTORS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class BufferedCounts:
-    """Numbers that correct the lag of a consumer group for messages that this process has read.
+    """Numbers of messages in this process, which correct the lag of a Kafka consumer group.
 
     - `unsettled`: leased messages.
     - `due`: ready messages that came from topics of delayed messages.
-    - `buffered`: messages that the lag counts as waiting, although they are leased or settled here.
+    - `buffered`: messages that the lag counts as waiting, although this process has leased or
+      settled them.
     - `buffered_delayed`: messages in topics of delayed messages that the lag counts as delayed,
-      although they are ready, leased or settled here.
+      although in this process they are ready, leased or settled.
     """
 
     unsettled: int = 0
@@ -219,14 +220,13 @@ class BufferedCounts:
 
 
 class ReaderState:
-    """State of a Kafka reader: assigned partitions, buffered messages and leased messages.
-
-    `lock` guards the state; threads that wait for messages wait on it.
+    """State of a Kafka reader: its assigned partitions, buffered messages and leased messages.
 
     - `address`: queue address that is read.
-    - `delayed`: topics of delayed messages.
-    - `selectors`: pipeline whose messages are handed out, by topic. Messages of other pipelines are
-      settled as soon as they are read.
+    - `delayed`: Kafka topics of delayed messages.
+    - `selectors`: name of the pipeline whose messages are handed out, by topic. Messages of other
+      pipelines are settled as soon as they are read.
+    - `lock`: guards the state. Threads that wait for messages wait on it.
     """
 
     def __init__(
@@ -338,11 +338,10 @@ class ReaderState:
         return changed_partitions
 
     def take_skipped(self, topics: Collection[str]) -> set[Partition]:
-        """Return the partitions of `topics` in which records were settled unread since the last
-        call.
+        """Return the partitions of `topics` in which records were skipped since the last call.
 
-        A record is settled without being handed out if it is for another pipeline, or if an earlier
-        reader settled it.
+        A record is skipped if it is for another pipeline, or if an earlier reader settled it. It
+        counts as settled and is not handed out.
         """
         with self.lock:
             partitions = {partition for partition in self._passed if partition[0] in topics}
@@ -373,11 +372,11 @@ class ReaderState:
             self.lock.notify_all()
 
     def list_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
-        """Return the offset to commit, with its metadata, for each of `partitions` that is
+        """Return the offset to commit, with its metadata text, for each of `partitions` that is
         assigned.
 
-        The returned offsets count as committed from then on. A partition of which no record was
-        read and nothing was committed is omitted.
+        The returned offsets count as committed from then on. A partition is left out if no record
+        of it was read and it has no committed offset.
         """
         with self.lock:
             ledgers = [
@@ -412,14 +411,15 @@ class ReaderState:
 
     @property
     def has_in_hand(self) -> bool:
-        """Whether messages are leased. If so, some are likely to be settled soon."""
+        """Whether this process has leased messages, some of which are likely to be settled soon."""
         return bool(self._in_hand)
 
     def get_counts(self) -> BufferedCounts:
-        """Return the numbers of messages that this process has read, leased or settled.
+        """Return how many messages this process has leased, buffered or settled, for the lag of the
+        group.
 
-        They correct the lag of the consumer group, which Kafka computes from committed offsets
-        alone.
+        The lag of a Kafka consumer group is computed from committed offsets alone. These numbers
+        correct it.
         """
         with self.lock:
             in_hand = len(self._in_hand)

@@ -86,11 +86,12 @@ def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
 
 
 def _encode_header(text: str) -> list[str | bytes | None]:
-    """Return the values of a message header in a Kafka record. A list becomes several headers.
+    """Return the values under which a Kafka record stores one message header.
 
-    Kafka knows only null and bytes. Text and bytes are sent as bytes. Values of other types are
-    sent in their text encoding (`queues/headers.py`), and so is text that would be decoded as null
-    or bytes.
+    `text` is the value of the message header. A value that encodes a list becomes several values,
+    which Kafka stores as headers of the same name. Kafka knows only null and bytes. Text and bytes
+    are sent as bytes. Values of other types are sent in their text encoding (`queues/headers.py`),
+    and so is text that would be decoded as null or bytes.
     """
     raw = text.encode("utf-8", "replace")
     if not text.startswith(MARK):
@@ -111,8 +112,9 @@ def _encode_header(text: str) -> list[str | bytes | None]:
 
 
 def _decode_header(raws: Sequence[str | bytes | None]) -> str:
-    """Return the text of a message header from the values that a Kafka record has under its
-    name.
+    """Return the text of a message header, from the values that a Kafka record has under its name.
+
+    Values that are not text are encoded as text (`queues/headers.py`).
     """
     values = [_decode_raw(raw) for raw in raws]
     if len(values) > 1:

@@ -1,4 +1,4 @@
-"""Public message formats by type of payload, and their JSON Schemas.
+"""Formats of the messages on public topics, one for each type of payload, with their JSON Schemas.
 
 Source: JSON Schema, draft 2020-12.
 """
@@ -88,8 +88,9 @@ _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")
 
 
 def list_published_blob_keys(sha1hex: str) -> list[str]:
-    """Return the blob keys that public messages about a file may refer to, by the file's SHA-1 in
-    hex.
+    """Return the keys of all blobs to which public messages about one file may refer.
+
+    `sha1hex` is the SHA-1 of the file. The blobs need not exist.
     """
     fields = [contract.large_field for contract in CONTRACTS.values()]
     return [field.build_key(sha1hex) for field in fields if field is not None]

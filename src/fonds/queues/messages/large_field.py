@@ -34,11 +34,11 @@ class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class DetachedField:
-    """Message body whose large field was replaced by a reference to a blob.
+    """Body of a message after its largest field was replaced by a reference to a blob.
 
-    - `body`: the JSON body with the reference.
+    - `body`: JSON body with the reference in place of the field.
     - `headers`: additional message headers that name the blob.
-    - `blob`: the blob with the value of the field.
+    - `blob`: blob that contains the value of the field.
     """
 
     body: bytes

@@ -55,11 +55,11 @@ def decode_result(message: Message, kind: type[T], work: str) -> T:
 
 
 def refuse_reference(reference: FieldReference | UnsetType) -> None:
-    """Raise DamagedInputError (`bad-message`) if a result message refers to a blob for its large
+    """Raise DamagedInputError (`bad-message`) if a message has a reference in place of its large
     field.
 
-    Such messages are for other programs. The steps of Fonds receive the whole result at another
-    address.
+    Such a message is a copy for other programs. The steps of Fonds receive the complete result at
+    another address.
     """
     if reference is not UNSET:
         reason = "this result refers to a blob and is meant for other programs"
@@ -228,7 +228,7 @@ def decode_message(message: Message, tag: str | None = None) -> GrobidOutput:
 
 
 def encode_thumbnail(item: Thumbnail) -> bytes:
-    """Return the body of a thumbnail message: the bytes of the picture."""
+    """Return the body of a thumbnail message, which is the image file itself."""
     return item.image
 
 

@@ -34,10 +34,11 @@ _NUMBERS = {
 
 @dataclass(slots=True)
 class Properties:
-    """AMQP properties of a message that Fonds reads or writes, with the interface of pika's class.
+    """AMQP properties of a message that Fonds reads or writes. It replaces the class of the library
+    pika.
 
-    Any of them may be absent (None). `delivery_mode` is 2 for a message that survives a restart of
-    the broker.
+    A property that the message lacks is None. `delivery_mode` is 2 for a message that survives a
+    restart of the broker.
     """
 
     INDEX: ClassVar[int] = pika.BasicProperties.INDEX

@@ -98,8 +98,9 @@ class BrokerConnection:
         return self._await(future)
 
     def schedule(self, act: Callable[[], None]) -> None:
-        """Have the connection's thread call `act`, without waiting. Does nothing if the connection
-        is closed.
+        """Let the connection's thread call `act` soon, and return at once.
+
+        Does nothing if the connection is closed.
         """
         if not self.is_closed:
             self._connection.ioloop.add_callback_threadsafe(act)

@@ -75,8 +75,9 @@ class Inbox:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection or the channel is closed. The broker then delivers leased messages
-        again.
+        """Whether the connection or the channel of this consumer is closed.
+
+        If it is, the broker delivers the leased messages again, here or elsewhere.
         """
         return self._link.is_closed or not self._channel.is_open
 

@@ -87,9 +87,10 @@ def decode_message(
 
 
 def get_due_ms(properties: Properties) -> int:
-    """Return the time at which a message with a long delay is due, in Unix milliseconds.
+    """Return the due time of a message from its AMQP header, in Unix milliseconds.
 
-    Returns 0 for messages without a delay or with a delay that the delay queues support.
+    Only a message whose delay is longer than the delay queues support has this header. Returns 0
+    for all other messages.
     """
     return _count((properties.headers or {}).get(DUE))
 

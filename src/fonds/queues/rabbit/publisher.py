@@ -78,10 +78,10 @@ class Outbox:
     def _on_returned(
         self, channel: Channel, method: Basic.Return, properties: pika.BasicProperties, body: bytes
     ) -> None:
-        """Mark the batch of a message that no queue accepted as failed.
+        """Handle a message that no queue accepted: mark the batch that contains it as failed.
 
-        The broker returns such a message before it confirms the message. So its batch is the oldest
-        that is not confirmed.
+        The broker returns such a message before it confirms it. So the message belongs to the
+        oldest batch that is not confirmed.
         """
         target = method.exchange or method.routing_key
         error = ConfigurationError(f"no queue is bound for {target!r} ({method.reply_text})")

@@ -230,7 +230,11 @@ class RabbitQueue:
             link.close()
 
     def _count_here(self, address: str) -> tuple[int, int]:
-        """Return the numbers of buffered and of leased messages of an address in this process."""
+        """Return two numbers for an address: of messages buffered and of messages leased by this
+        process.
+
+        Messages leased by other processes are not counted.
+        """
         inbox = self._inboxes.get(address)
         return (
             (0, 0)
@@ -301,9 +305,11 @@ class RabbitQueue:
             return inbox
 
     def _republish(self, queue: str, message: Message, returns: int, due_ms: int) -> None:
-        """Publish a returned message again with its number of returns.
+        """Publish again a message that came back without being settled.
 
-        It is delayed if its due time (`due_ms`, Unix milliseconds) is in the future.
+        - `queue`: name of the RabbitMQ queue.
+        - `returns`: number of times that the message came back.
+        - `due_ms`: due time in Unix milliseconds. If it is in the future, the message is delayed.
         """
         if (delay_s := due_ms / 1000 - time.time()) > 0:
             self._put_delayed(queue, [message], delay_s, returns)
@@ -333,8 +339,9 @@ class RabbitQueue:
 
 
 def _count(names: Sequence[str], channel: Channel, future: Future[list[int]]) -> None:
-    """Set the result of `future` to the number of ready messages in each of the RabbitMQ queues
-    `names`.
+    """Count the ready messages in RabbitMQ queues, and set the counts as the result of `future`.
+
+    `names` are the names of the queues. The counts have the same order.
     """
     counts: list[int] = []
 

@@ -48,8 +48,8 @@ def name_incoming_queue(subscription: Subscription) -> str:
 class DelayTarget:
     """RabbitMQ exchange and routing key to which a delayed message is published.
 
-    `is_longer` is whether the delay exceeds the maximum of the delay queues. The message must then
-    be delayed again afterwards.
+    `is_longer` is whether the delay exceeds the longest one that the delay queues support. When
+    such a message arrives, it must be delayed again for the rest of the time.
     """
 
     exchange: str
@@ -99,7 +99,7 @@ def declare_exchanges(channel: Channel, future: Future[None]) -> None:
 def declare_delays(subscription: Subscription, kind: Mapping[str, Any], channel: Channel) -> None:
     """Declare the RabbitMQ delay queues of a subscription, without waiting for the confirmation.
 
-    `kind` are the queue arguments common to all queues, such as the queue type.
+    `kind` are the arguments that are the same for all declared queues, such as the queue type.
     """
     incoming = name_incoming_queue(subscription)
     dead_letter_options = {
@@ -154,8 +154,9 @@ def declare_subscription(
 
     Completes `future` when the broker has confirmed the last request.
 
-    - `kind`: queue arguments common to all queues, such as the queue type.
-    - `version`: version of the broker.
+    - `kind`: arguments that are the same for all declared queues, such as the queue type.
+    - `version`: version of the broker. Some versions accept a consumer timeout only for quorum
+      queues.
     """
     exchange, incoming = name_exchange(subscription.topic), name_incoming_queue(subscription)
     channel.exchange_declare(exchange, "fanout", durable=True)

@@ -1,5 +1,6 @@
-"""Encode and decode the cells of the journal-extract table (one row per file), independent of the
-database.
+"""Encode and decode the cells of the journal-extract table (one row per file).
+
+The functions do not depend on the database that stores the table.
 
 Source: seed 000, "PDF Table".
 """
@@ -163,8 +164,12 @@ def encode_first_seen(first_seen: FirstSeen) -> bytes:
 def build_grobid_cells(
     status: Mapping[str, object], code: int, quality: str | None, full: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """Return the cells of the family `grobid0` by column: status, status code, quality (unless
-    None), and the text cells in `full`.
+    """Return the cells of the column family `grobid0`, by column name.
+
+    - `status`: result of GROBID's processing, stored as JSON.
+    - `code`: status code.
+    - `quality`: None stores no cell.
+    - `full`: further cells with texts, by column name.
     """
     cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: encode_compact_json(status)}
     if quality is not None:
@@ -175,10 +180,12 @@ def build_grobid_cells(
 def build_bibliography_cells(
     full_json: bytes, metadata: bytes, quality: str, status: Mapping[str, object]
 ) -> dict[str, bytes]:
-    """Return the cells of the family `bib0` by column: the metadata that Fonds itself extracted
-    from a paper.
+    """Return the cells of the column family `bib0`, by column name.
 
-    A text over 8 MiB is left out; instead of a `full_json` of that size, `metadata` is stored.
+    They contain the metadata that Fonds itself extracted from a paper, without GROBID.
+
+    - `full_json`: complete result. If it is over 8 MiB, `metadata` is stored in its place.
+    - `metadata`: shorter JSON. It is left out if it is over 8 MiB or empty.
     """
     if len(full_json) > CELL_MAX_BYTES:
         full_json = metadata
@@ -190,10 +197,11 @@ def build_bibliography_cells(
 def build_paper_cells(
     full_json: bytes, metadata: bytes, tei: bytes = b""
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return the text cells of a paper by column, and the sorted columns whose text was over 8 MiB.
+    """Return the cells with the texts of a paper by column name, and the names of too large
+    columns.
 
-    A text over 8 MiB is left out. Instead of a `full_json` of that size, `metadata` is stored. The
-    blob store has the complete texts.
+    A text over 8 MiB is left out, and its column is in the second value. A `full_json` of that size
+    is replaced by `metadata`. The blob store has the complete texts.
     """
     texts = {GROBID_TEI_XML: tei, GROBID_TEI_JSON: full_json, GROBID_METADATA: metadata}
     too_long = sorted(name for name, text in texts.items() if len(text) > CELL_MAX_BYTES)
@@ -265,8 +273,9 @@ def parse_first_archived(cells: Mapping[str, bytes]) -> OriginalCapture | None:
 
 
 def set_dupe_count(cell: bytes, count: int) -> bytes:
-    """Return the cell `f:c` with its duplicate count set to `count`. An invalid cell is returned
-    unchanged.
+    """Return the cell `f:c` with its `c` (how often the crawler saw the same bytes) set to `count`.
+
+    An invalid cell is returned unchanged.
     """
     try:
         values = read_object(F_C, cell)

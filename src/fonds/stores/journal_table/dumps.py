@@ -171,8 +171,8 @@ def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
 def dump_line(key: bytes, cells: Mapping[str, bytes]) -> bytes | None:
     """Format a table row as one tab-separated line of an HBase-era dump, without a line end.
 
-    Return None if the row belongs to a later capture, lacks `f:c`, `file:mime` or `file:cdx`, or
-    has a tab or line end in a field.
+    Returns None if the format cannot express the row. This is so if the row is for a later capture
+    of a file, lacks `f:c`, `file:mime` or `file:cdx`, or has a tab or line end in a field.
     """
     sha1hex, capture_id = split_key(key)
     if capture_id is not None or any(name not in cells for name in COLUMNS):

@@ -61,7 +61,9 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Column families of a table. Created by `build_schema`, which checks that names are unique."""
+    """Column families of a table. Use `build_schema` to create it, which checks that names are
+    unique.
+    """
 
     families: tuple[Family, ...]
 

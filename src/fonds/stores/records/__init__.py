@@ -1,3 +1,5 @@
-"""SQL backend of the port Records: tables, queries, migrations, message accounting (ledger) and row
-counts (tallies).
+"""SQL database with the rows that people query: tables, queries and migrations.
+
+It also contains the ledger (how every message ended) and the tallies (stored row counts). It
+implements the interface Records (`ports/records.py`).
 """

@@ -76,7 +76,9 @@ class CleanText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Remove characters that the database rejects from a parameter."""
+        """Remove the characters that the database rejects (NUL and lone surrogates) from a
+        parameter value.
+        """
         return None if value is None else clean_text(value)
 
 
@@ -115,7 +117,9 @@ class StoredJson(TypeDecorator[Any]):
     cache_ok = True
 
     def __init__(self, kind: Any) -> None:
-        """Create a column type for values of one type."""
+        """Create an SQL column type whose values have the Python type `kind` and are stored as
+        JSON.
+        """
         super().__init__()
         self.kind = kind
 

@@ -69,10 +69,11 @@ def build_count(
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """Part of a query whose rows one database index returns in sorted order.
+    """One of the queries that together find sorted rows. A database index returns its rows in
+    order.
 
-    `conditions`: SQL conditions, all of which must hold.
-    `order`: SQL expressions to sort by.
+    - `conditions`: SQL conditions on rows, all of which must hold.
+    - `order`: SQL expressions to sort by.
     """
 
     conditions: Sequence[ColumnElement[bool]]
@@ -85,15 +86,16 @@ def build_index_ranges(
     key: Sequence[Column[Any]],
     after: Mapping[str, object] | None = None,
 ) -> list[IndexRange]:
-    """Build the conditions and sort orders of queries for rows sorted by `order`, then by `key`.
+    """Build the conditions and sort orders of the queries for rows sorted by `order`, then by
+    `key`.
 
-    `order` has column names: `name` ascending, `-name` descending. `after` maps the sort and key
-        columns to the values of the last row already read; only later rows match. Null sorts lowest
-        on every database.
+    - `order`: column names: `name` ascending, `-name` descending.
+    - `after`: values of the last row already read, by sort and key column; only later rows match.
+      None matches all rows.
 
-    If the first column is nullable there can be two ranges, because no database has an index that
-    sorts both null and other values as needed. Raises ValueError for an unknown column, or a column
-    missing in `after`.
+    A null sorts lowest on every database. Usually there is one query. If the first column is
+    nullable there can be two, because no database has an index that sorts both null and other
+    values as needed. Raises ValueError for an unknown column, or a column missing in `after`.
     """
     ordered = [(get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
     ordered_names = {column.name for column, _ in ordered}
@@ -143,11 +145,11 @@ def _get_value(after: Mapping[str, object], column: Column[Any]) -> object:
 def _build_bound(
     columns: Sequence[_Directed], values: Sequence[object] | None
 ) -> list[ColumnElement[bool]]:
-    """Build the SQL conditions for rows that sort after `values`.
+    """Build the SQL conditions for rows that sort after the values `values` of the sort columns.
 
     If all columns have the same sort direction and none is nullable, they are compared as a tuple,
-    for which an index on the first columns is used. Otherwise one condition on the first column
-    limits the rows that the database reads.
+    for which the database uses an index on the first columns. Otherwise one more condition, on the
+    first column, limits the rows that the database reads. Returns [] if `values` is None.
     """
     if values is None:
         return []
@@ -164,8 +166,9 @@ def _build_bound(
 def _build_later(
     columns: Sequence[_Directed], values: Sequence[object]
 ) -> list[ColumnElement[bool]]:
-    """Build the SQL condition for rows that sort after `values`: the first column that differs has
-    a later value.
+    """Build the SQL condition for rows that sort after the values `values` of the sort columns.
+
+    A row sorts later if it has a later value in the first column in which it differs.
     """
     (column, descending), value = columns[0], values[0]
     later = _build_beyond(column, descending, value)

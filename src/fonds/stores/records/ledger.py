@@ -1,10 +1,11 @@
-"""Account for entries and messages in the SQL database (the ledger), and keep outcomes and row
-counts up to date.
+"""Ledger in the SQL database: record entries and messages, and keep outcomes and row counts up to
+date.
 
-A disposition is the row that says how one message ended at one step. Outcomes of entries and row
-counts (tallies) change in the transaction that writes the dispositions, so they are exact while
-work goes on. A write reads only the rows of the entries and messages it changes. If the outcome of
-a message is revoked, all dispositions of the entry are read.
+An entry is a capture, link or message that entered a pipeline. A disposition is the row that says
+how one message ended at one step. Outcomes of entries and row counts (tallies) change in the
+transaction that writes the dispositions, so they are exact while work goes on. A write reads only
+the rows of the entries and messages that it changes. But if a message ends again with a less
+important result than before, all dispositions of its entry are read.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ Rows = dict[Key, DispositionRow]
 
 
 class SqlLedger:
-    """Record of entries and message outcomes in the SQL database; implements the port Ledger."""
+    """Ledger in the SQL database: what entered a pipeline, and how each message ended.
+
+    Implements the interface Ledger (`ports/records.py`).
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -44,11 +48,11 @@ class SqlLedger:
     def enter(
         self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
     ) -> set[str]:
-        """Record inputs and new entries in one transaction, with an open disposition (promise) for
-        each step in `steps`.
+        """Record inputs and new entries, each entry with a pending message for each step in
+        `steps`.
 
-        Return the ids of the entries that are new, or whose first message is still open or missing
-        at a step.
+        All rows are written in one transaction. Returns the ids of the entries that are new, or
+        whose first message has not ended, or is missing, at one of the steps.
         """
         with (
             translate_errors(self._engine),
@@ -103,12 +107,12 @@ class SqlLedger:
 
 @dataclass(slots=True)
 class _EntryChange:
-    """Effect of a batch of dispositions on one entry.
+    """Effect of a batch of dispositions (rows that say how messages ended) on one entry.
 
-    `opened`: change in the number of open messages; may be negative.
-    `ended`: the new dispositions, including open ones.
-    `is_revoked`: an earlier disposition was replaced by one that ranks lower, so the outcome must
-        be derived from all dispositions.
+    - `opened`: change in the number of the entry's messages that still need work; may be negative.
+    - `ended`: the new dispositions, including those of messages that still need work.
+    - `is_revoked`: whether a disposition was replaced by one that ranks lower. The outcome of the
+      entry must then be derived from all its dispositions.
     """
 
     opened: int = 0
@@ -116,7 +120,11 @@ class _EntryChange:
     is_revoked: bool = False
 
     def add_change(self, old: DispositionRow | None, new: DispositionRow) -> None:
-        """Add the replacement of the disposition `old` (None if new) by `new`."""
+        """Take into account that the disposition `new` replaces the disposition `old` of the same
+        message.
+
+        `old` is None if the message had no disposition.
+        """
         self.opened += new.is_open - (old is not None and old.is_open)
         self.is_revoked = self.is_revoked or (
             old is not None and weigh_ending(old) > 0 and rank_ending(old) > rank_ending(new)
@@ -148,10 +156,10 @@ def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> No
 
 
 def _merge_row(existing: DispositionRow | None, row: DispositionRow) -> DispositionRow | None:
-    """Merge a new disposition with the stored one; return the row to write, or None if nothing
-    changes.
+    """Merge a new disposition with the stored one of the same message and step.
 
-    An open disposition (promise) never replaces an outcome.
+    Returns the row to write, or None if nothing changes. A disposition `pending`, which only
+    announces a message, never replaces the record of how the message ended.
     """
     if existing is None:
         return row
@@ -224,8 +232,9 @@ def _find_unsettled(
 
 
 def _build_first(entry: EntryRow, step: str) -> DispositionRow:
-    """Build the open disposition (promise) of an entry's first message at `step`, a step that reads
-    new entries.
+    """Build the row that records that an entry's first message is pending at `step`.
+
+    `step` is a step that reads new entries.
     """
     return DispositionRow(
         message_id=entry.entry_id,

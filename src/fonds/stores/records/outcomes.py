@@ -31,7 +31,10 @@ OUTCOMES = {weight: str(verdict) for verdict, weight in WEIGHTS.items()}
 
 
 def weigh_ending(row: DispositionRow) -> int:
-    """Return the precedence of a disposition's verdict; 0 for an open message."""
+    """Return how much the result of a message counts when the outcome of its entry is derived.
+
+    A higher number takes precedence. Returns 0 for a message that still needs work.
+    """
     return WEIGHTS.get(row.verdict, 0)
 
 
@@ -44,8 +47,10 @@ def choose_heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
 
 
 def clear_about(row: DispositionRow) -> DispositionRow:
-    """Return a disposition without subject and detail if its file was removed by a takedown;
-    otherwise return it unchanged. The ledger must not describe removed content.
+    """Remove the description of a file from a disposition if the file was removed by a takedown.
+
+    Returns the disposition without subject and detail; any other disposition is returned unchanged.
+    The ledger must not describe removed content.
     """
     if row.reason != Reason.TAKEN_DOWN:
         return row
@@ -66,12 +71,11 @@ def rank_ending(row: DispositionRow) -> Rank:
 
 
 def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
-    """Return the entry with the outcome of the disposition `ending`, if that ranks at least as high
-    as the recorded outcome.
+    """Return the entry with the outcome that the disposition `ending` gives it.
 
-    An entry is final if it is quarantined, or if no message is open and a message has ended.
-    Otherwise its outcome is pending. If the reason is a takedown, URL and other descriptions are
-    erased.
+    The recorded outcome is kept if it ranks higher, or if `ending` is None. An entry is final if it
+    is quarantined, or if no message needs work and a message has ended. Otherwise its outcome is
+    pending. If the reason is a takedown, the URL and other descriptions are erased.
     """
     row = entry
     if ending is not None and (row.settled_at is None or rank_ending(ending) >= _rank_entry(row)):
@@ -107,7 +111,9 @@ def _rank_entry(row: EntryRow) -> Rank:
 
 
 def reset_outcome(entry: EntryRow) -> EntryRow:
-    """Return the entry with all fields of its outcome set to None, and its weight to 0."""
+    """Return the entry without an outcome: all fields that describe the outcome are None, its
+    weight is 0.
+    """
     return replace(
         entry,
         weight=0,
@@ -126,10 +132,10 @@ PAGE_ROWS = 1_000
 
 
 def recount(connection: Connection, *, repair: bool) -> list[str]:
-    """Derive all outcomes and row counts from the dispositions; return up to 1,000 differences as
-    sentences.
+    """Compare the recorded outcomes of entries and all row counts with the dispositions.
 
-    With `repair`, the differences are corrected in the database.
+    Returns up to 1,000 differences as sentences. With `repair`, the differences are corrected in
+    the database.
     """
     differences = _check_entries(connection, repair)
     differences += _find_orphans(connection)
@@ -209,7 +215,10 @@ def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[Di
 
 
 def _find_orphans(connection: Connection) -> list[str]:
-    """Return a sentence for each entry id that has dispositions but no entry row, up to 1,000."""
+    """Find entry ids that occur in dispositions but have no entry row.
+
+    Returns one sentence per id, at most 1,000.
+    """
     entries, dispositions = get_table(EntryRow).alias("e"), get_table(DispositionRow)
     query = (
         sa.select(dispositions.c.entry_id, dispositions.c.pipeline, sa.func.count())

@@ -23,11 +23,11 @@ _LOCK_KEY = 0x466F6E6473
 
 
 def refuse_foreign(connection: Connection) -> None:
-    """Check that a database is empty or belongs to a released Fonds.
+    """Check that a database is empty or was made by a released version of Fonds.
 
-    Raises ConfigurationError if another program made the database, or a Fonds from before the first
-    release. On SQLite any table of another program is an error. On a server, only a table with the
-    name of a Fonds table is.
+    Raises ConfigurationError if another program, or a version of Fonds before the first release,
+    made the database. On SQLite, any table of another program is an error. On a server, only a
+    table with the name of a Fonds table is.
     """
     inspector = sa.inspect(connection)
     names_in_use = {*inspector.get_table_names(), *inspector.get_view_names()}
@@ -50,10 +50,11 @@ def refuse_foreign(connection: Connection) -> None:
 
 
 def wait_for_turn(connection: Connection) -> None:
-    """Wait until no other process inspects or migrates the database, and exclude others until the
-    transaction ends.
+    """Wait until no other process inspects or migrates the database, and keep others waiting until
+    the transaction ends.
 
-    Several workers may start at once. On SQLite the write lock has the same effect.
+    Several workers may start at once. On SQLite nothing is done here, because the write lock has
+    the same effect.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))

@@ -1,4 +1,4 @@
-"""Load, insert and upsert rows by key inside a transaction."""
+"""Load rows by primary key, and insert or replace rows, inside a transaction of the caller."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""SQL backend of the port Records: read and write typed rows in SQLite or PostgreSQL with
-SQLAlchemy Core.
+"""Read and write typed rows in SQLite or PostgreSQL, with SQLAlchemy Core.
+
+Implements the interface Records (`ports/records.py`).
 """
 
 from __future__ import annotations
@@ -97,8 +98,9 @@ def load_first_rows(
 
 
 def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
-    """Return whether all filters compare the same columns with single texts, so that one cached
-    statement can be used for all.
+    """Return whether all filters compare the same columns, each with a single text.
+
+    One cached SQL statement can then serve all of them.
     """
     return all(where.keys() == filters[0].keys() for where in filters) and all(
         isinstance(value, str) for where in filters for value in where.values()
@@ -108,8 +110,10 @@ def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
 def _prepare_statement(
     source: Any, kind: type[R], filters: Sequence[Mapping[str, object]], order: tuple[str, ...]
 ) -> tuple[Any, dict[str, object]]:
-    """Return a cached statement for these filters, and its parameter values. Unused parameters
-    repeat the last filter.
+    """Return a cached SQL statement that applies these filters, and its parameter values.
+
+    Statements exist only for certain numbers of filters. If there are fewer filters, the last one
+    is repeated.
     """
     size = next(candidate for candidate in SIZES if candidate >= len(filters))
     names = tuple(filters[0])
@@ -124,8 +128,9 @@ def _prepare_statement(
 def _build_cached_statement(
     source: Any, kind: type[R], names: tuple[str, ...], size: int, order: tuple[str, ...]
 ) -> Any:
-    """Return the statement for `size` filters on the columns `names`. Cached, because building a
-    statement takes several times as long as running it.
+    """Return the SQL statement for `size` filters, each of which compares the columns `names`.
+
+    The statement is cached, because building it takes several times as long as running it.
     """
     columns = [get_column(source, name) for name in names]
     conditions = [
@@ -169,10 +174,10 @@ logger = logging.getLogger(__name__)
 
 
 class SqlRecords:
-    """Typed rows in the database `sqlite:///PATH` or `postgresql://…`; implements the port Records.
+    """Typed rows in the SQL database `sqlite:///PATH` or `postgresql://…`.
 
-    Opening migrates the database to the newest schema revision; `migrated` lists the revisions that
-    ran.
+    Implements the interface Records (`ports/records.py`). Opening migrates the database to the
+    newest schema revision; `migrated` lists the revisions that ran.
     """
 
     def __init__(self, url: str | URL) -> None:
@@ -212,8 +217,9 @@ class SqlRecords:
         return ran
 
     def for_readers(self) -> SqlRecords:
-        """Return a view of the same database that hides rows about embargoed files. Closing the
-        original closes the view.
+        """Return a view of the same database that hides the rows about files under embargo.
+
+        Closing the original also closes the view.
         """
         reader = copy(self)
         reader._for_readers = True
@@ -221,7 +227,7 @@ class SqlRecords:
 
     @property
     def ledger(self) -> SqlLedger:
-        """Accounting of entries and messages, in the same database."""
+        """Ledger in the same database: what entered a pipeline, and how each message ended."""
         return SqlLedger(self._engine)
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
@@ -236,8 +242,9 @@ class SqlRecords:
         self._write(list(rows_by_key.values()), build_upsert if replace else build_insert_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the existing rows with these keys, in no particular order. Repeated keys are read
-        once.
+        """Return the existing rows with these primary keys, in no particular order.
+
+        A key that is given several times gives one row.
         """
         unique_keys = list(dict.fromkeys(keys))
         rows: list[R] = []
@@ -255,8 +262,10 @@ class SqlRecords:
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Yield the rows that match `where`, sorted by `order` or else by key, after the row in
-        `after`. Yield at most `count_max` rows.
+        """Yield the rows of one table that match `where`, sorted by `order` or else by key.
+
+        `after` are the values of the row after which to start. At most `count_max` rows are
+        yielded.
 
         Without `order`, rows are read in pages with separate transactions: a long iteration holds
         no transaction open, and sees later writes to rows not yet read. With `order`, all rows are
@@ -270,10 +279,10 @@ class SqlRecords:
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """Return for each filter the first matching row in the sort order `order`, or None if no
-        row matches.
+        """Return, for each of `filters`, the first row that matches it in the order `order`.
 
-        Raises ValueError for an unknown column.
+        The result has None for a filter that no row matches. Raises ValueError for an unknown
+        column.
         """
         if not filters:
             return []
@@ -290,11 +299,11 @@ class SqlRecords:
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """Count the rows that match `where`, grouped by `columns`; return counts by the tuple of
-        column values.
+        """Count the rows of one table that match `where`, for each combination of values of
+        `columns`.
 
-        With `count_max`, at most that many rows are counted. Raises ValueError for an unknown
-        column.
+        Returns the counts by the tuple of these values. With `count_max`, counting stops at that
+        number of rows. Raises ValueError for an unknown column.
         """
         with translate_errors(self._engine), self._connect_to_read() as connection:
             statement = build_counts(self._get_source(connection, kind), columns, where, count_max)
@@ -307,11 +316,11 @@ class SqlRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Set `values` in the rows with these keys that still match `where`; return how many rows
-        changed.
+        """Set columns to `values` in the rows with these keys that still match `where`.
 
-        If another writer is changing a row, the method waits and then checks the row again. Raises
-        ValueError for an unknown column, and if `values` is empty.
+        Returns the number of changed rows. If another writer is changing a row, the method waits
+        and then checks the row again. Raises ValueError for an unknown column, and if `values` is
+        empty.
         """
         table = get_table(kind)
         new_values = {get_column(table, name).name: value for name, value in values.items()}

@@ -68,8 +68,9 @@ class FindRequest(Generic[R]):
     after: Mapping[str, object] | None
 
     def build_statements(self, table: Any) -> list[BoundStatement]:
-        """Return the statements to run in order; their rows together are the result. Raises
-        ValueError for an unknown column.
+        """Return one or two SQL statements. Run in this order, together they find the rows, sorted.
+
+        Raises ValueError for an unknown column.
         """
         where, after = _build_shape(self.where), _build_shape(self.after)
         if where is None or after is None:
@@ -97,8 +98,10 @@ def build_counts(
 
 
 def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
-    """Return the shape of column conditions, the key of the statement cache; None if such
-    conditions are not cached.
+    """Return the shape of column conditions, which is their key in the cache of SQL statements.
+
+    The shape says which columns are compared, and whether with null, one value or several values.
+    Returns None for conditions whose statements are not cached.
     """
     shape = []
     for name, value in (columns or {}).items():
@@ -141,10 +144,11 @@ def _build_cached_count(table: Any, columns: tuple[str, ...], shape: Shape) -> S
 
 
 def _build_parameters(table: Any, place: str, shape: Shape) -> dict[str, object]:
-    """Return a bind parameter for each column, and None for a column compared with null.
+    """Return a bind parameter by name of each column; None for a column that is compared with null.
 
-    `place` is `where` or `after`. Raises ValueError for an unknown column in `where`; unknown
-    columns in `after` are ignored.
+    `place` is `where` (conditions) or `after` (values after which to start). It begins the
+    parameter names. Raises ValueError for an unknown column in `where`; unknown columns in `after`
+    are ignored.
     """
     return {
         name: None

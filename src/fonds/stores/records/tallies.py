@@ -1,9 +1,9 @@
-"""Tallies: stored row counts that change in the same transaction as the rows, so that no page
-counts millions of rows.
+"""Tallies: stored counts of table rows, so that no page of Fonds counts millions of rows.
 
-A group is a counter name, a pipeline and three text values; each group has one count. A writer
-locks the tallies first: two writers that each read before the other wrote would count one row
-twice. On SQLite the write lock has the same effect.
+Each count belongs to a group, which consists of a counter name, a pipeline and three text values.
+The counts change in the same transaction as the counted rows. A writer locks the counts first: two
+writers that each read before the other wrote would count one row twice. On SQLite the write lock
+has the same effect.
 
 The groups are defined twice, and both definitions must agree: in Python for one row, and in SQL for
 all rows.
@@ -49,8 +49,10 @@ Counting = tuple[str, Sequence[ColumnElement[Any]], Sequence[ColumnElement[bool]
 
 
 def iter_entry_groups(row: EntryRow) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield the groups that count an entry by its source (a polled feed, sitemap or page). Yield
-    nothing if the entry does not come from a source.
+    """Yield the key of the stored count that counts an entry by the followed source that listed it.
+
+    Yields nothing if the entry does not come from a followed source (a polled feed, sitemap or
+    page).
     """
     source = find_source_id(row.kind, row.input_id)
     if source is not None:
@@ -59,8 +61,9 @@ def iter_entry_groups(row: EntryRow) -> Iterator[tuple[str, str, str, str, str]]
 
 
 def build_entry_counting() -> Counting:
-    """Return the SQL definition of the entry counts by source: counter name, columns to group by,
-    and row conditions.
+    """Return the SQL definition of the counts of entries by followed source.
+
+    It consists of the name of the counter, the columns to group by, and the conditions for rows.
     """
     entry = get_table(EntryRow).c
     number = sa.literal_column
@@ -126,8 +129,10 @@ def _build_cut(column: ColumnElement[Any], count: int) -> ColumnElement[str]:
 
 
 def iter_entry_time_groups(row: EntryRow) -> Iterator[Group]:
-    """Yield the groups that count an entry by day: by outcome and reason, and by failure group if
-    it failed. Pending entries count without a reason.
+    """Yield the keys of the stored counts that count an entry by day.
+
+    The first counts it by the day of its arrival, with outcome and reason (none if pending). A
+    failed entry is also counted by failure group and the day on which it failed.
     """
     reason = row.reason or "" if row.outcome != "pending" else ""
     yield ENTRIES_BY_DAY, row.pipeline, format_day(row.entered_at), row.outcome, reason
@@ -136,8 +141,9 @@ def iter_entry_time_groups(row: EntryRow) -> Iterator[Group]:
 
 
 def iter_disposition_groups(row: DispositionRow) -> Iterator[Group]:
-    """Yield the groups that count a message by hour of arrival and, once it ended, by hour of its
-    end.
+    """Yield the keys of the stored counts that count a message by hour.
+
+    A message is counted in the hour of its arrival and, once it has ended, in the hour of its end.
     """
     yield MESSAGES_BY_HOUR, row.pipeline, row.step, format_hour(row.promised_at), ARRIVED
     if not row.is_open:
@@ -150,8 +156,9 @@ def build_input_group(row: InputRow, reason: str) -> Group:
 
 
 def list_entry_countings() -> list[Counting]:
-    """Return the SQL definitions of the entry counts by day. Each has a counter name, columns to
-    group by, and row conditions.
+    """Return the SQL definitions of the counts of entries by day.
+
+    Each consists of the name of the counter, the columns to group by, and the conditions for rows.
     """
     entry = get_table(EntryRow).c
     is_final = entry.outcome != build_constant("pending")
@@ -165,8 +172,9 @@ def list_entry_countings() -> list[Counting]:
 
 
 def list_disposition_countings() -> list[Counting]:
-    """Return the SQL definitions of the message counts by hour. Each has a counter name, columns to
-    group by, and row conditions.
+    """Return the SQL definitions of the counts of messages by hour.
+
+    Each consists of the name of the counter, the columns to group by, and the conditions for rows.
     """
     disposition = get_table(DispositionRow).c
     # Not a bare constant: PostgreSQL does not group by one.
@@ -219,7 +227,10 @@ def lock_tallies(connection: Connection) -> None:
 
 
 def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
-    """Add differences to the stored row counts. The caller must hold the lock of `lock_tallies`."""
+    """Add a difference to each stored row count; a missing count is created.
+
+    `deltas` are the differences by group. The caller must hold the lock of `lock_tallies`.
+    """
     rows = [
         dict(zip(TallyRow.KEY, group, strict=True), count=delta)
         for group, delta in sorted(deltas.items())
@@ -241,8 +252,10 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
 def keep_tallies(
     connection: Connection, changed: Mapping[type[Row], Sequence[object]]
 ) -> Iterator[None]:
-    """Update the stored row counts for rows that the caller writes or deletes inside the context.
-    `changed` has their keys by row type.
+    """Keep the stored row counts correct while the caller writes or deletes rows in a `with` block.
+
+    `changed` are the keys of these rows by row type. The rows are counted before and after the
+    block.
     """
     kinds = {kind: keys for kind, keys in changed.items() if kind in COUNTED and keys}
     if not kinds:
@@ -281,8 +294,9 @@ def _build_group(counter: str, pipeline: str, values: Sequence[Any]) -> Group:
 
 
 def build_entry_group(pipeline: str, outcome: str, reason: str | None, step: str | None) -> Group:
-    """Return the group that counts an entry by outcome, reason and step. Pending entries count
-    without reason and step.
+    """Return the key of the stored count that counts an entry by outcome, reason and step.
+
+    Pending entries are counted without reason and step.
     """
     is_final = outcome != "pending"
     return _build_group(
@@ -291,14 +305,15 @@ def build_entry_group(pipeline: str, outcome: str, reason: str | None, step: str
 
 
 def build_failure_group(pipeline: str, group: str, step: str | None, reason: str | None) -> Group:
-    """Return the group that counts a quarantined entry by failure group. All failures of a failure
-    group have the same step and reason.
+    """Return the key of the stored count of quarantined entries in a failure group.
+
+    A failure group is a set of similar failures, which have the same step and reason.
     """
     return _build_group(COUNTED_AS, pipeline, (group, step, reason))
 
 
 def list_entry_groups(row: EntryRow) -> list[Group]:
-    """List all groups that count an entry."""
+    """Return the keys of all stored counts in which an entry is counted."""
     groups = [build_entry_group(row.pipeline, row.outcome, row.reason, row.step)]
     if row.failure_group is not None:
         groups.append(build_failure_group(row.pipeline, row.failure_group, row.step, row.reason))
@@ -306,20 +321,22 @@ def list_entry_groups(row: EntryRow) -> list[Group]:
 
 
 def list_disposition_groups(row: DispositionRow) -> list[Group]:
-    """List all groups that count a message."""
+    """Return the keys of all stored counts in which a message is counted."""
     return [build_verdict_group(row.pipeline, row.step, row.verdict), *iter_disposition_groups(row)]
 
 
 def build_verdict_group(pipeline: str, step: str, verdict: str) -> Group:
-    """Return the group that counts a message by step and verdict. Messages without an outcome count
-    as pending.
+    """Return the key of the stored count that counts messages by step and by how they ended.
+
+    Messages that have not ended count as pending.
     """
     return _build_group(DispositionRow.TABLE, pipeline, (step, verdict))
 
 
 def count_input_groups(row: InputRow) -> Counter[Group]:
-    """Return the counts of an input's entries that have no rows of their own, grouped by reason,
-    and by day and reason.
+    """Return how many items of an input were counted without an entry row of their own.
+
+    The counts have the keys of stored counts: by reason, and by day and reason.
     """
     counts: Counter[Group] = Counter()
     for reason, count in row.tally.items():
@@ -329,7 +346,7 @@ def count_input_groups(row: InputRow) -> Counter[Group]:
 
 
 def recount(connection: Connection) -> Counter[Group]:
-    """Count all rows again; return the count of every group."""
+    """Count all rows of the counted tables again. Return the counts by group."""
     counts: Counter[Group] = Counter()
     for kind, columns in COUNTED.items():
         counts.update(_count_grouped(connection, kind, columns))
@@ -363,7 +380,7 @@ def recount(connection: Connection) -> Counter[Group]:
 
 
 def load_tallies(connection: Connection) -> dict[Group, int]:
-    """Return all stored row counts except zeros, by group."""
+    """Return all stored row counts that are not 0, by group."""
     columns = [_TALLIES.c[name] for name in (*TallyRow.KEY, "count")]
     rows = connection.execute(sa.select(*columns).where(_TALLIES.c.count != 0))
     return {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in rows}

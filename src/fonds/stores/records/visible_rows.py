@@ -49,8 +49,10 @@ _BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}
 
 
 def visible_now(connection: Connection, kind: type[Row]) -> FromClause:
-    """Return the table of a row type, or the query that replaces it if a file is under embargo.
-    `connection` must be in a transaction with one snapshot.
+    """Return the table of a row type, or a query without hidden rows if any file is under embargo
+    now.
+
+    `connection` must be in a transaction whose statements share one snapshot.
     """
     source, table = visible_rows(kind), get_table(kind)
     if source is table or connection.execute(_select_any_hidden()).first() is None:
@@ -65,8 +67,11 @@ def _select_any_hidden() -> Select[Any]:
 
 @cache
 def visible_rows(kind: type[Row]) -> FromClause:
-    """Return a query with the columns of a row type's table, without rows about embargoed files.
-    Return the table itself if it never has such rows.
+    """Return a query for the rows of a row type that readers may see, with the columns of its
+    table.
+
+    Rows about files under embargo are left out. If the table never has such rows, the table itself
+    is returned.
     """
     table = get_table(kind)
     if kind is TallyRow:
@@ -78,8 +83,10 @@ def visible_rows(kind: type[Row]) -> FromClause:
 
 
 def _build_hidden_condition(kind: type[Row]) -> ColumnElement[bool] | None:
-    """Return the SQL condition for rows about embargoed files, which is never NULL. Return None if
-    all rows of the type are visible.
+    """Return the SQL condition that selects the rows of a row type about files under embargo.
+
+    The condition is true or false, never NULL. Returns None if readers may see all rows of the
+    type.
     """
     columns = get_table(kind).c
     if kind in ALWAYS:
@@ -103,8 +110,10 @@ def _select_files() -> Select[Any]:
 
 
 def _select_captures() -> Select[Any]:
-    """Build a query for the capture ids of embargoed files: captures in WARCs, primary captures,
-    and captures of messages about the files.
+    """Build a query for the ids of all captures of files under embargo.
+
+    The ids come from three tables: captures in WARC files, first captures of files, and messages
+    about the files.
     """
     selects = [
         sa.select(table.c[id_]).where(table.c[file].in_(_select_files()))
@@ -119,8 +128,9 @@ def _select_captures() -> Select[Any]:
 
 
 def _select_inputs() -> Select[Any]:
-    """Build a query for the ids of inputs that contain only captures of embargoed files. The path
-    of such an input could reveal the file.
+    """Build a query for the ids of inputs that contain only captures of files under embargo.
+
+    These inputs are hidden, because the path of such an input could reveal the file.
     """
     entry, other_entry = get_table(EntryRow).alias(), get_table(EntryRow).alias()
     has_other_entry = sa.exists().where(
@@ -133,8 +143,9 @@ def _select_inputs() -> Select[Any]:
 
 
 def _select_tallies() -> Select[Any]:
-    """Build a query for the row counts without hidden rows. Counts per input are unchanged, because
-    they count no files.
+    """Build a query for the stored row counts, minus the rows that readers may not see.
+
+    Counts of an input without entry rows are unchanged, because they do not refer to files.
     """
     table = get_table(TallyRow)
     hidden = sa.union_all(*_list_hidden_counts()).subquery()
@@ -147,8 +158,8 @@ def _select_tallies() -> Select[Any]:
 
 
 def _list_hidden_counts() -> list[Select[Any]]:
-    """Build queries that count the hidden rows, in the same groups as the stored row counts
-    (tallies).
+    """Build queries that count the rows that readers may not see, with the same groups as the
+    stored row counts.
     """
     entry, dispositions = get_table(EntryRow).c, get_table(DispositionRow).c
     is_final = entry.outcome != build_constant("pending")

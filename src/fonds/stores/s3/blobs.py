@@ -42,13 +42,13 @@ _ENCODED = re.compile("[%\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class S3Blobs:
-    """Store of blobs in an S3 bucket; implements the port Blobs.
+    """Blob store that keeps each blob as an object of an S3 bucket.
 
-    A transient failure is retried for `give_up_s` seconds before it is raised; every request is
-    safe to repeat. Blobs over 5 MB are uploaded in parts and appear when the last part is complete.
-    A process killed in between leaves parts, which a lifecycle rule of the bucket should remove
-    (AbortIncompleteMultipartUpload). The bucket must exist; its lifecycle rules belong to its
-    owner.
+    Implements the interface Blobs (`ports/stores.py`). A transient failure is retried for
+    `give_up_s` seconds before it is raised; every request is safe to repeat. Blobs over 5 MB are
+    uploaded in parts and appear when the last part is complete. A process killed in between leaves
+    parts, which a lifecycle rule of the bucket should remove (AbortIncompleteMultipartUpload). The
+    bucket must exist; its lifecycle rules belong to its owner.
     """
 
     def __init__(self, url: str, give_up_s: float = RETRY_TIMEOUT_S) -> None:

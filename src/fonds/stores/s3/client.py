@@ -165,10 +165,10 @@ def _build_endpoint(scheme: str, host: str, port: int | None) -> str:
 
 
 def _check(address: S3Address, *, is_whole_bucket: bool) -> None:
-    """Check bucket, region and prefix of an address. `is_whole_bucket` is false if the URL has
-    unknown parts.
+    """Check the bucket, region and prefix of an S3 address.
 
-    Raises ConfigurationError if a part is invalid.
+    Raises ConfigurationError if one of them is invalid, or if `is_whole_bucket` is False because
+    the URL has parts that an S3 address does not have.
     """
     is_region_plain = _PLAIN.fullmatch(address.region or DEFAULT_REGION)
     if (

@@ -309,8 +309,10 @@ class S3Objects:
 
 
 def _parse_server(url: str) -> tuple[S3Address, bool]:
-    """Parse the setting `s3_url`. Return the server with the bucket and prefix that may be read,
-    and whether all buckets may be read.
+    """Parse the setting `s3_url`, which names an S3 server and its access keys.
+
+    Returns the address, whose bucket and prefix limit what may be read, and whether all buckets may
+    be read.
     """
     try:
         parts = urlsplit(url)

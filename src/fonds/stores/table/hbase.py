@@ -69,7 +69,7 @@ def write_if_equal(
     cells: Mapping[bytes, bytes],
     connection: happybase.Connection,
 ) -> None:
-    """Write cells of a row, each only if its stored value equals `where_equal`."""
+    """Write cells of one row, each only if the value stored in its column equals `where_equal`."""
     for column, value in cells.items():
         mutation = Mutation(isDelete=False, column=column, value=value)
         connection.client.checkAndPut(table.encode(), key, column, where_equal, mutation, {})
@@ -164,13 +164,13 @@ BROKEN = (TTransportException, OSError, EOFError)
 
 
 class HbaseTable:
-    """Wide-row table on HBase; implements the port Table. The URL `hbase://host:port` is the
-    address of a Thrift 1 server.
+    """Wide-row table on HBase. The URL `hbase://host:port` is the address of a Thrift 1 server.
 
-    Column families keep one version of a cell. A family is compressed as declared, otherwise with
-    GZ. `?compression=` sets one compression for all families (GZ, NONE, SNAPPY, LZ4, ZSTD), if the
-    cluster supports it. Every family has a bloom filter of rows and uses the block cache.
-    `?in_memory=f,file` names families that the block cache should prefer.
+    Implements the interface Table (`ports/stores.py`). Column families keep one version of a cell.
+    A family is compressed as declared, otherwise with GZ. `?compression=` sets one compression for
+    all families (GZ, NONE, SNAPPY, LZ4, ZSTD), if the cluster supports it. Every family has a bloom
+    filter of rows and uses the block cache. `?in_memory=f,file` names families that the block cache
+    should prefer.
 
     `?regions=256` makes a new journal table an error, because Thrift 1 cannot create split points;
     the error contains the statement for the HBase shell. Cells get the region server's time, so the

@@ -46,8 +46,10 @@ CREATE TABLE cells (
 
 
 class SqliteTable:
-    """Wide-row table in a SQLite file; implements the port Table. SQLite compares keys byte by
-    byte, in the same order as HBase.
+    """Wide-row table in a SQLite file.
+
+    Implements the interface Table (`ports/stores.py`). SQLite compares keys byte by byte, in the
+    same order as HBase.
     """
 
     def __init__(self, path: Path) -> None:
@@ -200,10 +202,11 @@ def _find_table(connection: sqlite3.Connection, table: str) -> tuple[int, set[st
 def _build_scan(
     number: int, columns: ColumnSelection | None, start: bytes, end: bytes | None
 ) -> tuple[str, Sequence[object]]:
-    """Build the query of a scan from `start` to before `end`, and its parameters.
+    """Build the SQL query for rows with keys from `start` to before `end`, and its parameters.
 
-    With selected columns, it steps through the keys in the index and reads only those cells. A row
-    may have a million others, such as a cluster with its documents.
+    If only some columns are selected, the query steps through the keys in the index and reads only
+    their cells. A row may have a million other cells, such as a row of a cluster with one cell per
+    document.
     """
     bounds = () if end is None else (end,)
     if columns is None:
@@ -224,8 +227,9 @@ def _build_scan(
 
 
 def _build_columns_condition(columns: ColumnSelection | None) -> tuple[str, list[str]]:
-    """Return the condition that selects columns, and its parameters. SQLite compares names byte by
-    byte.
+    """Return the SQL condition for cells of the selected columns and families, and its parameters.
+
+    The condition is empty if all columns are selected. SQLite compares names byte by byte.
     """
     if columns is None:
         return "", []
