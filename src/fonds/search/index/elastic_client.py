@@ -245,17 +245,18 @@ def format_action(action: str, index: str, key: str) -> str:
 
 
 def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield chunks of bulk lines with at most `REQUEST_MAX_BYTES` characters.
+    """Yield chunks of bulk lines with at most `REQUEST_MAX_BYTES` bytes in UTF-8.
 
     A longer line is one chunk.
     """
     chunk: list[str] = []
     size_bytes = 0
     for line in lines:
-        if chunk and size_bytes + len(line) > REQUEST_MAX_BYTES:
+        line_bytes = len(line.encode())
+        if chunk and size_bytes + line_bytes > REQUEST_MAX_BYTES:
             yield chunk
             chunk, size_bytes = [], 0
         chunk.append(line)
-        size_bytes += len(line)
+        size_bytes += line_bytes
     if chunk:
         yield chunk
