@@ -256,7 +256,10 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
 def put_documents(
     service: CollectionService, name: CollectionName, documents: list[Document], where: str
 ) -> Response:
-    """Put documents into a collection. Answer with the counts and the address `where`."""
+    """Put documents into a collection. Return the response with the counts.
+
+    `where`: address of the document or collection, for the `Location` header.
+    """
     with refuse_invalid():
         done = service.open_writer().put(name, documents)
     counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)

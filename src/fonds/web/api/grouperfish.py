@@ -269,7 +269,10 @@ def _build_transform(configuration: Configuration) -> Transform:
 
 
 def _translate_parameters(parameters: Parameters) -> Parameters:
-    """Translate the original's parameter names. Raises RefusedError 400."""
+    """Translate parameters of v0.1 into those of a configuration.
+
+    Raises RefusedError 400 for parameters that are not supported here.
+    """
     values = dict(parameters)
     fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
     if fields != _FIELDS:
