@@ -74,15 +74,20 @@ class CursorList:
         return text
 
     def build_filter(self, mark: PageCursor | None) -> dict[str, object] | None:
-        """Return the `after` argument of `Records.find` for a page that begins at `mark`."""
+        """Return the `after` argument of `Records.find` for the page that begins after the cursor
+        `mark`.
+
+        Return None for the first page, i.e. if `mark` is None.
+        """
         if mark is None:
             return None
         return {self.time: mark.time, **dict(zip(self.key, mark.key, strict=True))}
 
     def find_next(self, first: int, rows: Sequence[Row], page_size: int) -> str | None:
-        """Return the cursor of the page after these rows, whose first has the number `first`.
+        """Return the cursor of the page after `rows`, the rows of a page whose first row has the
+        number `first`.
 
-        Return None at the end: a page that is not full is the last.
+        Return None if the page has fewer than `page_size` rows, since it then is the last page.
         """
         if not rows or len(rows) < page_size:
             return None
@@ -92,7 +97,10 @@ class CursorList:
 
 
 def get_first_number(mark: PageCursor | None) -> int:
-    """Return the number of the first row of the page that begins at `mark`, from 1."""
+    """Return the number of the first row, from 1, on the page that begins after the cursor `mark`.
+
+    `mark`: None for the first page.
+    """
     return (mark.position if mark else 0) + 1
 
 
@@ -128,7 +136,7 @@ def decode_cursor(after: str) -> bytes | None:
 
 @contextmanager
 def refuse_invalid_cursor() -> Iterator[None]:
-    """Raise HTTPException 400 for an invalid cursor."""
+    """Context manager that turns a ValueError into HTTPException 400 for an invalid cursor `after`."""
     try:
         yield
     except ValueError as error:

@@ -45,8 +45,9 @@ REQUESTED_FILES_MAX, REQUESTED_MAX_CHARS = 20, 100
 
 
 def list_requested_files(request: Request) -> list[str]:
-    """List the SHA-1s a request names, as hex, from any spelling. At most twenty values are
-    examined.
+    """Return the SHA-1s of the files that a request names in its path or query, sorted, in hex.
+
+    The request may spell them in hex or base32. At most twenty of its values are examined.
     """
     values = [str(value) for value in request.path_params.values()]
     values += [value for name in FILE_PARAMETERS for value in request.query_params.getlist(name)]
@@ -55,8 +56,10 @@ def list_requested_files(request: Request) -> list[str]:
 
 
 async def _get_stores(request: Request, viewer: TheViewer) -> Stores:
-    """Return the stores as readers see them. A curator who names an embargoed file gets the
-    unfiltered stores.
+    """Return the stores as readers see them.
+
+    A curator whose request names a file under embargo gets the stores without the filter for
+    readers.
     """
     stores: Stores = request.app.state.stores
     if viewer.has_role(Role.CURATOR) and (hashes := list_requested_files(request)):
@@ -121,8 +124,11 @@ def build_window(
     position: int,
     next_cursor: str | None,
 ) -> ListWindow:
-    """Build the window of `count` rows after the first `position`. `next_cursor` is the cursor of the
-    next page.
+    """Build the position of a page with `count` rows, after the first `position` rows of the list.
+
+    `params`: the query parameters of the list except the cursor.
+    `total`: number of rows in the whole list.
+    `next_cursor`: cursor of the next page, None on the last page.
     """
     begin = build_url(path, **params) if position else None
     after = build_url(path, **params, after=next_cursor) if next_cursor else None
@@ -132,7 +138,11 @@ def build_window(
 def build_pager(
     path: str, params: dict[str, Any], total: int, page: int, size: int, pages_max: int
 ) -> Pager:
-    """Build the pager of a list whose other parameters are `params`. It ends at `pages_max`."""
+    """Build the position of page number `page` in a list of `total` rows, `size` rows per page.
+
+    `params`: the query parameters of the list except the page number.
+    `pages_max`: maximum number of pages; further rows are on no page.
+    """
     pages = max(1, min(pages_max, -(-total // size)))
     before = build_url(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
     after = build_url(path, **params, page=page + 1) if page < pages else None
@@ -155,14 +165,15 @@ def build_url(path: str, **params: Any) -> str:
 
 @lru_cache(maxsize=1_024)
 def _quote(text: str) -> str:
-    """Quote a part of a query. Cached: one page has hundreds of links with the same few words and
-    days.
+    """Percent-encode a name or value for the query of a URL.
+
+    Cached: one page has hundreds of links with the same few words and days.
     """
     return quote_plus(text)
 
 
 def format_number(count: int) -> str:
-    """Format as 1,234,567."""
+    """Format a number with commas between thousands: 1,234,567."""
     return f"{count:,}"
 
 
@@ -172,7 +183,7 @@ def capitalize(text: str) -> str:
 
 
 def format_size(size_bytes: int | None) -> str:
-    """Format a length for people, in powers of 1,000; exact bytes below that."""
+    """Format a size in bytes for people, in kB to TB (powers of 1,000); exact below 1,000 bytes."""
     if size_bytes is None:
         return "unknown size"
     if size_bytes < 1000:
@@ -251,12 +262,12 @@ def get_local_file_name(url: str) -> str:
 
 
 def get_language_code(language: str | None) -> str | None:
-    """Return a two-letter code that is valid in a lang attribute, otherwise None."""
+    """Return `language` if it is a two-letter code for the lang attribute of HTML, otherwise None."""
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 
 def format_day(day: date) -> str:
-    """Format as 3 May 2021."""
+    """Format a day for people: 3 May 2021."""
     return f"{day.day} {day:%b} {day.year}"
 
 
@@ -267,7 +278,7 @@ def describe_embargo(row: EmbargoRow) -> str:
 
 
 def choose_tone(outcome: str, reason: str | None) -> str:
-    """Return the CSS class for the outcome of a record."""
+    """Return the CSS class for the outcome of a record, which ended for `reason`."""
     if outcome in ("done", "pending"):
         return "kept" if outcome == "done" else "flight"
     try:
@@ -342,14 +353,15 @@ def _json_url(request: Request) -> str:
 
 
 def _csv_url(request: Request) -> str:
-    """Return the URL of the page's rows as CSV, "" if the page lists none."""
+    """Return the URL of the rows of the requested page as CSV, "" if the page lists none."""
     path = getattr(request.scope.get("route"), "path", "")
     return f"{PREFIX}{request.url.path}{_get_query(request)}" if path in CSV_PATHS else ""
 
 
 def _get_query(request: Request) -> str:
-    """Return the query that a page shares with its JSON and CSV; `refresh` applies to the page
-    only.
+    """Return the query of the requested page for its JSON and CSV versions.
+
+    The parameter `refresh` is left out, since it applies to the HTML page only.
     """
     parameters = [
         parameter for parameter in request.query_params.multi_items() if parameter[0] != "refresh"
@@ -372,7 +384,7 @@ class ReplayOrigin:
     port: int | None = None
 
     def resolve(self, request: Request) -> str | None:
-        """Return the origin for a request, None if nothing is replayed."""
+        """Return the replay origin for a request, None if captures are not replayed."""
         if self.url:
             return self.url.rstrip("/")
         if self.port is None:

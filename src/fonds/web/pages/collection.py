@@ -121,9 +121,9 @@ class ThemeLine:
 class ThemeChanges:
     """Changes of themes since the previous clustering; each mapping is keyed by theme id.
 
-    `marks`: `new` or `rising`.
-    `sizes`: number of documents in the previous clustering.
-    `turns`: the split or merger from which the theme came.
+    `marks`: `new` or `rising`; all other themes are missing.
+    `sizes`: number of documents of the theme in the previous clustering.
+    `turns`: the split or merger from which the theme came; all other themes are missing.
     """
 
     marks: Mapping[str, str]
@@ -138,8 +138,11 @@ def build_theme_line(
     since: ThemeChanges,
     course: ThemeTimeline | None,
 ) -> ThemeLine:
-    """Build the line of one theme for the list. `grouped` is the number of documents in all
-    themes.
+    """Build the line of one theme for the list of themes.
+
+    `grouped`: number of documents in all themes.
+    `since`: changes of themes since the previous clustering.
+    `course`: number of documents of the theme over time, None if unknown.
     """
     turn = since.turns.get(cluster.id)
     return ThemeLine(

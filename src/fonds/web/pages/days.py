@@ -183,7 +183,9 @@ def build_bar(
 
 
 def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
-    """Return the links that change the number of days: (text, URL, whether it is selected)."""
+    """Return a link for each number of days that the chart can show: (text, URL, whether the chart
+    shows it now).
+    """
     return [
         (text, build_url("/", days=window, pipeline=form.pipeline) + "#days", window == form.days)
         for window, text in WINDOWS.items()

@@ -259,8 +259,9 @@ class FilePage:
 def build_file_page(
     stores: Stores, collections: CollectionService, sha1hex: str
 ) -> tuple[FilePage, str] | None:
-    """Build the page of a file. Return the page and the file's text ('' if none), None for an
-    unknown
+    """Build the page of a file.
+
+    Return the page and the extracted text of the file ('' if none). Return None for an unknown
     file.
     """
     description = build_description(stores, sha1hex)
@@ -415,9 +416,10 @@ def _limit_facts(facts: list[Fact]) -> list[Fact]:
 
 
 def _iter_facts(description: FileDescription, missing: str) -> Iterator[Fact]:
-    """Yield the facts of each derivative of a file, and a placeholder for each derivative that the
-    file
-    could have but lacks.
+    """Yield the facts of each derivative of a file.
+
+    For each derivative that the file could have but lacks, yield a fact with the placeholder
+    `missing`.
     """
     for kind in iter_kinds_with_rows():
         row = description.derivatives.get(kind.name)

@@ -80,8 +80,10 @@ class RecordsForm(BaseModel):
 
     @property
     def reasons(self) -> list[str] | None:
-        """Return the reasons to filter records by, None if neither a reason nor a weight is
-        requested.
+        """Return the reasons by which to filter records: the requested reason, else all reasons
+        with the requested weight.
+
+        Return None if neither a reason nor a weight is requested.
         """
         if self.reason:
             return [str(self.reason)]

@@ -204,7 +204,10 @@ def _build_earlier(results: SearchResults) -> EarlierVersionHits | None:
 
 
 def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
-    """Return the cursor of the next page with sort=id."""
+    """Return the cursor of the next page: the id of the last result on this page.
+
+    Return None on the last page, and if the results are not sorted by id.
+    """
     if form.sort != "id" or len(results.hits) < form.size:
         return None
     return results.hits[-1].document.id
@@ -262,9 +265,8 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
 
 
 def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
-    """Return each active filter with the number of documents that the search finds without the
-    filter,
-    the largest number first.
+    """Return active filters of a search, each with the number of documents that the search finds
+    without that filter, the largest number first.
     """
     counts = []
     for active in form.list_filters()[:RELAXED_FILTERS_MAX]:
