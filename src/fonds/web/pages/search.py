@@ -265,8 +265,8 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
 
 
 def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
-    """Return active filters of a search, each with the number of documents that the search finds
-    without that filter, the largest number first.
+    """Return the first six active filters of a search, each with the number of documents that the
+    search finds without that filter, the largest number first.
     """
     counts = []
     for active in form.list_filters()[:RELAXED_FILTERS_MAX]:

@@ -66,9 +66,9 @@ class LinksForm(BaseModel):
     )
 
     def build_filters(self, records: Records, details: SourceDetails) -> list[dict[str, object]]:
-        """Build filters on columns of `entries`; a link matches if any of them does.
+        """Build filters on columns of `entries`; a link matches if it matches any of these filters.
 
-        Raises ValueError that names the nearest stage for an unknown one.
+        Raises ValueError that names the nearest stage if the requested stage is unknown.
         """
         chosen = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
         columns = {name: value for name, value in chosen.items() if value}
@@ -103,7 +103,7 @@ class LinksForm(BaseModel):
         return parts
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the cursor, for links."""
+        """Return all query parameters of the list except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json")
 
 

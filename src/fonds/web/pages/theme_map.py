@@ -31,7 +31,11 @@ RADIUS_MIN = 7.0
 
 @dataclass(frozen=True, slots=True)
 class MapSpot:
-    """A theme to draw. Both coordinates of `position` lie between -1 and 1."""
+    """A theme to draw on the map.
+
+    `size`: number of its documents.
+    `position`: position that is stored with the clustering, both coordinates between -1 and 1.
+    """
 
     label: str
     size: int
@@ -41,7 +45,7 @@ class MapSpot:
 
 @dataclass(slots=True)
 class Circle:
-    """A placed spot: its center and radius in units of the picture."""
+    """Circle of a theme (`spot`) on the map: its center and radius in units of the SVG picture."""
 
     spot: MapSpot
     x: float
@@ -50,7 +54,7 @@ class Circle:
 
 
 def place_circles(spots: Sequence[MapSpot]) -> list[Circle]:
-    """Place the largest themes so that their circles do not overlap, as far as there is room."""
+    """Place the circles of the largest themes so that they do not overlap, as far as there is room."""
     largest_spots = sorted(spots, key=lambda spot: (-spot.size, spot.href))[:CIRCLES_MAX]
     total = sum(max(spot.size, 1) for spot in largest_spots)
     unit = math.sqrt(FILLED_SHARE * WIDTH * HEIGHT / (math.pi * max(1, total)))
@@ -70,7 +74,10 @@ def place_circles(spots: Sequence[MapSpot]) -> list[Circle]:
 
 
 def _push_apart(circles: Sequence[Circle]) -> bool:
-    """Push overlapping pairs apart, the smaller circle further. Return whether any pair overlapped."""
+    """Push overlapping pairs of circles apart, the smaller circle further.
+
+    Return whether any pair overlapped.
+    """
     moved = False
     for index, circle in enumerate(circles):
         for number, other in enumerate(circles[:index]):
@@ -154,7 +161,7 @@ def fit_label(label: str, radius: float) -> list[str]:
 
 
 def _compute_room(radius: float, count: int) -> list[int]:
-    """Return the number of characters that fit in each of `count` lines."""
+    """Return how many characters fit in each of `count` lines of text in a circle of this radius."""
     rooms = []
     for number in range(count):
         edge = abs(number - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2
@@ -164,7 +171,10 @@ def _compute_room(radius: float, count: int) -> list[int]:
 
 
 def _wrap_words(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
-    """Wrap the words into lines of limited length. Return None if they do not fit."""
+    """Wrap words into lines. Return None if they do not fit.
+
+    `rooms`: maximum width of each line in standard characters.
+    """
     lines: list[str] = []
     remaining = list(words)
     for room in rooms:
@@ -180,12 +190,15 @@ def _wrap_words(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
 
 
 def _measure_width(text: str) -> int:
-    """Measure the width in standard characters; East Asian characters count twice."""
+    """Measure the width of a text in standard characters; an East Asian character counts as two."""
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _cut_words(words: Sequence[str], rooms: Sequence[int]) -> list[str]:
-    """Return as many words as fit, with an ellipsis."""
+    """Wrap as many words as fit into lines, and put an ellipsis after the last one.
+
+    Return [] if not even one word fits.
+    """
     for count in range(len(words) - 1, 0, -1):
         lines = _wrap_words([*words[: count - 1], f"{words[count - 1].rstrip(',')}…"], rooms)
         if lines is not None:
