@@ -48,7 +48,9 @@ router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
 
 class FailureChoiceForm(BaseModel):
-    """Query parameters that select failures of a pipeline: a failure group, or one entry."""
+    """Query parameters that select failures of a pipeline: those of a failure group, or that of one
+    entry.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -343,7 +343,7 @@ def _build_from_row(kind: type[LineT], row: object) -> LineT:
 
 
 def _find_outcome(stores: Stores, description: FileDescription) -> EntryRow | None:
-    """Return the entry of the primary capture of a file.
+    """Return the entry of the primary capture of a file, None if there is none.
 
     If several pipelines have an entry of that capture, a pending entry is preferred.
     """
@@ -442,7 +442,7 @@ def _find_first_url(page: FilePage) -> str | None:
 
 
 def link_to_replay(row: ArchivedCopy) -> str:
-    """Return the path that redirects to the replayed capture of this WARC location."""
+    """Return the path that leads to the replay of a capture, which is at this location in a WARC."""
     return f"/web/{row.datetime}/{escape_link_url(row.url)}"
 
 
@@ -471,7 +471,10 @@ def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
 
 
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
-    """Split the text of a file for display: a story into paragraphs, any other text into pages."""
+    """Split the shown part of a file's text into pieces with marked hits, for display.
+
+    A story is split into paragraphs, any other text into pages and each page is one piece.
+    """
     shown_text = text[:TEXT_MAX_CHARS]
     if page.story:
         return [mark_lines(shown_text, page.hits, "\n")]
