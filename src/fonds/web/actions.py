@@ -169,7 +169,9 @@ class JsonBody:
 
 
 def find_action(route: Any) -> Action[Any, Any] | None:
-    """Return the action that a route performs, None for a route that was not built from an action."""
+    """Return the action that a route performs, None for a route that was not built from an
+    action.
+    """
     dependencies = [dependency.dependency for dependency in getattr(route, "dependencies", ())]
     actions = [
         dependency.action
@@ -257,7 +259,7 @@ def _build_json_endpoint(action: Action[Any, Any]) -> tuple[Callable[..., Any], 
 
 
 def _perform(action: Action[Any, Any], arguments: dict[str, Any]) -> Any:
-    """Describe the action in the log, then perform it.
+    """Add the description of the action to the log of changes, then perform the action.
 
     Raises RefusedError 409 for a ConfigurationError.
     """

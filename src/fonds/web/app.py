@@ -257,7 +257,7 @@ async def handle_unknown(request: Request, error: Any) -> Response:
 
 
 async def handle_trouble(request: Request, error: Any) -> Response:
-    """Answer 503 for a store that may answer later, otherwise 500."""
+    """Answer an error: 503 if it is of a store that may answer later, otherwise 500."""
     if isinstance(error, TransientError):
         headers = {"Retry-After": str(RETRY_AFTER_S)}
         return _render_problem(request, 503, redact_secrets(str(error)), headers)

@@ -114,7 +114,9 @@ class AccessGate:
         return COOKIE if self.is_local(headers) else f"__Host-{COOKIE}"
 
     def get_cookie(self, headers: Headers) -> str:
-        """Return the value of the session cookie in the headers of a request, '' if there is none."""
+        """Return the value of the session cookie in the headers of a request, '' if there is
+        none.
+        """
         name, cookie = self.get_cookie_name(headers), ""
         for line in headers.getlist("cookie"):
             cookie = cookie_parser(line).get(name, cookie)
@@ -127,7 +129,9 @@ class AccessGate:
 
 
 def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
-    """Create the gate of the server bound to `host`. Its access keys and sessions are in `records`."""
+    """Create the gate of the server bound to `host`. Its access keys and sessions are in
+    `records`.
+    """
     web, keys = settings.web, AccessKeys(records, _get_now)
     sessions = SessionStore(records, keys, _get_now, timedelta(seconds=web.session_s))
     attempts = FailedAttempts(time.monotonic)

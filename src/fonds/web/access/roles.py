@@ -77,10 +77,11 @@ def find_least_role(route: Any) -> LeastRole | None:
 
 
 async def check_permission(request: Request) -> None:
-    """Check the requester's role. This is the first dependency of every route.
+    """Check that the sender of a request has the role that its route requires.
 
-    A route that declares no role requires an admin. If the request changes something, an audit
-    record is begun. Raises RefusedError as `check` does.
+    FastAPI runs this as the first dependency of every route. A route that declares no role requires
+    an admin. If the request changes something, an entry in the log of changes is begun. Raises
+    RefusedError as `check` does.
     """
     least_role = find_least_role(request.scope["route"]) or LeastRole(Role.ADMIN)
     check(request.scope, least_role)
@@ -141,8 +142,11 @@ def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
 
 
 def _refuse_cross_site(headers: Headers) -> RefusedError | None:
-    """Refuse a request from another site. Browsers send the cookie whatever page made the request,
-    so a change must come from our own page.
+    """Return the error that refuses a change which a page of another site requests, None for our
+    own page.
+
+    Browsers send the session cookie whatever page made the request, so a change must come from our
+    own page.
     """
     if is_same_origin(headers):
         return None

@@ -1,4 +1,6 @@
-"""Sender of a request: an access key, a session, this computer's user, or an anonymous reader."""
+"""Sender of a request: the user of an access key or session, this computer's user, or an anonymous
+reader.
+"""
 
 from __future__ import annotations
 

@@ -90,7 +90,10 @@ def parse_documents(body: bytes, request: Request) -> list[Document]:
 
 
 def parse_document(body: bytes, document_id: str) -> Document:
-    """Parse the document of a body whose id is in the address. Raises RefusedError."""
+    """Parse the document in a request's body; the id of the document is in the address.
+
+    Raises RefusedError for an invalid document.
+    """
     sent = decode_body(body, DocumentAtIdIn)
     if sent.id is not None and str(sent.id) != document_id:
         detail = f"The id in the address is {document_id!r}, but the id of the document is {str(sent.id)!r}."

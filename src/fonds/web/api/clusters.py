@@ -97,7 +97,7 @@ class MemberList:
 
 
 def parse_cursor(after: str) -> bytes | None:
-    """Decode a cursor from an address. Raises ValueError."""
+    """Decode the cursor in the parameter of a URL. Raises ValueError for an invalid cursor."""
     if not after:
         return None
     try:
@@ -391,8 +391,9 @@ def cluster(
 def choose_clustering_time(
     service: CollectionService, name: CollectionName, conf: str, timestamp: int | None
 ) -> int:
-    """Return the time of the current clustering, or of the last one at `timestamp`. Raises
-    RefusedError 404.
+    """Return the time of the current clustering, or of the last one built until `timestamp`.
+
+    Raises RefusedError 404 if there is none.
     """
     cells = service.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     clusterings = [

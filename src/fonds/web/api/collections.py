@@ -291,7 +291,7 @@ def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Res
 def load_document(
     service: CollectionService, namespace: str, key: str, document_id: str
 ) -> DocumentOut:
-    """Load a document. Raises RefusedError 404."""
+    """Load a document of a collection. Raises RefusedError 404 if it does not exist."""
     name = service.collection(parse_name(namespace, key)).name
     document = find_document(service.tables, name, parse_id(document_id))
     if document is None:

@@ -387,7 +387,7 @@ def get_results(
 def _load_documents(
     service: CollectionService, name: CollectionName, ids: list[str]
 ) -> dict[str, TopDocument]:
-    """Load documents by id. Documents removed in the meantime are missing."""
+    """Load documents by id. The result lacks documents that were removed in the meantime."""
     rows = service.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )

@@ -66,8 +66,10 @@ def is_rest(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPathMiddleware:
-    """ASGI middleware that percent-encodes each part of the service's paths, so that a slash in a
-    name does not separate parts. `Part` decodes it.
+    """ASGI middleware that percent-encodes each part of the path of a REST request, so that a slash
+    in a name does not separate parts.
+
+    The type `Part` of path parameters decodes the part again.
     """
 
     app: ASGIApp

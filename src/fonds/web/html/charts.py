@@ -269,8 +269,9 @@ def build_periods(
 
 
 def build_spans(counts: Mapping[date, int]) -> list[Period]:
-    """Build periods from counts by day: one per day if that gives at most 72, otherwise as
-    `build_periods` does.
+    """Build periods from the numbers of documents by day.
+
+    The periods are days if that gives at most 72 of them, otherwise as `build_periods` makes them.
     """
     dated = {day: n for day, n in counts.items() if n > 0}
     if not dated:
@@ -286,7 +287,9 @@ def build_spans(counts: Mapping[date, int]) -> list[Period]:
 
 
 def _parse_month(text: str) -> int | None:
-    """Return the number of months from year 0 to `text` (YYYY-MM), None if it is no calendar month."""
+    """Return the number of months from year 0 to `text` (YYYY-MM), None if it is no calendar
+    month.
+    """
     year, dash, month = text.partition("-")
     if not (dash and len(year) == 4 and len(month) == 2 and text.isascii()):
         return None

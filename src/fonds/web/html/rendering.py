@@ -85,11 +85,13 @@ CurrentSettings = Annotated[Settings, Depends(_get_settings)]
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Position in a list with page numbers.
+    """Position of a page in a list with page numbers.
 
-    `first`, `last`: numbers of the first and last row on the page, from 1; 0 for a page past the
-        end.
+    `page`, `pages`: number of the page, from 1, and number of all pages that can be opened.
+    `first`, `last`: numbers of the first and last row on the page, from 1; 0 if the page has no
+        rows.
     `total`: number of rows in the whole list.
+    `previous_href`, `next_href`: addresses of the pages before and after; None if there is none.
     """
 
     page: int
@@ -103,10 +105,12 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class ListWindow:
-    """Position in a list that is paged by cursors, without page numbers.
+    """Position of a page in a list that is paged by cursors, without page numbers.
 
     `first`, `last`: numbers of the first and last row on the page, from 1.
     `total`: number of rows in the whole list.
+    `first_page_href`: address of the first page, None on the first page.
+    `next_href`: address of the next page, None on the last page.
     """
 
     first: int
@@ -153,7 +157,10 @@ def build_pager(
 
 
 def build_url(path: str, **params: Any) -> str:
-    """Build a URL from `path` and the parameters that are not empty. Lists repeat their name."""
+    """Build a URL from `path` and the query parameters that are not empty.
+
+    A list becomes one parameter per value, all with the same name.
+    """
     pairs = []
     for name, value in params.items():
         if value in (None, "", [], (), False):
@@ -178,7 +185,7 @@ def format_number(count: int) -> str:
 
 
 def capitalize(text: str) -> str:
-    """Capitalize the first letter. The rest is unchanged, since it may contain names."""
+    """Capitalize the first letter of a text. The rest is unchanged, since it may contain names."""
     return text[:1].upper() + text[1:]
 
 
@@ -197,7 +204,7 @@ def format_size(size_bytes: int | None) -> str:
 
 
 def format_time(moment: datetime | None) -> Markup:
-    """Format an instant as a <time> element in UTC; `unknown` for None."""
+    """Format an instant in UTC as an HTML <time> element; return `unknown` for None."""
     if moment is None:
         return Markup('<span class="unknown">unknown</span>')
     utc = moment.astimezone(UTC)
@@ -223,8 +230,9 @@ def format_time14(text: str) -> Markup:
 
 
 def mark_text(text: str, marks: Sequence[tuple[int, int]]) -> Markup:
-    """Escape `text` and wrap the marked ranges in <mark>. Ranges that overlap or exceed the text
-    are cut.
+    """Escape `text` for HTML and wrap the marked ranges in <mark> elements.
+
+    The parts of a range that overlap an earlier one or exceed the text are left out.
     """
     pieces: list[Markup] = []
     position = 0
@@ -262,7 +270,9 @@ def get_local_file_name(url: str) -> str:
 
 
 def get_language_code(language: str | None) -> str | None:
-    """Return `language` if it is a two-letter code for the lang attribute of HTML, otherwise None."""
+    """Return `language` if it is a two-letter code for the lang attribute of HTML, otherwise
+    None.
+    """
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 
@@ -272,7 +282,9 @@ def format_day(day: date) -> str:
 
 
 def describe_embargo(row: EmbargoRow) -> str:
-    """Describe until when a file is hidden and why. Readers are shown nothing else about it."""
+    """Describe until when a file is under embargo and why. Readers are shown nothing else about
+    it.
+    """
     explanation = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
     return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {explanation}"
 
@@ -327,10 +339,11 @@ ENVIRONMENT = _create_environment()
 
 
 def render_page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """Render one page.
+    """Render an HTML page from a template.
 
-    `heading` in `context` is the text of its h1 and its title.
-    `generation` is that of the index, None if unknown, for pages that read the index.
+    `context`: values for the template. `heading` is the text of the page's h1 and title;
+        `generation` is the id of the index contents, None if unknown, for pages that read the
+        index.
     """
     requester = get_requester(request.scope)
     body = ENVIRONMENT.get_template(template).render(
@@ -348,7 +361,9 @@ def render_page(request: Request, template: str, status: int = 200, **context: A
 
 
 def _json_url(request: Request) -> str:
-    """Return the URL of the page as JSON: the path with `.json` and the same parameters."""
+    """Return the URL of the requested page as JSON: the path with `.json` and the same
+    parameters.
+    """
     return f"{request.url.path}.json{_get_query(request)}"
 
 

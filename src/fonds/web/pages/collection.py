@@ -295,7 +295,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class CollectionForm(BaseModel):
-    """Query parameters: a clustering of a collection, and a page of its list of themes."""
+    """Query parameters that select a clustering of a collection and a page of its list of
+    themes.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -433,9 +435,7 @@ def build_collection_page(
     form: CollectionForm,
     read: _CollectionData | None = None,
 ) -> CollectionPage:
-    """Build the requested page of a collection. A page number past the last page gives no
-    themes.
-    """
+    """Build the requested page of a collection. Past the last page, its list of themes is empty."""
     read = read or _read(collections, selection, form)
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()

@@ -442,7 +442,9 @@ def _find_first_url(page: FilePage) -> str | None:
 
 
 def link_to_replay(row: ArchivedCopy) -> str:
-    """Return the path that leads to the replay of a capture, which is at this location in a WARC."""
+    """Return the path that leads to the replay of a capture, which is at this location in a
+    WARC.
+    """
     return f"/web/{row.datetime}/{escape_link_url(row.url)}"
 
 

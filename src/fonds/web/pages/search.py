@@ -248,7 +248,7 @@ def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
 def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
     """Return each kind of date with the URL of the same search by that kind of date.
 
-    The URL has no date limits, because limits belong to one kind of date.
+    That URL has no limits of dates, because limits belong to one kind of date.
     """
     cleared = {"from": None, "to": None, "undated": None}
     links = []
@@ -280,7 +280,9 @@ def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[Act
 
 
 def split_bad_token(text: str, error: ValueError) -> tuple[str, str, str] | None:
-    """Split a query before and after its invalid token; None if no single token is invalid."""
+    """Return the parts of a query before, in and after its invalid token, None if no single token
+    is invalid.
+    """
     if not isinstance(error, QueryError) or not error.end:
         return None
     return text[: error.start], text[error.start : error.end], text[error.end :]
@@ -382,7 +384,9 @@ def _is_valid(values: Mapping[str, Any]) -> bool:
 
 
 def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
-    """Return each export format: title, link, and link to the export with a manifest."""
+    """Return the formats in which the results of a search can be exported: title, link, and link to
+    the export with a manifest.
+    """
     filters = form.build_filters()
     return [
         (

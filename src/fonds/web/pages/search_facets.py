@@ -54,7 +54,7 @@ def build_facets(
     facets: Mapping[str, Sequence[tuple[str, int]]],
     hidden_counts: Mapping[str, int],
 ) -> list[Facet]:
-    """Build all facets that have values."""
+    """Build the facets of a search. Facets without any values are left out."""
     built = []
     for field, parameter in FACET_FIELDS.items():
         chosen = [str(selected) for selected in getattr(form, parameter)]

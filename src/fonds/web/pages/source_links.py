@@ -83,8 +83,8 @@ class LinksForm(BaseModel):
         return {"input_id": [poll for poll in polls if not self.poll or poll == of_poll]}
 
     def _build_stage_filters(self, details: SourceDetails) -> list[dict[str, object]]:
-        """Build filters for links that passed a stage: links that were stored, or lost at a later
-        stage.
+        """Build filters for the links of a source that passed the requested stage: links that were
+        stored, or lost at a later stage.
         """
         if not self.beyond:
             return [{}]
@@ -123,7 +123,7 @@ class LinksPage:
 
 
 def build_links_page(records: Records, source_id: str, form: LinksForm, now: datetime) -> LinksPage:
-    """Build the requested page.
+    """Build the requested page of the links of a source.
 
     Raises HTTPException 404 for an unknown source, 400 for an unknown step or stage.
     """

@@ -59,13 +59,13 @@ class SourcesForm(BaseModel):
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1")
 
     def build_query(self) -> SourceQuery:
-        """Build the query for followed sources from these filters."""
+        """Build the database query for followed sources from these filters."""
         chosen_health = SourceHealth(self.standing) if self.standing else None
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
         return SourceQuery(self.state, chosen_health, since)
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the page, for links."""
+        """Return all query parameters of the list of sources except the page number, for links."""
         return self.model_dump(exclude={"page"}, mode="json")
 
 
@@ -150,7 +150,9 @@ def build_source_lines(
 
 
 def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEnding]) -> SourceLine:
-    """Build the line of a source from its row and from the numbers of its links by how they ended."""
+    """Build the line of a source from its row and from the numbers of its links by how they
+    ended.
+    """
     days = count_days(row, now.astimezone(UTC).date(), CHART_DAYS)
     mute = get_mute(row, now)
     return SourceLine(

@@ -163,7 +163,7 @@ Since = Annotated[
 
 
 def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> StoryChangesPage:
-    """Compare two versions.
+    """Compare two versions of a story.
 
     Raises HTTPException 404 if the file is no story, RefusedError 400 if `since` is no version of
     it.

@@ -105,9 +105,9 @@ Key = Annotated[
 
 
 def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str) -> TakedownsPage:
-    """Load the takedowns, and the files that `key` names.
+    """Load the takedowns, and the files that `key` names as candidates for a takedown.
 
-    Raises HTTPException 404 for an unknown key.
+    Raises HTTPException 404 if `key` names no file.
     """
     records = stores.records
     total = records.count(TakedownRow).get((), 0)

@@ -89,7 +89,7 @@ class ThemeTurn:
 
 
 def count_months(tables: Tables, selection: Selection, theme: str) -> MonthCounts:
-    """Count the documents of a theme by month."""
+    """Count the documents of a theme by the month of their date."""
     counts: Counter[str] = Counter()
     undated, looked_at = 0, 0
     after: bytes | None = None
@@ -169,7 +169,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class ThemeForm(BaseModel):
-    """Query parameters: a clustering of a collection, and a page of the documents of a theme."""
+    """Query parameters that select a clustering of a collection and a page of the documents of a
+    theme.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

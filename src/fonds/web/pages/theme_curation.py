@@ -107,7 +107,7 @@ class ExclusionsPage:
 def build_exclusions_page(
     stores: Stores, collections: CollectionService, selection: Selection, after: str
 ) -> ExclusionsPage:
-    """Build a page of exclusions. Raises HTTPException 400 for an invalid `after`."""
+    """Build one page of the list of exclusions. Raises HTTPException 400 for an invalid `after`."""
     tables, name = collections.tables, selection.name
     with refuse_invalid_cursor():
         exclusions, last = list_exclusions(tables, name, decode_cursor(after), PAGE_SIZE)

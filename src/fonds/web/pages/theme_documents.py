@@ -49,7 +49,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class ThemeDocumentsForm(BaseModel):
-    """Query parameters that select a clustering of a collection and documents of a theme by date."""
+    """Query parameters that select a clustering of a collection and documents of a theme by
+    date.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -112,7 +114,10 @@ def build_theme_documents_page(
     group: DocumentGroup,
     form: ThemeDocumentsForm,
 ) -> ThemeDocumentsPage:
-    """Return a page of the documents. Raises HTTPException 404 for an unknown theme or reason."""
+    """Build a page of the documents of a theme, or of the unclustered documents with one reason.
+
+    Raises HTTPException 404 for an unknown theme or reason.
+    """
     clustering = selection.clustering
     if clustering is None:
         raise HTTPException(404, f"{selection.name} has not been grouped by {selection.conf} yet.")

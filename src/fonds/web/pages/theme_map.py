@@ -54,7 +54,9 @@ class Circle:
 
 
 def place_circles(spots: Sequence[MapSpot]) -> list[Circle]:
-    """Place the circles of the largest themes so that they do not overlap, as far as there is room."""
+    """Place the circles of the largest themes so that they do not overlap, as far as there is
+    room.
+    """
     largest_spots = sorted(spots, key=lambda spot: (-spot.size, spot.href))[:CIRCLES_MAX]
     total = sum(max(spot.size, 1) for spot in largest_spots)
     unit = math.sqrt(FILLED_SHARE * WIDTH * HEIGHT / (math.pi * max(1, total)))
@@ -107,7 +109,9 @@ def _keep_inside(circle: Circle) -> None:
 
 
 def draw_theme_map(spots: Sequence[MapSpot], title: str) -> Markup:
-    """Draw the map. A label that does not fit its circle is shown in the circle's tooltip only."""
+    """Draw the map of themes. A label that does not fit its circle is shown in the circle's tooltip
+    only.
+    """
     circles = place_circles(spots)
     desc = "; ".join(f"{circle.spot.label}: {circle.spot.size:,}" for circle in circles)
     head = Markup(
@@ -142,7 +146,7 @@ def _draw_circle(circle: Circle) -> Markup:
 
 
 def fit_label(label: str, radius: float) -> list[str]:
-    """Fit the label into a circle in up to three lines.
+    """Fit the label of a theme into a circle in up to three lines.
 
     If it does not fit, return as many words as fit, or the beginning of the first word, with an
     ellipsis. Return [] if there is no room for at least four characters.
@@ -161,7 +165,9 @@ def fit_label(label: str, radius: float) -> list[str]:
 
 
 def _compute_room(radius: float, count: int) -> list[int]:
-    """Return how many characters fit in each of `count` lines of text in a circle of this radius."""
+    """Return how many characters fit in each of `count` lines of text in a circle of this
+    radius.
+    """
     rooms = []
     for number in range(count):
         edge = abs(number - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2

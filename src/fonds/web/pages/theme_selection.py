@@ -81,7 +81,7 @@ class Selection:
 
     @property
     def name(self) -> CollectionName:
-        """Return the name of the collection."""
+        """Return the namespace and key of the collection."""
         return self.collection.name
 
     def build_params(self) -> dict[str, str | int | None]:
@@ -102,7 +102,7 @@ def resolve_selection(
     """Resolve the collection, configuration and clustering of a request.
 
     Raises HTTPException 404 for an unknown collection and 400 for an unknown configuration, time or
-    level; the message names the nearest.
+    level; the message names the nearest known one.
     """
     collection = _find_collection(collections, namespace, key)
     served = {item.conf for item in collection.served}

@@ -81,7 +81,7 @@ def build_timelines(
     earliest: dt.date | None = None,
     latest: dt.date | None = None,
 ) -> ThemeTimelines:
-    """Build the timelines of `themes` within the requested days."""
+    """Build the timelines of these themes within the requested days."""
     days_by_place: dict[int, Counter[int]] = defaultdict(Counter)
     for (place, day), n in Counter(zip(sample.places, sample.days, strict=True)).items():
         if place != ABSENT:
@@ -331,7 +331,7 @@ class TimelinesPage:
 def build_timelines_page(
     collections: CollectionService, selection: Selection, form: TimelinesForm
 ) -> TimelinesPage:
-    """Build the requested page."""
+    """Build the page of the themes of a collection over time."""
     clustering, tables = selection.clustering, collections.tables
     level = None
     if clustering is not None:
@@ -418,14 +418,16 @@ def _build_line(
 
 
 def link_to_timelines(selection: Selection, **params: Any) -> str:
-    """Return the URL of a collection's themes over time."""
+    """Return the URL of the page of a collection's themes over time."""
     return build_url(f"{link_to_collection(selection.name)}/over-time", **params)
 
 
 def _build_charts(
     page: TimelinesPage, form: TimelinesForm
 ) -> list[tuple[TimelineLine, Any, float]]:
-    """Return each theme with its chart, and with the value that has the full height of the chart."""
+    """Return each theme with its chart, and with the value that has the full height of the
+    chart.
+    """
     by_share = form.measure == "share"
     values_by_theme = [
         [_get_value(point, by_share) for point in line.points] for line in page.themes

@@ -46,7 +46,9 @@ _NAME = re.compile(
 
 
 async def _read_body(request: Request) -> bytes:
-    """Read the body of a request. Raises RefusedError 413 if it is longer than a manifest can be."""
+    """Read the body of a request. Raises RefusedError 413 if it is longer than a manifest can
+    be.
+    """
     sent = bytearray()
     async for piece in request.stream():
         sent += piece

@@ -33,7 +33,7 @@ def create_feed(title: str, page_url: str, feed_url: str, updated: datetime) -> 
 
 
 def encode_feed(top: Xml.Element) -> bytes:
-    """Encode the feed as XML."""
+    """Encode an Atom feed as XML."""
     encoded: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
     return encoded
 

@@ -89,7 +89,9 @@ _UNQUOTED_CHARS = "!#$&+-.^_`|~"
 
 
 def build_disposition(kind: Literal["inline", "attachment"], name: str) -> str:
-    """Build the header value: an ASCII name for old clients, and the exact name if it differs."""
+    """Build the value of a Content-Disposition header: an ASCII file name for old clients, and the
+    exact name if it differs.
+    """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     plain = re.sub(r"[%\"\\]", "_", plain).strip()
     plain = plain if plain.strip(".") and not plain.startswith(".") else f"file{plain}"

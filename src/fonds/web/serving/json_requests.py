@@ -28,10 +28,11 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
 def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
-    """Decode a body as a value of type `kind`.
+    """Decode the JSON body of a request as a value of type `kind`.
 
+    `line`: number of the line for error messages, None if the body is not one of several lines.
     Raises RefusedError 400 that names the location in the body and, for an unknown field, the
-    nearest name.
+    nearest known name.
     """
     if not body.strip():
         raise RefusedError(400, f"The body is empty. Send {JSON}.", pointer="", line=line)
@@ -88,7 +89,9 @@ def json_response(
 
 
 def escape_pointer(name: str) -> str:
-    """Escape the name of an object's member for a JSON pointer. Only 100 characters of it are kept."""
+    """Escape the name of an object's member for a JSON pointer. Only 100 characters of it are
+    kept.
+    """
     return name[:100].replace("~", "~0").replace("/", "~1")
 
 

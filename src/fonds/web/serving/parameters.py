@@ -77,7 +77,9 @@ def _refuse(error: ParameterError) -> RefusedError:
 
 
 def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each query parameter that a route accepts, and whether it may be repeated."""
+    """Yield the name of each query parameter that a route accepts, and whether it may be
+    repeated.
+    """
     for dependency in dependant.dependencies:
         yield from _iter_parameters(dependency)
     for param in dependant.query_params:
@@ -90,7 +92,9 @@ def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
 
 
 def parse_name(namespace: str, key: str) -> CollectionName:
-    """Parse the name of a collection. Raises RefusedError 400 for an invalid one."""
+    """Return the name of a collection with this namespace and key. Raises RefusedError 400 for an
+    invalid one.
+    """
     for name, candidate in (
         ("ns", CollectionName(namespace, "-")),
         ("key", CollectionName("-", key)),
@@ -108,7 +112,9 @@ def parse_namespace(namespace: str) -> str:
 
 
 def parse_conf(conf: str) -> str:
-    """Return the name of the configuration in a path. Raises RefusedError 400 for an invalid one."""
+    """Return the name of the configuration in a path. Raises RefusedError 400 for an invalid
+    one.
+    """
     try:
         return validate_conf(conf)
     except ValueError as error:

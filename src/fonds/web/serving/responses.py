@@ -24,7 +24,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def takes_gzip(accepted: str) -> bool:
-    """True if an Accept-Encoding header accepts gzip. A weight (`q`) of 0 refuses it, also for `*`."""
+    """True if an Accept-Encoding header accepts gzip. A weight (`q`) of 0 refuses it, also for
+    `*`.
+    """
     weights = {}
     for item in accepted.split(","):
         name, _, parameters = item.partition(";")

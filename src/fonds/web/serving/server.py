@@ -102,7 +102,7 @@ class ConnectionPool:
         return True
 
     def leave(self, connection: Connection) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection from the open ones."""
         self.open.pop(id(connection), None)
 
     def _make_room(self) -> bool:
