@@ -376,9 +376,15 @@ class CollectionPage:
 
 @dataclass(frozen=True, slots=True)
 class _CollectionData:
-    """Loaded data of one page of a collection: a level, all its themes in list order, the themes on
-    the
-    requested page, and the changes of themes since the previous clustering.
+    """Loaded data of one page of a collection.
+
+    `level`: the level of the clustering, None if the collection has no clustering.
+    `listed`: all themes in the order of the list: pinned themes first, then the largest.
+    `visible`: the themes on the requested page.
+    `since`: marks, sizes and turns of themes since the previous clustering.
+    `changes`: all changes of themes since the previous clustering.
+    `courses`: the themes on the requested page over time, None without a clustering.
+    `is_complete`: False if the collection has more documents than the sample that was counted.
     """
 
     level: LevelView | None

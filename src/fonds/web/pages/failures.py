@@ -126,7 +126,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class FailuresForm(BaseModel):
-    """Query parameters of the failures page: filters, and the cursor of a page of failure groups.
+    """Query parameters of the failures page: filters, and a cursor of the list of failure groups.
 
     A missing filter selects all failures.
     """

@@ -144,7 +144,7 @@ class SearchPage:
 def build_search_page(
     stores: Stores, collections: CollectionService, form: SearchRequest, *, collapses: bool = False
 ) -> SearchPage:
-    """Run a search and build its page.
+    """Run a search and build the page of its results.
 
     Raises ValueError with a sentence for users if the query is invalid.
     """

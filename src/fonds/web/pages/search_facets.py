@@ -54,7 +54,10 @@ def build_facets(
     facets: Mapping[str, Sequence[tuple[str, int]]],
     hidden_counts: Mapping[str, int],
 ) -> list[Facet]:
-    """Build the facets of a search. Facets without any values are left out."""
+    """Build the facets of a search.
+
+    Facets without any values are left out, unless the request looks for values (`find`).
+    """
     built = []
     for field, parameter in FACET_FIELDS.items():
         chosen = [str(selected) for selected in getattr(form, parameter)]
