@@ -150,7 +150,7 @@ def get_bearer_key(headers: Headers) -> str | None:
 
 
 def get_client_address(scope: Scope) -> str:
-    """Return the IP address of the client that sent a request."""
+    """Return the IP address of the client that sent a request, '' if unknown."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 

@@ -42,7 +42,7 @@ class OutcomeKind:
     """One of the five outcomes of records, without a number of records.
 
     `tone`: CSS class of the outcome.
-    `weight`: weight of the reasons that lead to this outcome, None for records in progress.
+    `weight`: category of the reasons that lead to this outcome, None for records in progress.
     `filters`: the query parameter of `/records` that lists the records with this outcome.
     """
 

@@ -80,10 +80,10 @@ class RecordsForm(BaseModel):
 
     @property
     def reasons(self) -> list[str] | None:
-        """Return the reasons by which to filter records: the requested reason, else all reasons
-        with the requested weight.
+        """Return the reasons by which to filter records: the requested reason, else all reasons of
+        the requested category (`weight`).
 
-        Return None if neither a reason nor a weight is requested.
+        Return None if neither a reason nor a category is requested.
         """
         if self.reason:
             return [str(self.reason)]
