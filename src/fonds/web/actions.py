@@ -34,13 +34,13 @@ A = TypeVar("A")
 
 
 class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
-    """The parameters of an action that takes none."""
+    """Parameters of an action that has none. A request with any parameter is refused."""
 
 
 class InvalidParameterError(Exception):
-    """A parameter with an impossible value.
+    """Error for a parameter of an action that has a missing or invalid value.
 
-    The message is a sentence for the person who sent it.
+    `parameter`: name of the parameter. The message is a sentence for the person who sent it.
     """
 
     def __init__(self, message: str, parameter: str) -> None:
@@ -50,7 +50,11 @@ class InvalidParameterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FormResult(Generic[P, A]):
-    """A form that was sent, and the answer of its action."""
+    """A submitted form, and the result of its action.
+
+    `parameters`: the parsed fields of the form.
+    `answer`: value that the function of the action returned.
+    """
 
     request: Request
     parameters: P
@@ -59,7 +63,10 @@ class FormResult(Generic[P, A]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormRoute(Generic[P, A]):
-    """The route of a form. `respond` returns the address that the browser opens next, or a page."""
+    """Route that performs an action when an HTML form is submitted.
+
+    `respond`: function that returns the address that the browser opens next, or a page.
+    """
 
     path: str
     respond: Callable[[FormResult[P, A]], str | Response]
@@ -67,11 +74,13 @@ class FormRoute(Generic[P, A]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JsonRoute:
-    """The route of a JSON request. `path_aliases` are further paths of the same route.
+    """Route that performs an action when a program sends JSON.
 
-    `name` is the first part of the operation's id in the OpenAPI description; `""` is the function's name.
-    `answer` is the type of the answer; None is the return type of the function. `request_body` describes the
-    body of a function that parses it itself.
+    `path_aliases`: further paths of the same route.
+    `name`: first part of the operation's id in the OpenAPI description; '' means the name of the
+        action's function.
+    `answer`: type of the response; None means the return type of the action's function.
+    `request_body`: OpenAPI description of the body, for a function that parses the body itself.
     """
 
     path: str
@@ -89,10 +98,15 @@ class JsonRoute:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Action(Generic[P, A]):
-    """One change. `perform` takes what FastAPI injects, and the parameters as `sent`.
+    """A change that people make with a form and programs with JSON.
 
-    `parameters` is None if `perform` parses the body itself. `describe` returns what the log says
-    in addition to method and path.
+    `role`: least role that the sender needs.
+    `perform`: function that makes the change. FastAPI injects its arguments; the argument `sent`
+        has the parsed parameters.
+    `parameters`: type of `sent`; None if `perform` parses the body itself.
+    `form`, `json`: the routes of the action; None for a route that the action lacks.
+    `describe`: function that returns the text that the log of changes shows next to method and
+        path; None for no text.
     """
 
     name: str
@@ -106,23 +120,26 @@ class Action(Generic[P, A]):
 
 @dataclass(frozen=True, slots=True)
 class ActionDeclaration:
-    """FastAPI dependency that says which action a route performs."""
+    """FastAPI dependency that declares which action a route performs."""
 
     action: Action[Any, Any]
 
     async def __call__(self) -> None:
-        """Do nothing: `find_action` reads this declaration."""
+        """Do nothing: this object only declares an action, which `find_action` reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormBody:
-    """FastAPI dependency: the form in a request's body as a struct of type `kind`."""
+    """FastAPI dependency that parses the form in a request's body into a struct of type `kind`."""
 
     kind: type[Any]
     max_bytes: int = FORM_MAX_BYTES
 
     async def __call__(self, request: Request) -> Any:
-        """Return the struct. Raises RefusedError 400 or 413."""
+        """Parse the form in the request's body.
+
+        Raises RefusedError 400 for an invalid form, 413 for one that is too long.
+        """
         body = bytearray()
         async for piece in request.stream():
             body += piece
@@ -133,14 +150,15 @@ class FormBody:
 
 @dataclass(frozen=True, slots=True)
 class JsonBody:
-    """FastAPI dependency: the JSON in a request's body as a struct of type `kind`."""
+    """FastAPI dependency that parses the JSON in a request's body into a struct of type `kind`."""
 
     kind: type[Any]
 
     async def __call__(self, body: SentJson) -> Any:
-        """Return the struct.
+        """Parse the JSON in the request's body.
 
-        An empty body is `{}` if no field is required. Raises RefusedError 400.
+        An empty body counts as `{}` if no field is required. Raises RefusedError 400 for an invalid
+        body.
         """
         fields = msgspec.structs.fields(self.kind)
         if not fields and body.strip() not in (b"", b"{}"):
@@ -151,7 +169,9 @@ class JsonBody:
 
 
 def find_action(route: Any) -> Action[Any, Any] | None:
-    """Return the action of a route; None for a route that was not built from one."""
+    """Return the action that a route performs, None for a route that was not built from an
+    action.
+    """
     dependencies = [dependency.dependency for dependency in getattr(route, "dependencies", ())]
     actions = [
         dependency.action
@@ -162,7 +182,7 @@ def find_action(route: Any) -> Action[Any, Any] | None:
 
 
 def add_actions(router: APIRouter, *actions: Action[Any, Any]) -> None:
-    """Add the routes of actions to a router."""
+    """Add the form route and the JSON route of each action to a router."""
     for action in actions:
         permission = [Depends(LeastRole(action.role)), Depends(ActionDeclaration(action))]
         if action.form is not None:
@@ -226,7 +246,7 @@ def _build_form_endpoint(
 
 
 def _build_json_endpoint(action: Action[Any, Any]) -> tuple[Callable[..., Any], Any]:
-    """Return the endpoint and the type that it returns."""
+    """Return the endpoint of an action's JSON route, and the type that the endpoint returns."""
 
     def endpoint(**arguments: Any) -> Any:
         try:
@@ -239,7 +259,7 @@ def _build_json_endpoint(action: Action[Any, Any]) -> tuple[Callable[..., Any], 
 
 
 def _perform(action: Action[Any, Any], arguments: dict[str, Any]) -> Any:
-    """Describe the action in the log, then perform it.
+    """Add the description of the action to the log of changes, then perform the action.
 
     Raises RefusedError 409 for a ConfigurationError.
     """
@@ -256,9 +276,10 @@ def _perform(action: Action[Any, Any], arguments: dict[str, Any]) -> Any:
 
 
 def _sign(endpoint: Any, perform: Callable[..., Any], body: FormBody | JsonBody | None) -> Any:
-    """Give an endpoint the name, docstring and parameters of `perform`, with the request and the parsed body.
+    """Give an endpoint the name, docstring and parameters of `perform`.
 
-    Returns the type that `perform` returns.
+    Add the parameters `request` and, if there is a `body` dependency, `sent` with the parsed body.
+    Return the type that `perform` returns.
     """
     signature = inspect.signature(perform, eval_str=True)
     annotations: dict[str, Any] = {"request": Request}
@@ -318,7 +339,7 @@ def parse_form(body: bytes, kind: type[P]) -> P:
 
 
 def _list_types(field_type: msgspec.inspect.Type) -> Sequence[msgspec.inspect.Type]:
-    """Return the members of a union, or the type itself."""
+    """Return the types of which a type is a union, or only the type itself if it is no union."""
     if isinstance(field_type, msgspec.inspect.UnionType):
         return tuple(field_type.types)
     return (field_type,)

@@ -106,15 +106,15 @@ def create_app(
     gate: AccessGate | None = None,
     home: Path | None = None,
 ) -> FastAPI:
-    """Create the application over `stores`. Pages and API see only what readers may see.
+    """Create the application over `stores`. Pages and API show only what readers may see.
 
     `host`: address the server binds to. Only requests for it and for the loopback are answered.
     `replay`: origin on which captures are replayed.
-    `service`: collections; None creates a service.
-    `views`: renders pages of PDFs; without it only their text is shown.
-    `settings`: None means those of a new home.
+    `service`: grouping service with the collections; None creates one.
+    `views`: renders pages of PDFs as pictures; without it only their text is shown.
+    `settings`: None means the default settings.
     `gate`: identifies the sender of a request; None creates a gate.
-    `home`: folder of the stores; None if no other process works on them.
+    `home`: library folder, locked during some changes; None if no other process uses the stores.
     """
     app = FastAPI(
         title=title,
@@ -153,9 +153,9 @@ def create_app(
 
 
 def _accepts_programs(path: str) -> bool:
-    """Return whether a path takes requests of programs.
+    """Return whether clients other than browsers may send writing requests to a path.
 
-    All other paths take forms of our own pages only.
+    All other paths accept only forms of our own pages.
     """
     return is_rest(path) or path.startswith(API_PREFIX)
 
@@ -238,7 +238,10 @@ async def handle_invalid(request: Request, error: Any) -> Response:
 
 
 async def handle_refused(request: Request, error: Any) -> Response:
-    """Answer with what a page refused, or 404 for an unknown path."""
+    """Answer with the status and message of an error that refused a request.
+
+    An unknown path is answered with 404.
+    """
     message = error.detail
     if message == "Not Found":
         message = f"No page has the address {shorten(request.url.path, 200)}."
@@ -247,14 +250,14 @@ async def handle_refused(request: Request, error: Any) -> Response:
 
 
 async def handle_unknown(request: Request, error: Any) -> Response:
-    """Answer 404 for a name that no collection or configuration has, with the nearest known one."""
+    """Answer 404 for an unknown collection or configuration, with the nearest known name if any."""
     members = {"parameter": error.field} | ({"nearest": error.nearest} if error.nearest else {})
     message = str(error)
     return _render_problem(request, 404, f"{message[:1].upper()}{message[1:]}.", {}, members)
 
 
 async def handle_trouble(request: Request, error: Any) -> Response:
-    """Answer 503 for a store that may answer later, otherwise 500."""
+    """Answer an error: 503 if it is of a store that may answer later, otherwise 500."""
     if isinstance(error, TransientError):
         headers = {"Retry-After": str(RETRY_AFTER_S)}
         return _render_problem(request, 503, redact_secrets(str(error)), headers)

@@ -77,7 +77,9 @@ _TYPE = re.compile(rf"[\w.+-]{{1,100}}/[\w.+-]{{1,100}}(?:{_PARAMETER}){{0,5}}",
 
 
 def build_replay_headers(capture: ReplayedCapture) -> dict[str, str]:
-    """Build all headers of a replayed capture except the links to other captures."""
+    """Build the HTTP headers of the response that replays a capture, except the links to other
+    captures.
+    """
     declared = capture.http.get("content-type") if capture.http else None
     kind = (
         declared.strip()
@@ -93,7 +95,9 @@ def build_replay_headers(capture: ReplayedCapture) -> dict[str, str]:
 
 
 def _get_detected_type(capture: ReplayedCapture) -> str:
-    """Return the media type detected from the bytes."""
+    """Return the media type that was detected from the bytes of a capture, or else
+    `application/octet-stream`.
+    """
     types = (capture.row.mimetype, capture.source.mimetype)
     fitting = (
         mimetype for mimetype in types if mimetype != REVISIT_MIME and _TYPE.fullmatch(mimetype)
@@ -102,7 +106,8 @@ def _get_detected_type(capture: ReplayedCapture) -> str:
 
 
 def build_original_headers(capture: ReplayedCapture) -> Mapping[str, str]:
-    """Return the original server's headers under names that browsers ignore.
+    """Return the headers that the original server sent with a capture, under names that browsers
+    ignore.
 
     Values with the same name are joined. Characters outside ASCII are percent-encoded.
     """
@@ -136,11 +141,11 @@ EXCERPT_CHARS = 200
 def create_replay(
     stores: Stores, *, host: str = "127.0.0.1", url: str = "", gate: AccessGate | None = None
 ) -> Starlette:
-    """Create the replay application over `stores`, as readers see them.
+    """Create the application on the replay port over `stores`. It shows only what readers may see.
 
     `host`: the host the server is bound to.
     `url`: the address browsers use, if it is not the requested one, for example behind a proxy.
-    `gate`: identifies requesters; None creates one.
+    `gate`: identifies the sender of a request; None creates a gate.
     """
     anybody, readers = (
         Middleware(RoleMiddleware, least_role=LeastRole(role)) for role in (None, Role.READER)
@@ -177,7 +182,7 @@ def _show_robots(request: Request) -> Response:
 
 
 async def _handle_replay(request: Request) -> Response:
-    """Handle every other request in a worker thread."""
+    """Answer a request for a capture, TimeGate or TimeMap in a worker thread."""
     return await run_in_threadpool(_route_request, request)
 
 
@@ -208,7 +213,10 @@ def _route_request(request: Request) -> Response:
 def _redirect_to_nearest(
     request: Request, records: Records, origin: MementoOrigin, replay_request: ReplayRequest
 ) -> Response:
-    """Redirect to the capture nearest to the requested time, or to the newest if none is requested."""
+    """Answer a TimeGate request: redirect to the capture of the URL nearest to the requested time.
+
+    Without a requested time (`Accept-Datetime`), redirect to the newest capture.
+    """
     accept_datetime = request.headers.get("accept-datetime")
     if accept_datetime is None:
         row = find_last_before(records, replay_request.url, MAX_DATETIME14)
@@ -231,7 +239,7 @@ def _redirect_to_nearest(
 def _show_memento(
     request: Request, stores: Stores, origin: MementoOrigin, replay_request: ReplayRequest
 ) -> Response:
-    """Return the capture of that second, or redirect to the nearest."""
+    """Return the capture of the URL at the requested second, or redirect to the nearest capture."""
     try:
         digits = pad_lower14(replay_request.timestamp)
     except ValueError as error:
@@ -267,7 +275,7 @@ def _show_memento(
 
 
 def _show_timemap(records: Records, origin: MementoOrigin, request: ReplayRequest) -> Response:
-    """List the captures of an address, at most `TIMEMAP_MAX` at once."""
+    """Return a TimeMap: at most `TIMEMAP_MAX` captures of a URL after the requested time."""
     rows = list_seconds_after(records, request.url, request.timestamp, TIMEMAP_MAX)
     ends = dict(_find_ends(records, request.url))
     if not rows:
@@ -281,7 +289,11 @@ def _show_timemap(records: Records, origin: MementoOrigin, request: ReplayReques
 
 
 def _find_ends(records: Records, url: str) -> list[tuple[str, CdxRow]]:
-    """Return the first and the last capture."""
+    """Return the first and the last capture of a URL, each with its name in links: `first` or
+    `last`.
+
+    Return an empty list if the URL has no capture.
+    """
     ends = [
         ("first", find_first_from(records, url, "")),
         ("last", find_last_before(records, url, MAX_DATETIME14)),
@@ -290,7 +302,11 @@ def _find_ends(records: Records, url: str) -> list[tuple[str, CdxRow]]:
 
 
 def _find_neighbours(records: Records, url: str, row: CdxRow) -> list[tuple[str, CdxRow]]:
-    """Return the first and last capture, the ones before and after this one, and this one."""
+    """Return the captures to which a replayed capture links, each with its name in links.
+
+    These are the first and the last capture of the URL, the ones before and after the replayed one,
+    and the replayed one itself (named '').
+    """
     following = f"{int(row.datetime) + 1:014d}"
     neighbours = [
         ("prev", find_last_before(records, url, row.datetime)),
@@ -322,7 +338,7 @@ async def _handle_refused(request: Request, error: Any) -> Response:
 
 
 async def _handle_trouble(request: Request, error: Exception) -> Response:
-    """Answer 503 if a store may respond later, otherwise 500."""
+    """Answer an error: 503 if it is of a store that may respond later, otherwise 500."""
     message = redact_secrets(str(error))
     if isinstance(error, TransientError):
         return _build_text_response(503, message, {"Retry-After": str(RETRY_AFTER_S)})

@@ -40,7 +40,9 @@ address.
 class AccessGate:
     """Authentication of requests to the server that is bound to `host`, by access key or session.
 
-    The gate also holds the log of changes and the failed attempts to authenticate. Thread-safe.
+    The gate also writes the log of changes that users make, and counts the failed attempts to
+    authenticate of each client address. Thread-safe.
+    `needs_key_to_read`: whether reading needs an access key.
     """
 
     keys: AccessKeys
@@ -77,7 +79,10 @@ class AccessGate:
         return Requester(viewer, has_keys=self.keys.has_any(), is_local=is_here)
 
     def authenticate(self, secret: str, address: str) -> AccessKeyRow | None:
-        """Return the key with this secret. Record a failed attempt if there is none."""
+        """Return the valid access key with this secret.
+
+        If there is none, record a failed attempt of the client address and return None.
+        """
         row = self.keys.authenticate(secret)
         if row is None:
             self.attempts.record_failure(address)
@@ -87,23 +92,31 @@ class AccessGate:
 
     @property
     def is_loopback_only(self) -> bool:
-        """True if the server is reachable from this machine only."""
+        """True if the server is bound to a loopback address, so that only this computer can reach
+        it.
+        """
         return is_loopback_only(self.host)
 
     def is_local(self, headers: Headers) -> bool:
-        """True if the request comes from this machine, as far as can be known."""
+        """True if a request comes from this computer.
+
+        That is so if the server is bound to a loopback address and no header says that a proxy
+        forwarded the request.
+        """
         return self.is_loopback_only and not any(name in headers for name in FORWARDED)
 
     def get_cookie_name(self, headers: Headers) -> str:
-        """Return the name of the session cookie.
+        """Return the name of the session cookie for the sender of a request.
 
-        For other machines the name has the `__Host-` prefix: browsers accept it over TLS only, for
-        this host only.
+        If the sender is on another computer, the name has the prefix `__Host-`: browsers accept
+        such a cookie over TLS only, and for this host only.
         """
         return COOKIE if self.is_local(headers) else f"__Host-{COOKIE}"
 
     def get_cookie(self, headers: Headers) -> str:
-        """Return the session cookie, '' if there is none."""
+        """Return the value of the session cookie in the headers of a request, '' if there is
+        none.
+        """
         name, cookie = self.get_cookie_name(headers), ""
         for line in headers.getlist("cookie"):
             cookie = cookie_parser(line).get(name, cookie)
@@ -116,7 +129,9 @@ class AccessGate:
 
 
 def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
-    """Create the gate of the server bound to `host`."""
+    """Create the gate of the server bound to `host`. Its access keys and sessions are in
+    `records`.
+    """
     web, keys = settings.web, AccessKeys(records, _get_now)
     sessions = SessionStore(records, keys, _get_now, timedelta(seconds=web.session_s))
     attempts = FailedAttempts(time.monotonic)
@@ -126,13 +141,16 @@ def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
 
 
 def get_bearer_key(headers: Headers) -> str | None:
-    """Return the bearer key of a request, None if there is none. Other schemes belong to proxies."""
+    """Return the access key in the `Authorization: Bearer` header of a request.
+
+    Return None if there is no such header or it has another scheme. Other schemes are for proxies.
+    """
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     return rest.strip()[:SECRET_MAX_CHARS] if scheme.lower() == SCHEME else None
 
 
 def get_client_address(scope: Scope) -> str:
-    """Return the client address of a request."""
+    """Return the IP address of the client that sent a request, '' if unknown."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
@@ -141,8 +159,9 @@ def get_client_address(scope: Scope) -> str:
 class GateMiddleware:
     """ASGI middleware that identifies the sender of every request.
 
-    `takes`: returns whether the route of a path accepts a request body. A body from a sender who is
-        not a curator is not read, and the request is refused.
+    If a writing request goes to a path that accepts a body, and the sender is not a curator, the
+    request is refused and its body is not read.
+    `takes`: function that returns whether the route of a path accepts a request body.
     """
 
     app: ASGIApp
@@ -150,7 +169,11 @@ class GateMiddleware:
     takes: Callable[[str], bool]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401, 403, 429, 500 or 503 to a body the requester may not send."""
+        """Identify the sender of the request and pass the request on.
+
+        Answer 401, 403, 429, 500 or 503 instead if the request has a body that the sender may not
+        send.
+        """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

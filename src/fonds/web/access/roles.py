@@ -35,12 +35,16 @@ ACTS_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class LeastRole:
-    """Least role a route requires. None: open to everyone, even if reading needs a key."""
+    """FastAPI dependency that declares the least role that a route requires.
+
+    `role`: None if the route is open to everyone, even while reading other pages needs an access
+        key.
+    """
 
     role: Role | None
 
     async def __call__(self) -> None:
-        """Do nothing: this is a declaration that `check_permission` reads."""
+        """Do nothing: this object only declares a role, which `check_permission` reads."""
 
 
 OPEN = Depends(LeastRole(None))
@@ -51,19 +55,19 @@ ADMINISTERS = Depends(LeastRole(Role.ADMIN))
 
 @dataclass(frozen=True, slots=True)
 class RoleMiddleware:
-    """ASGI middleware that checks the role a plain route requires."""
+    """ASGI middleware that checks the sender's role for a plain Starlette route."""
 
     app: ASGIApp
     least_role: LeastRole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises RefusedError as `check` does."""
+        """Pass the request on if the sender has the role. Raises RefusedError as `check` does."""
         check(scope, self.least_role)
         await self.app(scope, receive, send)
 
 
 def find_least_role(route: Any) -> LeastRole | None:
-    """Return the role a route declares, None if it declares none."""
+    """Return the declaration of the least role that a route requires, None if it declares none."""
     if isinstance(getattr(route, "app", None), RoleMiddleware):
         least_role: LeastRole = route.app.least_role
         return least_role
@@ -73,10 +77,11 @@ def find_least_role(route: Any) -> LeastRole | None:
 
 
 async def check_permission(request: Request) -> None:
-    """Check the requester's role. This is the first dependency of every route.
+    """Check that the sender of a request has the role that its route requires.
 
-    A route that declares no role requires an admin. If the request changes something, an audit
-    record is begun. Raises RefusedError as `check` does.
+    FastAPI runs this as the first dependency of every route. A route that declares no role requires
+    an admin. If the request changes something, an entry in the log of changes is begun. Raises
+    RefusedError as `check` does.
     """
     least_role = find_least_role(request.scope["route"]) or LeastRole(Role.ADMIN)
     check(request.scope, least_role)
@@ -89,10 +94,11 @@ async def check_permission(request: Request) -> None:
 
 
 def check(scope: Scope, least_role: LeastRole) -> None:
-    """Check that the requester has the declared role.
+    """Check that the sender of a request has the declared role.
 
-    Raises RefusedError 401, 403 or 429 if not, and the store's own error if the requester could not
-    be identified.
+    Raises RefusedError: 401 or 403 without the role, 403 for a change that a page of another site
+    requests, 429 after too many wrong keys. If a store failed while the sender was identified,
+    raises the error of that store.
     """
     if least_role.role is None:
         return
@@ -107,7 +113,10 @@ def check(scope: Scope, least_role: LeastRole) -> None:
 
 
 def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
-    """Return the error for a sender who lacks the role, None if the sender has the role."""
+    """Return the error that refuses a sender who lacks `role` or sent a wrong key.
+
+    Return None if the sender has the role.
+    """
     if requester.wait_s:
         detail = f"Too many wrong keys from this address. Try again in {requester.wait_s} seconds."
         return RefusedError(429, detail, headers={"Retry-After": str(requester.wait_s)})
@@ -133,8 +142,11 @@ def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
 
 
 def _refuse_cross_site(headers: Headers) -> RefusedError | None:
-    """Refuse a request from another site. Browsers send the cookie whatever page made the request,
-    so a change must come from our own page.
+    """Return the error that refuses a change which a page of another site requests, None for our
+    own page.
+
+    Browsers send the session cookie whatever page made the request, so a change must come from our
+    own page.
     """
     if is_same_origin(headers):
         return None
@@ -153,7 +165,7 @@ _EXPLAINED = (
 
 
 def describe_api(app: FastAPI) -> dict[str, Any]:
-    """Build the API description once and cache it.
+    """Build the OpenAPI description of the application once and cache it.
 
     Each operation has its least role under `x-least-role` and the key scheme if it needs a role.
     """
@@ -176,7 +188,9 @@ def list_routes(app: FastAPI) -> list[BaseRoute]:
 
 
 def _iter_roles(app: FastAPI) -> Iterator[tuple[str, str, str]]:
-    """Yield path, method and least role of each route that requires one."""
+    """Yield the path, the HTTP method in lower case and the least role of each route that requires
+    a role.
+    """
     for route in list_routes(app):
         least_role = find_least_role(route)
         if least_role is not None and least_role.role is not None:

@@ -41,7 +41,8 @@ _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not 
 
 
 def is_host_allowed(header: str | None, bound: str) -> bool:
-    """True if a Host header names the loopback or the host the server is bound to.
+    """True if the Host header of a request names the loopback or the host that the server is bound
+    to.
 
     A server bound to every address (`0.0.0.0` or `::`) also accepts any IP address: only names can
     be rebound by a foreign DNS.
@@ -63,8 +64,9 @@ def is_host_allowed(header: str | None, bound: str) -> bool:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """True if the browser states that our own page made the request. Without a statement the
-    answer is False.
+    """True if the headers that browsers send state that a page of this server made the request.
+
+    The header `Sec-Fetch-Site` counts, or `Origin` if it is missing. False if both are missing.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:
@@ -77,10 +79,11 @@ def is_same_origin(headers: Headers) -> bool:
 
 
 def is_from_browser(headers: Headers) -> bool:
-    """True if a browser made the request.
+    """True if a browser made the request: an `Origin`, `Sec-Fetch-Site` or `Referer` header is
+    present.
 
-    Browsers state the origin of a writing request. A form request of an older browser without the
-    statement is refused by its media type (`ReadWriteLimits` in `serving/concurrency.py`).
+    Browsers state the origin of a writing request. Older browsers may omit it; their forms are
+    refused by media type (`ReadWriteLimits` in `serving/concurrency.py`).
     """
     return any(name in headers for name in ("origin", "sec-fetch-site", "referer"))
 
@@ -99,11 +102,12 @@ def _accepts_nothing(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SecurityMiddleware:
-    """ASGI middleware around the whole application that checks hosts and origins.
+    """ASGI middleware around the whole application that checks the requested host, refuses writes
+    from pages of other origins, and adds security headers.
 
     `host`: address that the server is bound to.
-    `takes`: returns whether clients other than browsers may send writing requests to a path. Other
-        middleware authenticates those clients.
+    `takes`: function that returns whether clients other than browsers may send writing requests to
+        a path. Other middleware authenticates those clients.
     """
 
     app: ASGIApp

@@ -1,4 +1,6 @@
-"""Sender of a request: an access key, a session, this computer's user, or an anonymous reader."""
+"""Sender of a request: the user of an access key or session, this computer's user, or an anonymous
+reader.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,18 @@ LOCAL_NAME = "this machine"
 
 @dataclass(slots=True)
 class Requester:
-    """Sender of a request.
+    """Sender of a request, and what the sender may do.
 
-    `viewer`: None if reading needs a key and the request has no valid one.
+    `viewer`: the user and the user's role. None if reading needs a key and the request has no valid
+        one.
     `is_by_session`: the browser authenticated with its session cookie.
-    `has_wrong_key`: the request has an invalid key.
-    `wait_s`: seconds during which no key from this address is checked.
-    `has_keys`: whether any key exists.
+    `has_wrong_key`: the request has a key that is unknown, revoked or expired.
+    `wait_s`: seconds until keys from this client address are checked again; 0 if they are checked
+        now.
+    `has_keys`: whether this server has any access key.
     `is_local`: whether the request comes from this computer.
-    `error`: error of a store that prevented the check.
-    `act`: log entry of the change that the request makes.
+    `error`: error of a store that prevented the check of the key; None without such an error.
+    `act`: entry in the log of changes for this request; None if no change was begun.
     """
 
     viewer: Viewer | None
@@ -46,30 +50,36 @@ class Requester:
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether the request has a valid key."""
+        """Whether the sender has a name: that of the valid access key or session of the request."""
         return self.viewer is not None and bool(self.viewer.name)
 
     def has_role(self, role: Role) -> bool:
-        """Return whether the sender has at least `role`."""
+        """Return whether the sender has `role` or a role with more rights."""
         return self.viewer is not None and self.viewer.has_role(role)
 
 
 def get_requester(scope: MutableMapping[str, Any]) -> Requester:
-    """Return the sender of a request; one without any rights if no gate set it."""
+    """Return the sender of a request, as the access gate identified the sender.
+
+    If no gate did so, return a sender without any rights.
+    """
     requester: Requester | None = scope.get(REQUESTER_KEY)
     return requester or Requester(None)
 
 
 async def get_viewer(request: Request) -> Viewer:
-    """Return the user of a request.
+    """Return the user who sent a request; without a known user, an anonymous reader.
 
-    All other requests were refused before, so this user may read.
+    Requests that may not read were refused before.
     """
     return get_requester(request.scope).viewer or ANONYMOUS_READER
 
 
 def describe_act(request: Request, description: str) -> None:
-    """Describe a request's change in the log in more detail than its address, e.g. by a SHA-1."""
+    """Add a description to the log entry of the change that a request makes, e.g. a file's SHA-1.
+
+    Do nothing if the request has no log entry.
+    """
     act = get_requester(request.scope).act
     if act is not None:
         request.app.state.gate.action_log.describe(act, description)

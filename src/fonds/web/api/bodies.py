@@ -75,7 +75,10 @@ class _BulkProbe(msgspec.Struct):
 
 
 def parse_documents(body: bytes, request: Request) -> list[Document]:
-    """Parse the documents of a body. Raises RefusedError 400 or 413 that names the location."""
+    """Parse the documents in a request's body.
+
+    Raises RefusedError 400 or 413 that names the location of the error in the body.
+    """
     if get_media_type(request.headers) in LINES:
         return _parse_lines(body)
     first_byte = body.lstrip()[:1]
@@ -87,7 +90,10 @@ def parse_documents(body: bytes, request: Request) -> list[Document]:
 
 
 def parse_document(body: bytes, document_id: str) -> Document:
-    """Parse the document of a body whose id is in the address. Raises RefusedError."""
+    """Parse the document in a request's body; the id of the document is in the address.
+
+    Raises RefusedError for an invalid document.
+    """
     sent = decode_body(body, DocumentAtIdIn)
     if sent.id is not None and str(sent.id) != document_id:
         detail = f"The id in the address is {document_id!r}, but the id of the document is {str(sent.id)!r}."
@@ -96,7 +102,9 @@ def parse_document(body: bytes, document_id: str) -> Document:
 
 
 def _has_bulk(body: bytes) -> bool:
-    """True if an object has the member `bulk`. Nothing else in it is examined."""
+    """True if a body is a JSON object with the member `bulk`. Nothing else in the object is
+    examined.
+    """
     try:
         return msgspec.json.decode(body, type=prepare_type(_BulkProbe)).bulk is not msgspec.UNSET
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -161,7 +169,7 @@ def _check_count(count: int, pointer: str) -> None:
 
 
 def _build_schema(kind: type) -> dict[str, Any]:
-    """Build the schema of a type without references."""
+    """Build the JSON schema of a struct type whose fields contain no other struct type."""
     (_,), components = msgspec.json.schema_components([kind], ref_template="{name}")
     schema: dict[str, Any] = components[kind.__name__]
     return schema

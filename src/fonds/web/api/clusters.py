@@ -43,8 +43,10 @@ from fonds.wiring.collections import CollectionService
 
 @dataclass(frozen=True, slots=True)
 class MemberList:
-    """Documents of a clustering: those of the cluster `label` of a level, or the unclustered ones
-    with that reason.
+    """Documents of one cluster, or the unclustered documents with one reason, in one clustering.
+
+    `conf`, `time`, `level`: configuration, time and level of the clustering.
+    `label`: label of the cluster; if `is_reason`, the reason why the documents are unclustered.
     """
 
     tables: Tables
@@ -56,9 +58,11 @@ class MemberList:
     is_reason: bool = False
 
     def load_page(self, after: bytes | None, count: int) -> MemberPage | None:
-        """Return a page of documents, None if there is no such cluster or reason.
+        """Return at most `count` documents after the cursor `after`, or the first ones if it is
+        None.
 
-        Raises ValueError if `after` is not a cursor of this list.
+        Return None if there is no such cluster or reason. Raises ValueError if `after` is not a
+        cursor of this list.
         """
         if self.is_reason:
             return list_unclustered_members(
@@ -71,10 +75,10 @@ class MemberList:
         )  # fmt: skip
 
     def iter_ids(self) -> Iterator[bytes]:
-        """Stream all ids as a JSON array.
+        """Stream the ids of all documents of the list as a JSON array.
 
-        Raises TransientError if the clustering is removed meanwhile. This truncates the response,
-        so that no client takes a part for the whole.
+        Raises TransientError if the clustering is removed meanwhile. The response then breaks off,
+        so that no client takes it for complete.
         """
         after, opening = None, b"["
         while True:
@@ -93,7 +97,7 @@ class MemberList:
 
 
 def parse_cursor(after: str) -> bytes | None:
-    """Decode a cursor from an address. Raises ValueError."""
+    """Decode the cursor in the parameter of a URL. Raises ValueError for an invalid cursor."""
     if not after:
         return None
     try:
@@ -214,7 +218,7 @@ class ChangesOut:
 def build_cluster(
     name: CollectionName, conf: str, time: int, level: int, cluster: ClusterView
 ) -> ClusterOut:
-    """Build the response for a cluster of a level, with the address of its documents."""
+    """Build the response for one cluster of a level, with the URL that lists its documents."""
     parts = build_path("clusters", name.namespace, name.key, cluster.label)
     href = f"{parts}?conf={conf}&at={time}" + (f"&level={level}" if level else "")
     return ClusterOut(
@@ -387,8 +391,9 @@ def cluster(
 def choose_clustering_time(
     service: CollectionService, name: CollectionName, conf: str, timestamp: int | None
 ) -> int:
-    """Return the time of the current clustering, or of the last one at `timestamp`. Raises
-    RefusedError 404.
+    """Return the time of the current clustering, or of the last one built until `timestamp`.
+
+    Raises RefusedError 404 if there is none.
     """
     cells = service.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
     clusterings = [
@@ -412,13 +417,15 @@ def choose_clustering_time(
 
 
 def build_etag(service: CollectionService, name: CollectionName, time: int) -> str:
-    """Build the validator of a clustering: its time and the number of the last change."""
+    """Return the ETag of a clustering: its time, and the number of the collection's last change."""
     cells = service.tables.get_row(COLLECTIONS, name.row, ["main:sequence"])
     return f'"{time}-{decode_int(cells, "main:sequence")}"'
 
 
 def is_known(request: Request, etag: str) -> bool:
-    """True if the client has the version with this validator (RFC 9110, 13.1.2: weak comparison)."""
+    """True if the client already has the version with this ETag, according to its `If-None-Match`
+    header (RFC 9110, 13.1.2: weak comparison).
+    """
     etags = [
         tag.strip().removeprefix("W/")
         for tag in request.headers.get("if-none-match", "").split(",")
@@ -457,7 +464,7 @@ def _iter_plain(
     level: int,
     labels: list[str],
 ) -> Iterator[bytes]:
-    """Stream `{label: [ids]}`."""
+    """Stream the clusters as a JSON object: each label with the list of its document ids."""
     for index, label in enumerate(labels):
         yield (b"," if index else b"{") + msgspec.json.encode(label) + b":"
         yield from MemberList(service.tables, name, conf, time, level, label).iter_ids()

@@ -256,7 +256,10 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
 def put_documents(
     service: CollectionService, name: CollectionName, documents: list[Document], where: str
 ) -> Response:
-    """Put documents into a collection. Answer with the counts and the address `where`."""
+    """Put documents into a collection. Return the response with the counts.
+
+    `where`: address of the document or collection, for the `Location` header.
+    """
     with refuse_invalid():
         done = service.open_writer().put(name, documents)
     counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)
@@ -288,7 +291,7 @@ def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Res
 def load_document(
     service: CollectionService, namespace: str, key: str, document_id: str
 ) -> DocumentOut:
-    """Load a document. Raises RefusedError 404."""
+    """Load a document of a collection. Raises RefusedError 404 if it does not exist."""
     name = service.collection(parse_name(namespace, key)).name
     document = find_document(service.tables, name, parse_id(document_id))
     if document is None:

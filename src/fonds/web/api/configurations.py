@@ -76,11 +76,11 @@ def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
 def save_configuration(
     service: CollectionService, ns: str, conf: str, values: Parameters, pointer: str = ""
 ) -> Configuration:
-    """Create or replace a configuration.
+    """Create or replace the configuration `conf` of a namespace.
 
-    `pointer` is the location of the parameters in the body.
+    `pointer`: JSON pointer to the parameters in the request's body, for error messages.
 
-    Raises RefusedError 400.
+    Raises RefusedError 400 for an invalid name, and for an unknown or invalid parameter.
     """
     parse_namespace(ns)
     parse_conf(conf)

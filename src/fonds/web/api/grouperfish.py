@@ -269,7 +269,10 @@ def _build_transform(configuration: Configuration) -> Transform:
 
 
 def _translate_parameters(parameters: Parameters) -> Parameters:
-    """Translate the original's parameter names. Raises RefusedError 400."""
+    """Translate parameters of v0.1 into those of a configuration.
+
+    Raises RefusedError 400 for parameters that are not supported here.
+    """
     values = dict(parameters)
     fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
     if fields != _FIELDS:
@@ -384,7 +387,7 @@ def get_results(
 def _load_documents(
     service: CollectionService, name: CollectionName, ids: list[str]
 ) -> dict[str, TopDocument]:
-    """Load documents by id. Documents removed in the meantime are missing."""
+    """Load documents by id. The result lacks documents that were removed in the meantime."""
     rows = service.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )

@@ -59,21 +59,23 @@ QueryName = Annotated[
 
 
 def is_rest(path: str) -> bool:
-    """True if the REST service answers at a path."""
+    """True if a path belongs to the REST service, not to the pages."""
     head, _, rest = path.lstrip("/").partition("/")
     return head in HEADS and not (head == _PAGE and not rest)
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedPathMiddleware:
-    """ASGI middleware that percent-encodes each part of the service's paths, so that a slash in a
-    name does not separate parts. `Part` decodes it.
+    """ASGI middleware that percent-encodes each part of the path of a REST request, so that a slash
+    in a name does not separate parts.
+
+    The type `Part` of path parameters decodes the part again.
     """
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400 for a part that is not UTF-8."""
+        """Encode the path and pass the request on. Answer 400 for a path that is not UTF-8."""
         if scope["type"] != "http" or not is_rest(scope["path"]):
             await self.app(scope, receive, send)
             return
@@ -88,5 +90,5 @@ class EncodedPathMiddleware:
 
 
 def build_path(*parts: str) -> str:
-    """Build the path of these parts."""
+    """Build a URL path from these parts, each percent-encoded."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)

@@ -156,7 +156,10 @@ def _list_collections(service: CollectionService, namespace: str) -> list[Collec
 
 
 def _list_confs(service: CollectionService, collection: CollectionView) -> list[str]:
-    """Return the existing configurations that group a collection, or else `DEFAULT`."""
+    """Return the names of the configurations that group a collection and still exist.
+
+    Without any, return only `DEFAULT`.
+    """
     configurations = configuration.list_configurations(service.tables, collection.name.namespace)
     return [
         clustering.conf for clustering in collection.served if clustering.conf in configurations

@@ -52,8 +52,9 @@ def _open(kind: str, width: float, height: float, title: str, desc: str, extra: 
 
 
 def _build_link(href: str, title: str, inner: Markup) -> Markup:
-    """Link a bar for the pointer. It is not a tab stop: the date form next to the chart opens the
-    same rows.
+    """Make an SVG shape a link with a tooltip; without `href`, a shape with a tooltip.
+
+    The link is not a tab stop: the date form next to the chart opens the same rows.
     """
     if not href:
         return Markup("<g><title>{}</title>{}</g>").format(title, inner)
@@ -65,8 +66,9 @@ def _format_number(count: int) -> str:
 
 
 def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
-    """Draw bars over time, stretched to the available width. The axis labels are HTML next to the
-    chart.
+    """Draw a histogram over time as SVG, stretched to the available width.
+
+    The axis labels are HTML next to the chart.
     """
     width = BUCKET_WIDTH * len(buckets) if len(buckets) > 1 else ONE_BUCKET_WIDTH
     count_max = max((bucket.count for bucket in buckets), default=0)
@@ -96,7 +98,7 @@ def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
 
 
 def draw_meter(count: int, total: int) -> Markup:
-    """Draw a hairline bar next to a number with the same value."""
+    """Draw a thin bar for the share of `count` in `total`, next to a number with the same value."""
     width = 100 * count / total if total > 0 else 0.0
     return Markup(
         '<svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
@@ -105,9 +107,12 @@ def draw_meter(count: int, total: int) -> Markup:
 
 
 def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
-    """Draw small bars above text with the same content; screen readers skip them.
+    """Draw a small bar for each of these counts. Text below has the same content; screen readers
+    skip the bars.
 
-    Every count above 0 is visible; a 0 is a mark on the baseline.
+    The highest count has the full height. Every count above 0 is visible; a 0 is a mark on the
+    baseline.
+    `tone`: CSS class of the bars.
     """
     count_max = max(counts, default=0)
     bars, ground = [], []
@@ -136,7 +141,12 @@ DAY_BAR_SMALLEST, EMPTY = 2.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class StackedBar:
-    """One stacked bar. `label` describes it as text; `parts` are (tone, count) from the bottom up."""
+    """One bar of a chart, stacked from several counts.
+
+    `label`: description of the bar as text.
+    `href`: address that the bar links to.
+    `parts`: (CSS class, count) of each part, from the bottom up.
+    """
 
     label: str
     href: str
@@ -144,7 +154,7 @@ class StackedBar:
 
     @property
     def count(self) -> int:
-        """Return the height of the whole bar."""
+        """Return the sum of the counts of the bar's parts."""
         return sum(count for _, count in self.parts)
 
 
@@ -233,11 +243,12 @@ class Period:
 def build_periods(
     months: Sequence[tuple[str, int]], earliest: date | None = None, latest: date | None = None
 ) -> list[Period]:
-    """Build equal periods of a month, year, decade or century from the first counted month to the
-    last.
+    """Sum up counts by month into equal periods of a month, year, decade or century, from the first
+    counted month to the last.
 
-    `months` are (YYYY-MM, count); unreadable months are left out. `earliest` and `latest` are the
-    limits of the search: no period extends beyond them.
+    `months`: (YYYY-MM, count). Invalid months are left out.
+    `earliest`, `latest`: date limits of the search, None for no limit. No period extends beyond
+        them.
     """
     counts = {month: n for text, n in months if (month := _parse_month(text)) is not None and n > 0}
     if not counts:
@@ -258,8 +269,9 @@ def build_periods(
 
 
 def build_spans(counts: Mapping[date, int]) -> list[Period]:
-    """Build periods from counts by day: one per day if that gives at most 72, otherwise as
-    `build_periods` does.
+    """Build periods from the numbers of documents by day.
+
+    The periods are days if that gives at most 72 of them, otherwise as `build_periods` makes them.
     """
     dated = {day: n for day, n in counts.items() if n > 0}
     if not dated:
@@ -275,7 +287,9 @@ def build_spans(counts: Mapping[date, int]) -> list[Period]:
 
 
 def _parse_month(text: str) -> int | None:
-    """Return months since year 0, None for anything that is not a calendar month."""
+    """Return the number of months from year 0 to `text` (YYYY-MM), None if it is no calendar
+    month.
+    """
     year, dash, month = text.partition("-")
     if not (dash and len(year) == 4 and len(month) == 2 and text.isascii()):
         return None

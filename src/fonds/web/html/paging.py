@@ -1,5 +1,7 @@
-"""Cursors of long lists. A page begins after a row that its link names, so the last page costs as
-much as the first.
+"""Cursors of long lists.
+
+The link to a page has a cursor that names the last row of the page before. The database reads on
+from that row, so the last page costs as much as the first.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ TEXT_MAX_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class PageCursor:
-    """Cursor of a list: the row after which a page begins.
+    """Cursor of a list of database rows: the last row before a page.
 
-    `position`: number of rows before the page.
-    `time`: time or number by which the row is sorted.
-    `key`: values of the key columns of the row.
+    `position`: number of rows of the list before the page.
+    `time`: time or number of that row by which the list is sorted.
+    `key`: values of the key columns of that row.
     """
 
     position: int
@@ -36,13 +38,13 @@ class PageCursor:
     key: tuple[str, ...]
 
     def encode(self) -> str:
-        """Encode the cursor for links and the API. The text is opaque to clients."""
+        """Encode the cursor as text for links and the API. Clients cannot read the text."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
 @dataclass(frozen=True, slots=True)
 class CursorList:
-    """List of database rows that is paged by cursors.
+    """List of database rows that pages show in parts, each part found by a cursor.
 
     `time`: name of the column of times or numbers by which the list is sorted.
     `key`: names of the columns that order rows with equal times.
@@ -69,20 +71,27 @@ class CursorList:
         return mark
 
     def validate(self, text: str) -> str:
-        """Return the text of a cursor unchanged. Raises ValueError as `decode` does."""
+        """Return the text of a cursor unchanged. Raises ValueError if it is not a cursor of this
+        list.
+        """
         self.decode(text)
         return text
 
     def build_filter(self, mark: PageCursor | None) -> dict[str, object] | None:
-        """Return the `after` argument of `Records.find` for a page that begins at `mark`."""
+        """Return the `after` argument of `Records.find` for the page that begins after the cursor
+        `mark`.
+
+        Return None for the first page, i.e. if `mark` is None.
+        """
         if mark is None:
             return None
         return {self.time: mark.time, **dict(zip(self.key, mark.key, strict=True))}
 
     def find_next(self, first: int, rows: Sequence[Row], page_size: int) -> str | None:
-        """Return the cursor of the page after these rows, whose first has the number `first`.
+        """Return the cursor of the page after `rows`, the rows of a page whose first row has the
+        number `first`.
 
-        Return None at the end: a page that is not full is the last.
+        Return None if the page has fewer than `page_size` rows, since it then is the last page.
         """
         if not rows or len(rows) < page_size:
             return None
@@ -92,7 +101,10 @@ class CursorList:
 
 
 def get_first_number(mark: PageCursor | None) -> int:
-    """Return the number of the first row of the page that begins at `mark`, from 1."""
+    """Return the number of the first row, from 1, on the page that begins after the cursor `mark`.
+
+    `mark`: None for the first page.
+    """
     return (mark.position if mark else 0) + 1
 
 
@@ -110,13 +122,17 @@ AFTER: Any = Field(
 
 
 def encode_cursor(row: bytes) -> str:
-    """Encode the last row of a page for links and the API. The text is opaque to clients."""
+    """Encode the key of the last row of a page as a cursor for links and the API.
+
+    Clients cannot read the cursor.
+    """
     return base64.urlsafe_b64encode(row).decode().rstrip("=")
 
 
 def decode_cursor(after: str) -> bytes | None:
-    """Return the row after which a page begins, None for the first page. Raises ValueError for an
-    invalid cursor.
+    """Decode a cursor to the key of the row after which a page begins.
+
+    Return None for '', i.e. for the first page. Raises ValueError for an invalid cursor.
     """
     if not after:
         return None
@@ -128,7 +144,9 @@ def decode_cursor(after: str) -> bytes | None:
 
 @contextmanager
 def refuse_invalid_cursor() -> Iterator[None]:
-    """Raise HTTPException 400 for an invalid cursor."""
+    """Context manager that turns a ValueError into HTTPException 400 for an invalid cursor
+    `after`.
+    """
     try:
         yield
     except ValueError as error:

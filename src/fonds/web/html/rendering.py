@@ -45,8 +45,9 @@ REQUESTED_FILES_MAX, REQUESTED_MAX_CHARS = 20, 100
 
 
 def list_requested_files(request: Request) -> list[str]:
-    """List the SHA-1s a request names, as hex, from any spelling. At most twenty values are
-    examined.
+    """Return the SHA-1s of the files that a request names in its path or query, sorted, in hex.
+
+    The request may spell them in hex or base32. At most twenty of its values are examined.
     """
     values = [str(value) for value in request.path_params.values()]
     values += [value for name in FILE_PARAMETERS for value in request.query_params.getlist(name)]
@@ -55,8 +56,10 @@ def list_requested_files(request: Request) -> list[str]:
 
 
 async def _get_stores(request: Request, viewer: TheViewer) -> Stores:
-    """Return the stores as readers see them. A curator who names an embargoed file gets the
-    unfiltered stores.
+    """Return the stores as readers see them.
+
+    A curator whose request names a file under embargo gets the stores without the filter for
+    readers.
     """
     stores: Stores = request.app.state.stores
     if viewer.has_role(Role.CURATOR) and (hashes := list_requested_files(request)):
@@ -82,11 +85,13 @@ CurrentSettings = Annotated[Settings, Depends(_get_settings)]
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Position in a list with page numbers.
+    """Position of a page in a list with page numbers.
 
-    `first`, `last`: numbers of the first and last row on the page, from 1; 0 for a page past the
-        end.
+    `page`, `pages`: number of the page, from 1, and number of all pages that can be opened.
+    `first`, `last`: numbers of the first and last row on the page, from 1; 0 if the page has no
+        rows.
     `total`: number of rows in the whole list.
+    `previous_href`, `next_href`: addresses of the pages before and after; None if there is none.
     """
 
     page: int
@@ -100,10 +105,12 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class ListWindow:
-    """Position in a list that is paged by cursors, without page numbers.
+    """Position of a page in a list that is paged by cursors, without page numbers.
 
     `first`, `last`: numbers of the first and last row on the page, from 1.
     `total`: number of rows in the whole list.
+    `first_page_href`: address of the first page, None on the first page.
+    `next_href`: address of the next page, None on the last page.
     """
 
     first: int
@@ -121,8 +128,11 @@ def build_window(
     position: int,
     next_cursor: str | None,
 ) -> ListWindow:
-    """Build the window of `count` rows after the first `position`. `next_cursor` is the cursor of the
-    next page.
+    """Build the position of a page with `count` rows, after the first `position` rows of the list.
+
+    `params`: the query parameters of the list except the cursor.
+    `total`: number of rows in the whole list.
+    `next_cursor`: cursor of the next page, None on the last page.
     """
     begin = build_url(path, **params) if position else None
     after = build_url(path, **params, after=next_cursor) if next_cursor else None
@@ -132,7 +142,11 @@ def build_window(
 def build_pager(
     path: str, params: dict[str, Any], total: int, page: int, size: int, pages_max: int
 ) -> Pager:
-    """Build the pager of a list whose other parameters are `params`. It ends at `pages_max`."""
+    """Build the position of page number `page` in a list of `total` rows, `size` rows per page.
+
+    `params`: the query parameters of the list except the page number.
+    `pages_max`: maximum number of pages; further rows are on no page.
+    """
     pages = max(1, min(pages_max, -(-total // size)))
     before = build_url(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
     after = build_url(path, **params, page=page + 1) if page < pages else None
@@ -143,7 +157,10 @@ def build_pager(
 
 
 def build_url(path: str, **params: Any) -> str:
-    """Build a URL from `path` and the parameters that are not empty. Lists repeat their name."""
+    """Build a URL from `path` and the query parameters that are not empty.
+
+    A list becomes one parameter per value, all with the same name.
+    """
     pairs = []
     for name, value in params.items():
         if value in (None, "", [], (), False):
@@ -155,24 +172,25 @@ def build_url(path: str, **params: Any) -> str:
 
 @lru_cache(maxsize=1_024)
 def _quote(text: str) -> str:
-    """Quote a part of a query. Cached: one page has hundreds of links with the same few words and
-    days.
+    """Percent-encode a name or value for the query of a URL.
+
+    Cached: one page has hundreds of links with the same few words and days.
     """
     return quote_plus(text)
 
 
 def format_number(count: int) -> str:
-    """Format as 1,234,567."""
+    """Format a number with commas between thousands: 1,234,567."""
     return f"{count:,}"
 
 
 def capitalize(text: str) -> str:
-    """Capitalize the first letter. The rest is unchanged, since it may contain names."""
+    """Capitalize the first letter of a text. The rest is unchanged, since it may contain names."""
     return text[:1].upper() + text[1:]
 
 
 def format_size(size_bytes: int | None) -> str:
-    """Format a length for people, in powers of 1,000; exact bytes below that."""
+    """Format a size in bytes for people, in kB to TB (powers of 1,000); exact below 1,000 bytes."""
     if size_bytes is None:
         return "unknown size"
     if size_bytes < 1000:
@@ -186,7 +204,7 @@ def format_size(size_bytes: int | None) -> str:
 
 
 def format_time(moment: datetime | None) -> Markup:
-    """Format an instant as a <time> element in UTC; `unknown` for None."""
+    """Format an instant in UTC as an HTML <time> element; return `unknown` for None."""
     if moment is None:
         return Markup('<span class="unknown">unknown</span>')
     utc = moment.astimezone(UTC)
@@ -212,8 +230,9 @@ def format_time14(text: str) -> Markup:
 
 
 def mark_text(text: str, marks: Sequence[tuple[int, int]]) -> Markup:
-    """Escape `text` and wrap the marked ranges in <mark>. Ranges that overlap or exceed the text
-    are cut.
+    """Escape `text` for HTML and wrap the marked ranges in <mark> elements.
+
+    The parts of a range that overlap an earlier one or exceed the text are left out.
     """
     pieces: list[Markup] = []
     position = 0
@@ -251,23 +270,27 @@ def get_local_file_name(url: str) -> str:
 
 
 def get_language_code(language: str | None) -> str | None:
-    """Return a two-letter code that is valid in a lang attribute, otherwise None."""
+    """Return `language` if it is a two-letter code for the lang attribute of HTML, otherwise
+    None.
+    """
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 
 def format_day(day: date) -> str:
-    """Format as 3 May 2021."""
+    """Format a day for people: 3 May 2021."""
     return f"{day.day} {day:%b} {day.year}"
 
 
 def describe_embargo(row: EmbargoRow) -> str:
-    """Describe until when a file is hidden and why. Readers are shown nothing else about it."""
+    """Describe until when a file is under embargo and why. Readers are shown nothing else about
+    it.
+    """
     explanation = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
     return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {explanation}"
 
 
 def choose_tone(outcome: str, reason: str | None) -> str:
-    """Return the CSS class for the outcome of a record."""
+    """Return the CSS class for the outcome of a record, which ended for `reason`."""
     if outcome in ("done", "pending"):
         return "kept" if outcome == "done" else "flight"
     try:
@@ -316,10 +339,11 @@ ENVIRONMENT = _create_environment()
 
 
 def render_page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """Render one page.
+    """Render an HTML page from a template.
 
-    `heading` in `context` is the text of its h1 and its title.
-    `generation` is that of the index, None if unknown, for pages that read the index.
+    `context`: values for the template. `heading` is the text of the page's h1 and title;
+        `generation` is the id of the index contents, None if unknown, for pages that read the
+        index.
     """
     requester = get_requester(request.scope)
     body = ENVIRONMENT.get_template(template).render(
@@ -337,19 +361,22 @@ def render_page(request: Request, template: str, status: int = 200, **context: A
 
 
 def _json_url(request: Request) -> str:
-    """Return the URL of the page as JSON: the path with `.json` and the same parameters."""
+    """Return the URL of the requested page as JSON: the path with `.json` and the same
+    parameters.
+    """
     return f"{request.url.path}.json{_get_query(request)}"
 
 
 def _csv_url(request: Request) -> str:
-    """Return the URL of the page's rows as CSV, "" if the page lists none."""
+    """Return the URL of the rows of the requested page as CSV, "" if the page lists none."""
     path = getattr(request.scope.get("route"), "path", "")
     return f"{PREFIX}{request.url.path}{_get_query(request)}" if path in CSV_PATHS else ""
 
 
 def _get_query(request: Request) -> str:
-    """Return the query that a page shares with its JSON and CSV; `refresh` applies to the page
-    only.
+    """Return the query of the requested page for its JSON and CSV versions.
+
+    The parameter `refresh` is left out, since it applies to the HTML page only.
     """
     parameters = [
         parameter for parameter in request.query_params.multi_items() if parameter[0] != "refresh"
@@ -372,7 +399,7 @@ class ReplayOrigin:
     port: int | None = None
 
     def resolve(self, request: Request) -> str | None:
-        """Return the origin for a request, None if nothing is replayed."""
+        """Return the replay origin for a request, None if captures are not replayed."""
         if self.url:
             return self.url.rstrip("/")
         if self.port is None:

@@ -17,8 +17,8 @@ from fonds.web.html.rendering import OpenStores, describe_embargo, format_day, l
 
 
 async def refuse_hidden(request: Request, stores: OpenStores, viewer: TheViewer) -> None:
-    """Refuse a request that names a hidden file by its SHA-1, in the path or as a key, in any
-    spelling.
+    """Refuse a request that names a removed or embargoed file by its SHA-1, in the path or in a
+    parameter, in any spelling.
 
     Raises HTTPException 410 for a removed file, and 403 for an embargoed one unless the user is a
     curator.

@@ -147,7 +147,7 @@ def revoke_key(request: Request, actor: ActorName, sent: RevokeIn) -> None:
 
 @contextmanager
 def _refuse_invalid_names() -> Iterator[None]:
-    """Convert a ValueError about an access key into an InvalidParameterError."""
+    """Context manager that turns a ValueError about an access key into an InvalidParameterError."""
     try:
         yield
     except ValueError as error:

@@ -64,7 +64,7 @@ class StoryCaptures:
 def build_story_captures(
     records: Records, versions: StoryVersions, addresses: Sequence[str]
 ) -> StoryCaptures:
-    """Return the captures of the story whose files were found at `addresses` (URLs)."""
+    """Return the captures of a story whose files were found at these URLs (`addresses`)."""
     entries = _list_entries(records, addresses)
     version_hashes = {one.sha1hex for one in versions.shown}
     captures = [

@@ -38,7 +38,7 @@ def _validate_with(parse: Callable[[str], object]) -> Any:
     """Return a Pydantic validator that calls `parse` on a parameter and keeps the parameter
     unchanged.
 
-    `parse` raises ValueError for an invalid parameter.
+    `parse` raises ValueError for an invalid parameter. It is not called for an empty one.
     """
 
     def check(text: str) -> str:

@@ -118,7 +118,7 @@ def cite_html(
 
 
 def _link_to_words(citation: CitationText) -> str:
-    """Return the URL of the page on which the quoted words are highlighted."""
+    """Return the URL of the page on which the quoted words of the file's text are highlighted."""
     quotation = citation.quotation
     if quotation is None:
         return build_url(f"/file/{citation.sha1hex}")

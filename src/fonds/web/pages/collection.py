@@ -121,9 +121,9 @@ class ThemeLine:
 class ThemeChanges:
     """Changes of themes since the previous clustering; each mapping is keyed by theme id.
 
-    `marks`: `new` or `rising`.
-    `sizes`: number of documents in the previous clustering.
-    `turns`: the split or merger from which the theme came.
+    `marks`: `new` or `rising`; all other themes are missing.
+    `sizes`: number of documents of the theme in the previous clustering.
+    `turns`: the split or merger from which the theme came; all other themes are missing.
     """
 
     marks: Mapping[str, str]
@@ -138,8 +138,11 @@ def build_theme_line(
     since: ThemeChanges,
     course: ThemeTimeline | None,
 ) -> ThemeLine:
-    """Build the line of one theme for the list. `grouped` is the number of documents in all
-    themes.
+    """Build the line of one theme for the list of themes.
+
+    `grouped`: number of documents in all themes.
+    `since`: changes of themes since the previous clustering.
+    `course`: number of documents of the theme over time, None if unknown.
     """
     turn = since.turns.get(cluster.id)
     return ThemeLine(
@@ -292,7 +295,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class CollectionForm(BaseModel):
-    """Query parameters: a clustering of a collection, and a page of its list of themes."""
+    """Query parameters that select a clustering of a collection and a page of its list of
+    themes.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -371,9 +376,15 @@ class CollectionPage:
 
 @dataclass(frozen=True, slots=True)
 class _CollectionData:
-    """Loaded data of one page of a collection: a level, all its themes in list order, the themes on
-    the
-    requested page, and the changes of themes since the previous clustering.
+    """Loaded data of one page of a collection.
+
+    `level`: the level of the clustering, None if the collection has no clustering.
+    `listed`: all themes in the order of the list: pinned themes first, then the largest.
+    `visible`: the themes on the requested page.
+    `since`: marks, sizes and turns of themes since the previous clustering.
+    `changes`: all changes of themes since the previous clustering.
+    `courses`: the themes on the requested page over time, None without a clustering.
+    `is_complete`: False if the collection has more documents than the sample that was counted.
     """
 
     level: LevelView | None
@@ -430,9 +441,7 @@ def build_collection_page(
     form: CollectionForm,
     read: _CollectionData | None = None,
 ) -> CollectionPage:
-    """Build the requested page of a collection. A page number past the last page gives no
-    themes.
-    """
+    """Build the requested page of a collection. Past the last page, its list of themes is empty."""
     read = read or _read(collections, selection, form)
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()

@@ -34,7 +34,9 @@ WEEKS = 52
 
 
 class DaysForm(BaseModel):
-    """Query parameters of the chart of days: the number of days, and the pipeline."""
+    """Query parameters of the chart of records per day or week: the number of days, and the
+    pipeline.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -139,7 +141,7 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
 
 
 def _iter_spans(count: int, today: date) -> Iterator[tuple[date, date]]:
-    """Yield the first and last day of each bar.
+    """Yield the first and last day of each bar of the chart.
 
     A bar is a day or a week. Weeks begin on Monday; the bar of the current week ends today.
     """
@@ -183,7 +185,9 @@ def build_bar(
 
 
 def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
-    """Return the links that change the number of days: (text, URL, whether it is selected)."""
+    """Return a link for each number of days that the chart can show: (text, URL, whether the chart
+    shows it now).
+    """
     return [
         (text, build_url("/", days=window, pipeline=form.pipeline) + "#days", window == form.days)
         for window, text in WINDOWS.items()

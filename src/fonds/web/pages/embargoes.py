@@ -175,7 +175,7 @@ def _find_file(request: Request, text: str) -> str:
 
 @contextmanager
 def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoService]:
-    """Open the embargo service.
+    """Open the service that puts files under embargo and lifts embargoes.
 
     Raises RefusedError 409 while another process has exclusive use of the library folder (home).
     """

@@ -103,7 +103,9 @@ def export(
 
 
 def _explain_empty(stores: Stores, form: SearchRequest) -> str:
-    """Explain in a sentence why the search has no results to export."""
+    """Return a sentence that says that the search found nothing to export, with the notes of the
+    search.
+    """
     notes = stores.index.search(replace(form.build_query(), count_max=1)).notes
     return " ".join(["There is nothing to export: the search finds no document.", *notes])
 

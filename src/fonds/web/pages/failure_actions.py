@@ -48,7 +48,9 @@ router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
 
 class FailureChoiceForm(BaseModel):
-    """Query parameters that select failures of a pipeline: a failure group, or one entry."""
+    """Query parameters that select failures of a pipeline: those of a failure group, or that of one
+    entry.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +59,10 @@ class FailureChoiceForm(BaseModel):
     entry: str = Field("", max_length=ENTRY_MAX_CHARS, description="Id of the entry")
 
     def build_decision(self, act: FailureAct, decision_id: str, note: str = "") -> DecisionRow:
-        """Build the decision to retry or accept the selected failures. `taken_by` is left empty."""
+        """Build the decision to retry or accept (`act`) the selected failures.
+
+        `taken_by`, the name of the user who decides, is left empty.
+        """
         return DecisionRow(
             decision_id=decision_id,
             act=act,

@@ -126,8 +126,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class FailuresForm(BaseModel):
-    """Query parameters of the failures page: filters and a cursor. A missing filter selects all
-    failures.
+    """Query parameters of the failures page: filters, and a cursor of the list of failure groups.
+
+    A missing filter selects all failures.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

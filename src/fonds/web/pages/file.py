@@ -259,8 +259,9 @@ class FilePage:
 def build_file_page(
     stores: Stores, collections: CollectionService, sha1hex: str
 ) -> tuple[FilePage, str] | None:
-    """Build the page of a file. Return the page and the file's text ('' if none), None for an
-    unknown
+    """Build the page of a file.
+
+    Return the page and the extracted text of the file ('' if none). Return None for an unknown
     file.
     """
     description = build_description(stores, sha1hex)
@@ -342,7 +343,7 @@ def _build_from_row(kind: type[LineT], row: object) -> LineT:
 
 
 def _find_outcome(stores: Stores, description: FileDescription) -> EntryRow | None:
-    """Return the entry of the primary capture of a file.
+    """Return the entry of the primary capture of a file, None if there is none.
 
     If several pipelines have an entry of that capture, a pending entry is preferred.
     """
@@ -415,9 +416,10 @@ def _limit_facts(facts: list[Fact]) -> list[Fact]:
 
 
 def _iter_facts(description: FileDescription, missing: str) -> Iterator[Fact]:
-    """Yield the facts of each derivative of a file, and a placeholder for each derivative that the
-    file
-    could have but lacks.
+    """Yield the facts of each derivative of a file.
+
+    For each derivative that the file could have but lacks, yield a fact with the placeholder
+    `missing`.
     """
     for kind in iter_kinds_with_rows():
         row = description.derivatives.get(kind.name)
@@ -440,7 +442,9 @@ def _find_first_url(page: FilePage) -> str | None:
 
 
 def link_to_replay(row: ArchivedCopy) -> str:
-    """Return the path that redirects to the replayed capture of this WARC location."""
+    """Return the path that leads to the replay of a capture, which is at this location in a
+    WARC.
+    """
     return f"/web/{row.datetime}/{escape_link_url(row.url)}"
 
 
@@ -469,7 +473,10 @@ def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
 
 
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
-    """Split the text of a file for display: a story into paragraphs, any other text into pages."""
+    """Split the shown part of a file's text into pieces with marked hits, for display.
+
+    A story is split into paragraphs, any other text into pages and each page is one piece.
+    """
     shown_text = text[:TEXT_MAX_CHARS]
     if page.story:
         return [mark_lines(shown_text, page.hits, "\n")]

@@ -117,8 +117,8 @@ def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
 
 
 def _find_theme(collections: CollectionService, theme: ThemeLink) -> ClusterView | None:
-    """Load a theme with one document more than is shown, because the document itself may be in the
-    list.
+    """Load a theme with one document more than the page shows, because the file's own document may
+    be in the list.
     """
     name = parse(theme.collection)
     return find_cluster(collections.tables, name, theme.label, DEFAULT, top=NEIGHBOURS_MAX + 1)

@@ -59,8 +59,9 @@ class FilesForm(BaseModel):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the columns to sort files by. Both orders use one database index, read from either
-        end.
+        """Return the columns by which to sort files. A `-` marks a descending column.
+
+        Both orders use one database index, read from either end.
         """
         if self.sort == "oldest":
             return ("row_created", "-sha1hex")

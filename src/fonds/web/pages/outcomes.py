@@ -39,9 +39,10 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeKind:
-    """One of the five outcomes: its name, title and filter, without a number of records.
+    """One of the five outcomes of records, without a number of records.
 
-    `weight`: weight of the reasons that lead to this outcome, None for records in progress.
+    `tone`: CSS class of the outcome.
+    `weight`: category of the reasons that lead to this outcome, None for records in progress.
     `filters`: the query parameter of `/records` that lists the records with this outcome.
     """
 
@@ -63,7 +64,9 @@ OUTCOME_KINDS = (
 
 
 def count_outcomes(tally: OutcomeTally) -> list[int]:
-    """Return the number of records of each of the five outcomes, in the order of the pages."""
+    """Return the number of records of each of the five outcomes, in the order in which pages list
+    the outcomes.
+    """
     counts = Counter[Weight | None]()
     for reasons in (tally.dropped, tally.quarantined):
         for name, count in reasons.items():

@@ -134,7 +134,7 @@ def draw_page(
 
 
 def link_to_page(sha1hex: str, number: int, query: str = "") -> str:
-    """Return the URL of the view of a PDF page, with a search to mark."""
+    """Return the URL of the view of a page of a PDF, in which the hits of a search are marked."""
     return build_url(f"/file/{sha1hex}/pages/{number}", q=query)
 
 

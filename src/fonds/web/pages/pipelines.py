@@ -76,7 +76,9 @@ class StepLine:
 
     @property
     def waiting(self) -> int:
-        """Return the number of messages of the step that are in the queue and have not ended."""
+        """Return the number of messages of the step in its queue: ready, delayed, or leased by a
+        worker.
+        """
         return self.ready + self.delayed + self.in_hand
 
     @property

@@ -80,8 +80,10 @@ class RecordsForm(BaseModel):
 
     @property
     def reasons(self) -> list[str] | None:
-        """Return the reasons to filter records by, None if neither a reason nor a weight is
-        requested.
+        """Return the reasons by which to filter records: the requested reason, else all reasons of
+        the requested category (`weight`).
+
+        Return None if neither a reason nor a category is requested.
         """
         if self.reason:
             return [str(self.reason)]
@@ -110,7 +112,9 @@ class RecordsForm(BaseModel):
         return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
 
     def build_params(self) -> dict[str, Any]:
-        """Return all query parameters of the list of records except the cursor, for links."""
+        """Return all query parameters of the list of records except the cursor, for links to the
+        list.
+        """
         return self.model_dump(exclude={"after"}, mode="json", by_alias=True)
 
     @property
@@ -312,7 +316,9 @@ def records_html(
 
 
 def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
-    """Return the active filters: (name, value, URL of the list without that filter)."""
+    """Return the active filters of the list of records: (name, value, URL of the list without that
+    filter).
+    """
     params = form.build_params()
     return [
         (name, value, build_url("/records", **{**params, name: None}))

@@ -144,7 +144,7 @@ class SearchPage:
 def build_search_page(
     stores: Stores, collections: CollectionService, form: SearchRequest, *, collapses: bool = False
 ) -> SearchPage:
-    """Run a search and build its page.
+    """Run a search and build the page of its results.
 
     Raises ValueError with a sentence for users if the query is invalid.
     """
@@ -204,7 +204,10 @@ def _build_earlier(results: SearchResults) -> EarlierVersionHits | None:
 
 
 def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
-    """Return the cursor of the next page with sort=id."""
+    """Return the cursor of the next page: the id of the last result on this page.
+
+    Return None on the last page, and if the results are not sorted by id.
+    """
     if form.sort != "id" or len(results.hits) < form.size:
         return None
     return results.hits[-1].document.id
@@ -245,7 +248,7 @@ def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
 def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
     """Return each kind of date with the URL of the same search by that kind of date.
 
-    The URL has no date limits, because limits belong to one kind of date.
+    That URL has no limits of dates, because limits belong to one kind of date.
     """
     cleared = {"from": None, "to": None, "undated": None}
     links = []
@@ -262,9 +265,8 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
 
 
 def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
-    """Return each active filter with the number of documents that the search finds without the
-    filter,
-    the largest number first.
+    """Return the first six active filters of a search, each with the number of documents that the
+    search finds without that filter, the largest number first.
     """
     counts = []
     for active in form.list_filters()[:RELAXED_FILTERS_MAX]:
@@ -278,7 +280,9 @@ def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[Act
 
 
 def split_bad_token(text: str, error: ValueError) -> tuple[str, str, str] | None:
-    """Split a query before and after its invalid token; None if no single token is invalid."""
+    """Return the parts of a query before, in and after its invalid token, None if no single token
+    is invalid.
+    """
     if not isinstance(error, QueryError) or not error.end:
         return None
     return text[: error.start], text[error.start : error.end], text[error.end :]
@@ -380,7 +384,9 @@ def _is_valid(values: Mapping[str, Any]) -> bool:
 
 
 def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
-    """Return each export format: title, link, and link to the export with a manifest."""
+    """Return the formats in which the results of a search can be exported: title, link, and link to
+    the export with a manifest.
+    """
     filters = form.build_filters()
     return [
         (

@@ -52,7 +52,13 @@ class CompletionsOut:
 
 @dataclass(frozen=True, slots=True)
 class OfferedValues:
-    """Values for a field of a search that fails or finds nothing, each with a link to the search."""
+    """Suggested values for a field of a search that fails or finds nothing.
+
+    `field`: name of the field.
+    `values`: each value with a link to the search that uses it.
+    `more`: whether there are other values, or may be.
+    `example`: how a value is written.
+    """
 
     field: str
     values: Sequence[tuple[Completion, str]]
@@ -94,9 +100,9 @@ def find_offered_values(
     form: SearchRequest,
     error: ValueError | None = None,
 ) -> OfferedValues | None:
-    """Suggest values for the last field of a search, or for the field that an error is about.
+    """Suggest values for the last field of a search, or for the field at which `error` occurred.
 
-    None unless that field has no value or an unknown one.
+    Return None unless that field has no value or an unknown one.
     """
     cursor = error.end if isinstance(error, QueryError) and error.end else len(form.q.rstrip())
     completion_list = _create_completer(stores, collections).suggest_replacement(
@@ -115,7 +121,11 @@ def _build_offered(form: SearchRequest, completions: CompletionList) -> OfferedV
 
 def _create_completer(stores: Stores, service: CollectionService) -> QueryCompleter:
     def themes() -> Iterator[NamedTheme]:
-        """Yield the themes that a search supports."""
+        """Yield the themes that a search supports, once by label and once by the name that a
+        curator gave.
+
+        Themes with more than `MEMBERS_MAX` documents are not supported.
+        """
         all_themes = iter_themes(service.tables)
         return (
             NamedTheme(str(theme.name), name, theme.size)

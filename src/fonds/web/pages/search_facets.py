@@ -36,9 +36,11 @@ class FacetValue:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A facet, named by its parameter.
+    """A facet: the values of one property of the documents that a search finds.
 
-    `beyond` counts documents with values not listed. `more_href` lists more.
+    `name`: query parameter that selects the values.
+    `beyond`: number of documents with values that are not listed.
+    `more_href`: URL of the search with more values listed, None if no more can be listed.
     """
 
     name: str
@@ -52,7 +54,10 @@ def build_facets(
     facets: Mapping[str, Sequence[tuple[str, int]]],
     hidden_counts: Mapping[str, int],
 ) -> list[Facet]:
-    """Build all facets that have values."""
+    """Build the facets of a search.
+
+    Facets without any values are left out, unless the request looks for values (`find`).
+    """
     built = []
     for field, parameter in FACET_FIELDS.items():
         chosen = [str(selected) for selected in getattr(form, parameter)]
@@ -86,7 +91,11 @@ def _build_value(
 
 
 def _exclude_value(form: SearchRequest, parameter: str, value: str) -> str | None:
-    """Return the search with the value excluded. Words with an OR are put in parentheses first."""
+    """Return the URL of the search with the value excluded. A query with an OR is put in
+    parentheses.
+
+    Return None if the query would get too long or cannot name the value.
+    """
     if '"' in value or "*" in value:
         return None
     words = form.q.strip()
@@ -106,9 +115,12 @@ COLLECTIONS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class ThemeValue:
-    """A theme by its name or else its label, with its number of documents of the search.
+    """A theme that contains documents of a search.
 
-    `href` is None if the query would get too long or cannot name the theme.
+    `name`: name that a curator gave the theme, or else its label.
+    `count`: number of documents of the search that are in the theme.
+    `href`: URL of the search within the theme. None if the query would get too long or cannot name
+        the theme.
     """
 
     name: str
@@ -118,9 +130,10 @@ class ThemeValue:
 
 @dataclass(frozen=True, slots=True)
 class ThemeFacet:
-    """The first themes of a collection.
+    """The first themes of a collection, with the numbers of their documents that a search finds.
 
-    `beyond` counts documents in the others. `less_href` hides the themes.
+    `beyond`: sum of the numbers of the themes that are not listed.
+    `less_href`: URL of the search without the list of themes.
     """
 
     counts: ThemeCounts
@@ -131,14 +144,20 @@ class ThemeFacet:
 
 @dataclass(frozen=True, slots=True)
 class OfferedCollection:
-    """A collection with themes that can be counted in the search."""
+    """A collection for whose themes the documents of a search can be counted.
+
+    `href`: URL of the search with those numbers.
+    """
 
     name: str
     href: str
 
 
 def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeFacet | None:
-    """Build the themes of a search, as many as each facet lists values."""
+    """Build the list of themes of a search, with at most as many themes as a facet lists values.
+
+    Return None if the documents were not counted by theme.
+    """
     if counts is None:
         return None
     listed = counts.themes[: form.facets]
@@ -155,7 +174,10 @@ def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeF
 def list_offered_collections(
     collections: CollectionService, form: SearchRequest
 ) -> list[OfferedCollection]:
-    """Return the first ten collections by name with themes, out of the first hundred."""
+    """Return the first ten collections by name with themes, out of the first hundred collections.
+
+    Return an empty list if the search already counts its documents by the themes of a collection.
+    """
     if form.themes:
         return []
     collection_views = islice(collections.iter_collections(), COLLECTIONS_MAX)
@@ -171,7 +193,10 @@ def list_offered_collections(
 
 
 def _narrow_to_theme(form: SearchRequest, label: str) -> str | None:
-    """Return the search within a theme. Words with an OR are put in parentheses first."""
+    """Return the URL of the search within a theme. A query with an OR is put in parentheses.
+
+    Return None if the query would get too long or cannot name the theme.
+    """
     if '"' in label or "*" in label:
         return None
     words = form.q.strip()

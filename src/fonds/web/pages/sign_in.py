@@ -25,7 +25,11 @@ router = APIRouter(include_in_schema=False, dependencies=[OPEN])
 
 
 class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
-    """An access key, and the page that the browser opens next."""
+    """Form that signs a user in.
+
+    `key`: secret of an access key.
+    `next`: path of the page that the browser opens next.
+    """
 
     key: str = ""
     next: str = ""

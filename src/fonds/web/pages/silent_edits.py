@@ -55,7 +55,9 @@ Site = Annotated[
 
 
 class EditsForm(BaseModel):
-    """Which later versions; without parameters the newest edited ones."""
+    """Query parameters that select later versions of stories. By default, the newest edited
+    versions.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -93,8 +95,9 @@ class EditsPage:
 
 
 def build_edits_page(stores: Stores, form: EditsForm) -> EditsPage:
-    """Build the page that begins at `after`. Its counts cover the same versions whatever change is
-    requested.
+    """Build the page of the list of silent edits that begins after the cursor of the form.
+
+    Its counts cover the same versions whatever kind of change is requested.
     """
     mark = LATER.decode(form.after)
     window = load_window(stores, form.site.strip().lower(), _build_cursor(mark))
@@ -205,7 +208,7 @@ def _add_entry(top: Xml.Element, origin: str, edit: Edit) -> None:
 
 
 def _format_edit(edit: Edit) -> str:
-    """Return the previous headline and the removed and added text, as plain text."""
+    """Return the previous headline and the removed and added text of an edit, as plain text."""
     sentences: list[str] = [
         f"Previous headline: {edit.title_before or 'none'}."
     ] * edit.is_headline_changed

@@ -123,7 +123,9 @@ def _build_lines(by_stage: Mapping[str, list[EndingLine]], announced: int) -> li
 
 
 def _order_stages(pipeline: str, endings: Sequence[LinkEnding]) -> list[str | None]:
-    """Return the stages of a pipeline in order, then former stages at which links ended."""
+    """Return the current stages of a pipeline in order, then former stages at which links of a
+    source ended.
+    """
     current_stages: list[str | None] = [*list_stages(pipeline)]
     former_stages = {ending.step for ending in endings} - set(current_stages)
     return [*current_stages, *sorted(former_stages, key=lambda step: step or "")]
@@ -162,7 +164,7 @@ SMALLEST = 3.0
 
 
 def describe_day(source_day: SourceDay) -> str:
-    """Describe a day as text."""
+    """Describe as text what the polls of a source found on one day."""
     text = f"{format_day(source_day.day)}: {source_day.brought}"
     if source_day.new:
         text = f"{format_day(source_day.day)}: {pluralize(source_day.new, 'new link')}"
@@ -176,7 +178,7 @@ def describe_day(source_day: SourceDay) -> str:
 
 
 def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
-    """Draw the days, stretched to the available width.
+    """Draw the new links of a source per day, stretched to the available width.
 
     Marks below the baseline: crossed for a day on which all polls failed, a line for a day without
     polls, none for a day that was not counted. Links are not tab stops: the date form below opens
@@ -220,7 +222,7 @@ def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
 
 
 def describe_days(days: Sequence[SourceDay]) -> str:
-    """Describe the chart in sentences."""
+    """Describe the chart of new links per day in sentences."""
     counts = [
         (sum(source_day.brought is outcome for source_day in days), str(outcome))
         for outcome in DayOutcome
@@ -235,7 +237,7 @@ def describe_days(days: Sequence[SourceDay]) -> str:
 
 
 def _draw_usual(days: Sequence[SourceDay], maximum: float) -> Markup:
-    """Draw the usual range, one step per day."""
+    """Draw the range of the usual number of new links, one step per day."""
     segments = [
         f"M{position * DAY_WIDTH}"
         f" {_compute_y(day.most, maximum):.1f}h{DAY_WIDTH}V{_compute_y(day.least, maximum):.1f}h-{DAY_WIDTH}z"

@@ -66,9 +66,9 @@ class LinksForm(BaseModel):
     )
 
     def build_filters(self, records: Records, details: SourceDetails) -> list[dict[str, object]]:
-        """Build filters on columns of `entries`; a link matches if any of them does.
+        """Build filters on columns of `entries`; a link matches if it matches any of these filters.
 
-        Raises ValueError that names the nearest stage for an unknown one.
+        Raises ValueError that names the nearest stage if the requested stage is unknown.
         """
         chosen = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
         columns = {name: value for name, value in chosen.items() if value}
@@ -83,8 +83,8 @@ class LinksForm(BaseModel):
         return {"input_id": [poll for poll in polls if not self.poll or poll == of_poll]}
 
     def _build_stage_filters(self, details: SourceDetails) -> list[dict[str, object]]:
-        """Build filters for links that passed a stage: links that were stored, or lost at a later
-        stage.
+        """Build filters for the links of a source that passed the requested stage: links that were
+        stored, or lost at a later stage.
         """
         if not self.beyond:
             return [{}]
@@ -103,7 +103,7 @@ class LinksForm(BaseModel):
         return parts
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the cursor, for links."""
+        """Return all query parameters of the list except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json")
 
 
@@ -123,7 +123,7 @@ class LinksPage:
 
 
 def build_links_page(records: Records, source_id: str, form: LinksForm, now: datetime) -> LinksPage:
-    """Build the requested page.
+    """Build the requested page of the links of a source.
 
     Raises HTTPException 404 for an unknown source, 400 for an unknown step or stage.
     """

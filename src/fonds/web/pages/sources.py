@@ -59,13 +59,13 @@ class SourcesForm(BaseModel):
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1")
 
     def build_query(self) -> SourceQuery:
-        """Build the query for followed sources from these filters."""
+        """Build the database query for followed sources from these filters."""
         chosen_health = SourceHealth(self.standing) if self.standing else None
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
         return SourceQuery(self.state, chosen_health, since)
 
     def build_params(self) -> dict[str, Any]:
-        """Return all parameters except the page, for links."""
+        """Return all query parameters of the list of sources except the page number, for links."""
         return self.model_dump(exclude={"page"}, mode="json")
 
 
@@ -144,13 +144,15 @@ class SourcesPage:
 def build_source_lines(
     records: Records, rows: Sequence[SourceRow], now: datetime
 ) -> list[SourceLine]:
-    """Build the lines of sources, with a constant number of queries."""
+    """Build the lines of the list of sources, with a constant number of database queries."""
     ended = count_link_endings(records, rows, [*PIPELINES])
     return [build_source_line(row, now, ended[row.source_id]) for row in rows]
 
 
 def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEnding]) -> SourceLine:
-    """Build the line of a source from its row and the endings of its links."""
+    """Build the line of a source from its row and from the numbers of its links by how they
+    ended.
+    """
     days = count_days(row, now.astimezone(UTC).date(), CHART_DAYS)
     mute = get_mute(row, now)
     return SourceLine(
@@ -185,8 +187,8 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
 
 
 def build_funnel_stages(source_id: str, pipeline: str, funnel: Funnel) -> list[FunnelStage]:
-    """Return the number of links at each stage of a source's funnel, each with the address of its
-    list.
+    """Return the number of links of a source at each stage, from found to stored, each with the
+    address of the list of those links.
     """
     links = f"/sources/{source_id}/links"
     first = next(iter(list_stages(pipeline)), None)
@@ -279,7 +281,10 @@ def sources_html(
 
 
 def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the other filters. Removing the health also removes `since`, which depends on it."""
+    """Return the query parameters without the filter `name`.
+
+    Without the filter by health, `since` is removed too, because it depends on the health.
+    """
     removed = {name, "since"} if name == "standing" else {name}
     return {**params, **dict.fromkeys(removed)}
 

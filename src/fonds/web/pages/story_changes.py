@@ -52,7 +52,7 @@ STORY = next(kind for kind in KINDS if kind.name == "story")
 
 
 def is_being_read(records: Records, sha1hexes: list[str]) -> bool:
-    """Return whether one of the files is queued to be read."""
+    """Return whether one of these files is queued to be read by an extractor."""
     step = STORY.reading.step if STORY.reading else ""
     where = {"about": sha1hexes, "step": step, "is_open": True}
     return any(True for _ in records.find(DispositionRow, where, count_max=1))
@@ -91,7 +91,11 @@ def read_again(
 
 
 def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
-    """Return the SHA-1s of both versions in hex."""
+    """Return the SHA-1s of two versions of a story in hex.
+
+    Raises RefusedError 400 for an invalid SHA-1, HTTPException 404 if the first file is no story,
+    and InvalidParameterError if `since` is not another version of that story.
+    """
     raws = parse_sha1(sha1hex), parse_sha1(since)
     if raws[0] is None or raws[1] is None:
         raise RefusedError(400, CROSS_SITE_FORM_MESSAGE)
@@ -159,7 +163,7 @@ Since = Annotated[
 
 
 def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> StoryChangesPage:
-    """Compare two versions.
+    """Compare two versions of a story.
 
     Raises HTTPException 404 if the file is no story, RefusedError 400 if `since` is no version of
     it.
@@ -187,7 +191,12 @@ def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> Story
 def _choose_other_version(
     stores: Stores, head: StoryHead, versions: StoryVersions, sha1hex: str, since: str
 ) -> str:
-    """Return the requested version, or the one captured before `sha1hex`."""
+    """Return the SHA-1 of the version to compare with: `since` or, without it, the version captured
+    before `sha1hex`.
+
+    Return `sha1hex` itself if there is no earlier version. Raises RefusedError 400 if `since` is no
+    version of the story.
+    """
     keys = [version.sha1hex for version in versions.shown]
     if not since:
         position = keys.index(sha1hex) if sha1hex in keys else 0

@@ -105,9 +105,9 @@ Key = Annotated[
 
 
 def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str) -> TakedownsPage:
-    """Load the takedowns, and the files that `key` names.
+    """Load the takedowns, and the files that `key` names as candidates for a takedown.
 
-    Raises HTTPException 404 for an unknown key.
+    Raises HTTPException 404 if `key` names no file.
     """
     records = stores.records
     total = records.count(TakedownRow).get((), 0)
@@ -150,7 +150,11 @@ def _build_taken_down(row: TakedownRow) -> TakenDownFile:
 
 
 def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]:
-    """Return the files that a key names with their titles, and whether these are all."""
+    """Return the titles of the files that a key names, by SHA-1, and whether these are all such
+    files.
+
+    Raises HTTPException 404 if the key names no file.
+    """
     resolved = resolve(stores, key)
     descriptions = ((sha1hex, build_description(stores, sha1hex)) for sha1hex in resolved.files)
     known_files = ((sha1hex, file.title) for sha1hex, file in descriptions if file.is_known)
@@ -184,8 +188,9 @@ def _build_candidate(
 
 
 def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewer) -> str | None:
-    """Return why this user may not take down a file with this embargo, or without one; None if they
-    may.
+    """Return why this user may not take down a file, None if the user may.
+
+    `hidden`: the embargo on the file, None without an embargo.
     """
     if not settings.web.takedown_needs_two:
         return None
@@ -236,7 +241,8 @@ def takedowns_json(
 
 @contextmanager
 def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stores]:
-    """Open stores for changes.
+    """Yield the stores of the library, opened for changes under the lock of the library folder
+    (home).
 
     Raises RefusedError 409 if another process has exclusive use of the home, or if the home cannot
     be opened.
@@ -272,7 +278,7 @@ class TakedownIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def parse_sha1hex(text: str) -> str:
-    """Return a SHA-1 in hex. Raises InvalidParameterError for `sha1hex`."""
+    """Convert a SHA-1 in hex or base32 to hex. Raises InvalidParameterError for any other text."""
     raw = parse_sha1(text.strip())
     if raw is None:
         raise InvalidParameterError(f"“{text[:60]}” is not a SHA-1 in hex or base32.", "sha1hex")
@@ -309,7 +315,10 @@ def take_down(
 
 
 def _check(all_stores: Stores, sha1hex: str, sent: TakedownIn) -> ReasonClass:
-    """Return the reason of a new takedown. Raises InvalidParameterError."""
+    """Check a new takedown and return its reason.
+
+    Raises InvalidParameterError for an unknown file, a missing reason or a missing confirmation.
+    """
     if not build_description(all_stores, sha1hex).is_known:
         message = (
             f"Nothing here has the SHA-1 {sha1hex}. `fonds takedown` refuses bytes that never came."

@@ -89,7 +89,7 @@ class ThemeTurn:
 
 
 def count_months(tables: Tables, selection: Selection, theme: str) -> MonthCounts:
-    """Count the documents of a theme by month."""
+    """Count the documents of a theme by the month of their date."""
     counts: Counter[str] = Counter()
     undated, looked_at = 0, 0
     after: bytes | None = None
@@ -113,13 +113,16 @@ def count_months(tables: Tables, selection: Selection, theme: str) -> MonthCount
 
 
 def build_bars(months: MonthCounts) -> list[HistogramBar]:
-    """Convert the counts to bars without links."""
+    """Convert the numbers of documents by month to bars of a histogram, without links."""
     return [HistogramBar(period.label, period.count, "") for period in build_periods(months.months)]
 
 
 def load_stages(tables: Tables, selection: Selection, theme_id: str) -> list[ThemeStage]:
-    """Return the theme in each stored clustering that contains it, at most the newest twelve,
-    oldest first.
+    """Return the label and size of the theme in each stored clustering that contains it, oldest
+    first.
+
+    At most the newest twelve clusterings are read. The list is empty for levels other than the
+    first.
     """
     if selection.level:
         return []
@@ -166,7 +169,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class ThemeForm(BaseModel):
-    """Query parameters: a clustering of a collection, and a page of the documents of a theme."""
+    """Query parameters that select a clustering of a collection and a page of the documents of a
+    theme.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -283,7 +288,7 @@ def build_theme_page(
 def _find_nearest(
     collections: CollectionService, selection: Selection, label: str
 ) -> list[NearbyTheme]:
-    """Return the nearest themes by the model, which covers the first level only."""
+    """Return the most similar themes. The list is empty for levels other than the first."""
     clustering = selection.clustering
     if clustering is None or selection.level:
         return []
@@ -311,8 +316,9 @@ def _find_parent(selection: Selection, cluster: ClusterView) -> str | None:
 
 
 def _link_to_act(selection: Selection) -> str | None:
-    """Return the URL of curator actions, None for past clusterings and for themes without stable
-    ids.
+    """Return the URL to which curators send actions on the theme.
+
+    Return None for past clusterings and for levels whose themes have no stable ids.
     """
     clustering = selection.clustering
     is_editable = clustering is not None and clustering.is_served and not selection.level
@@ -322,7 +328,10 @@ def _link_to_act(selection: Selection) -> str | None:
 def _find_parent_name(
     collections: CollectionService, selection: Selection, cluster: ClusterView
 ) -> str:
-    """Return the name a curator gave the parent theme. Only themes of the first level have names."""
+    """Return the name that a curator gave the parent theme, '' if none.
+
+    Only themes of the first level have names.
+    """
     clustering = selection.clustering
     if cluster.parent is None or cluster.parent_level or clustering is None:
         return ""

@@ -40,7 +40,10 @@ class ChangesOfKind:
 
 
 def load_previous_sizes(tables: Tables, selection: Selection) -> Mapping[str, int] | None:
-    """Return the size of each theme in the previous clustering by id, None if none is stored."""
+    """Return the number of documents of each theme in the previous clustering, by theme id.
+
+    Return None if no previous clustering is stored.
+    """
     if selection.previous is None:
         return None
     level_view = load_clusters(
@@ -56,7 +59,11 @@ def load_previous_sizes(tables: Tables, selection: Selection) -> Mapping[str, in
 def mark_changes(
     clusters: Iterable[ClusterView], previous_sizes: Mapping[str, int] | None
 ) -> dict[str, str]:
-    """Mark themes as `new` or `rising`, by id. Without a previous clustering no theme is marked."""
+    """Return the mark of each theme that is `new` or `rising` since the previous clustering, by
+    theme id.
+
+    Without a previous clustering no theme is marked.
+    """
     if not previous_sizes:
         return {}
     themes = list(clusters)
@@ -78,7 +85,10 @@ def mark_changes(
 
 
 def load_changes(tables: Tables, selection: Selection) -> Sequence[ClusterChange]:
-    """Return the changes of all themes since the previous clustering, empty if none is stored."""
+    """Return the changes of all themes since the previous clustering.
+
+    The list is empty if no previous clustering is stored.
+    """
     clustering, before = selection.clustering, selection.previous
     if clustering is None or before is None:
         return ()
@@ -88,16 +98,16 @@ def load_changes(tables: Tables, selection: Selection) -> Sequence[ClusterChange
 
 
 def find_splits_and_mergers(changes: Iterable[ClusterChange]) -> dict[str, ClusterChange]:
-    """Return the split or merger each theme came from, by id.
+    """Return the split or merger from which each theme came, by theme id. Other themes are missing.
 
-    If there are several, the last one counts; mergers follow splits.
+    If there are several for a theme, the last one counts; mergers follow splits.
     """
     turns = [change for change in changes if change.change in TURNS]
     return {side.id: change for change in turns for side in change.after}
 
 
 def group_by_kind(selection: Selection, changes: Sequence[ClusterChange]) -> list[ChangesOfKind]:
-    """Group the changes by kind and add links."""
+    """Group the changes of themes by kind of change, and add links to the themes."""
     return [
         _build_kind(selection, kind, changes)
         for kind in KINDS
@@ -118,7 +128,10 @@ def _build_kind(selection: Selection, kind: str, changes: Sequence[ClusterChange
 
 
 def link_change(selection: Selection, change: ClusterChange) -> ChangeLine:
-    """Build a change with links: to the previous clustering before it, to the current one after it."""
+    """Build one change for the page, with links to its themes.
+
+    Themes before the change link to the previous clustering, themes after it to the current one.
+    """
     before = selection.previous.timestamp if selection.previous else None
     return ChangeLine(
         [_link_side(selection, side, before) for side in change.before[:LISTED_MAX]],

@@ -61,7 +61,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class ExclusionsForm(BaseModel):
-    """Configuration, and page of documents."""
+    """Query parameters of the list of exclusions: the configuration, and the cursor of the page."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -107,7 +107,7 @@ class ExclusionsPage:
 def build_exclusions_page(
     stores: Stores, collections: CollectionService, selection: Selection, after: str
 ) -> ExclusionsPage:
-    """Build a page of exclusions. Raises HTTPException 400 for an invalid `after`."""
+    """Build one page of the list of exclusions. Raises HTTPException 400 for an invalid `after`."""
     tables, name = collections.tables, selection.name
     with refuse_invalid_cursor():
         exclusions, last = list_exclusions(tables, name, decode_cursor(after), PAGE_SIZE)
@@ -308,7 +308,11 @@ def curate(
 
 
 def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
-    """Raise InvalidParameterError for a parameter of another action, and for a missing one."""
+    """Check that an action has the parameter that belongs to it, and no parameter of another
+    action.
+
+    Raises InvalidParameterError if not.
+    """
     for parameter in ("name", "ids"):
         is_given = getattr(sent, parameter) is not msgspec.UNSET
         is_taken = _PARAMETER_BY_ACT.get(act) == parameter
@@ -318,7 +322,9 @@ def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
 
 
 def _describe(sent: ThemeActIn) -> str:
-    """Return what the log says: configuration, theme, name and documents."""
+    """Return the text that the log of changes shows for an action on a theme: configuration, theme,
+    name and documents.
+    """
     ids = [] if sent.ids is msgspec.UNSET else sent.ids
     name = "" if sent.name is msgspec.UNSET else sent.name
     first, remaining_count = next(iter(ids), ""), len(ids) - 1
@@ -327,7 +333,9 @@ def _describe(sent: ThemeActIn) -> str:
 
 
 def _choose_address(result: FormResult[ThemeActIn, ActResult]) -> str:
-    """Return the address of the page that shows what the form did."""
+    """Return the address of the page that the browser opens after a form was sent: it shows the
+    result.
+    """
     path, sent = result.request.path_params, result.parameters
     name = CollectionName(unquote_part(path["namespace"]), unquote_part(path["key"]))
     conf = sent.conf if sent.conf not in ("", DEFAULT) else None

@@ -49,7 +49,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class ThemeDocumentsForm(BaseModel):
-    """Which documents of a theme, and of which clustering."""
+    """Query parameters that select a clustering of a collection and documents of a theme by
+    date.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,13 +68,18 @@ class ThemeDocumentsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DocumentGroup:
-    """A theme, by its id or label, or the reason of unclustered documents."""
+    """A theme, or the unclustered documents with one reason.
+
+    `word`: id or label of the theme; if `is_reason`, the reason why the documents are unclustered.
+    """
 
     word: str
     is_reason: bool = False
 
     def build_url(self, selection: Selection, **params: Any) -> str:
-        """Build the URL of the page with all its documents."""
+        """Build the URL of the page with all documents of the theme, or all unclustered documents
+        with the reason.
+        """
         return (link_to_reason if self.is_reason else link_to_theme)(
             selection.name, self.word, **params
         )
@@ -107,7 +114,10 @@ def build_theme_documents_page(
     group: DocumentGroup,
     form: ThemeDocumentsForm,
 ) -> ThemeDocumentsPage:
-    """Return a page of the documents. Raises HTTPException 404 for an unknown theme or reason."""
+    """Build a page of the documents of a theme, or of the unclustered documents with one reason.
+
+    Raises HTTPException 404 for an unknown theme or reason.
+    """
     clustering = selection.clustering
     if clustering is None:
         raise HTTPException(404, f"{selection.name} has not been grouped by {selection.conf} yet.")
@@ -154,7 +164,10 @@ def build_theme_documents_page(
 def _find_theme(
     collections: CollectionService, selection: Selection, at: ClusteringView, group: DocumentGroup
 ) -> ClusterView | None:
-    """Return the theme, None for a reason. Raises HTTPException 404 if neither exists."""
+    """Return the theme, None if `group` is the unclustered documents with one reason.
+
+    Raises HTTPException 404 if there is no such theme or reason.
+    """
     cluster, excerpt = None, shorten(group.word, 200)
     if not group.is_reason:
         cluster = find_cluster(
@@ -171,7 +184,11 @@ def _find_theme(
 def _select_documents(
     sample: DocumentSample, label: str, is_theme: bool, form: ThemeDocumentsForm
 ) -> list[int]:
-    """Return the numbers of the documents that match the form."""
+    """Return the positions, in the sample, of the documents of a theme or reason whose dates match
+    the form.
+
+    `label`: label of the theme or, unless `is_theme`, the reason why the documents are unclustered.
+    """
     labels = sample.labels
     space = range(sample.clusters) if is_theme else range(sample.clusters, len(labels))
     label_number = next((index for index in space if labels[index] == label), None)

@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"~([0-9A-F]{2})")
 
 
 def quote_part(text: str) -> str:
-    """Quote `text` as one part of a path.
+    """Escape `text` so that it is one part of a URL path.
 
     Slashes, percent signs and tildes, and all dots of a part that has only dots, become `~` and two
     hex digits. Servers decode percent signs before they split at slashes, some twice, and browsers
@@ -39,7 +39,9 @@ def quote_part(text: str) -> str:
 
 
 def unquote_part(text: str) -> str:
-    """Decode a part of a path as the server passes it on."""
+    """Decode a part of a URL path that `quote_part` escaped and in which the server decoded percent
+    signs.
+    """
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
@@ -53,16 +55,19 @@ def link_to_collection(name: CollectionName, **params: Any) -> str:
 
 
 def link_to_theme(name: CollectionName, theme: str, **params: Any) -> str:
-    """Return the URL of a theme by its id or label.
+    """Return the URL of the page of a theme, by its id or label.
 
-    The first character of a reserved name is escaped, so that neither page hides the other.
+    A theme may have the name of another page of the collection. The first character of such a name
+    is escaped, so that the URLs differ.
     """
     part = f"{_escape(theme)}{theme[1:]}" if theme in RESERVED_PARTS else quote_part(theme)
     return build_url(f"{link_to_collection(name)}/{part}", **params)
 
 
 def link_to_reason(name: CollectionName, reason: str = "", **params: Any) -> str:
-    """Return the URL of the unclustered documents with one reason, or with any."""
+    """Return the URL of the unclustered documents with one reason, or of all of them if `reason` is
+    ''.
+    """
     suffix = f"/{quote_part(reason)}" if reason else ""
     return build_url(f"{link_to_collection(name)}/{UNCLUSTERED}{suffix}", **params)
 
@@ -85,9 +90,10 @@ ROWS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DocumentThemes:
-    """Themes of documents by document id.
+    """Themes to which documents belong, by document id.
 
-    `looked_in`: number of collections searched, the first by name; None for all.
+    `looked_in`: number of collections that were searched, the first by name; None if all were
+        searched.
     """
 
     themes: Mapping[str, Sequence[ThemeLink]]
@@ -97,8 +103,9 @@ class DocumentThemes:
 def find_document_themes(
     collections: CollectionService, document_ids: Sequence[str]
 ) -> DocumentThemes:
-    """Find the themes of documents. The more documents, the fewer collections are searched:
-    `ROWS_MAX` rows in total.
+    """Find the themes to which documents belong.
+
+    The more documents, the fewer collections are searched: `ROWS_MAX` rows in total.
     """
     if not document_ids:
         return DocumentThemes({}, None)

@@ -31,7 +31,11 @@ RADIUS_MIN = 7.0
 
 @dataclass(frozen=True, slots=True)
 class MapSpot:
-    """A theme to draw. Both coordinates of `position` lie between -1 and 1."""
+    """A theme to draw on the map.
+
+    `size`: number of its documents.
+    `position`: position that is stored with the clustering, both coordinates between -1 and 1.
+    """
 
     label: str
     size: int
@@ -41,7 +45,7 @@ class MapSpot:
 
 @dataclass(slots=True)
 class Circle:
-    """A placed spot: its center and radius in units of the picture."""
+    """Circle of a theme (`spot`) on the map: its center and radius in units of the SVG picture."""
 
     spot: MapSpot
     x: float
@@ -50,7 +54,9 @@ class Circle:
 
 
 def place_circles(spots: Sequence[MapSpot]) -> list[Circle]:
-    """Place the largest themes so that their circles do not overlap, as far as there is room."""
+    """Place the circles of the largest themes so that they do not overlap, as far as there is
+    room.
+    """
     largest_spots = sorted(spots, key=lambda spot: (-spot.size, spot.href))[:CIRCLES_MAX]
     total = sum(max(spot.size, 1) for spot in largest_spots)
     unit = math.sqrt(FILLED_SHARE * WIDTH * HEIGHT / (math.pi * max(1, total)))
@@ -70,7 +76,10 @@ def place_circles(spots: Sequence[MapSpot]) -> list[Circle]:
 
 
 def _push_apart(circles: Sequence[Circle]) -> bool:
-    """Push overlapping pairs apart, the smaller circle further. Return whether any pair overlapped."""
+    """Push overlapping pairs of circles apart, the smaller circle further.
+
+    Return whether any pair overlapped.
+    """
     moved = False
     for index, circle in enumerate(circles):
         for number, other in enumerate(circles[:index]):
@@ -100,7 +109,9 @@ def _keep_inside(circle: Circle) -> None:
 
 
 def draw_theme_map(spots: Sequence[MapSpot], title: str) -> Markup:
-    """Draw the map. A label that does not fit its circle is shown in the circle's tooltip only."""
+    """Draw the map of themes. A label that does not fit its circle is shown in the circle's tooltip
+    only.
+    """
     circles = place_circles(spots)
     desc = "; ".join(f"{circle.spot.label}: {circle.spot.size:,}" for circle in circles)
     head = Markup(
@@ -135,7 +146,7 @@ def _draw_circle(circle: Circle) -> Markup:
 
 
 def fit_label(label: str, radius: float) -> list[str]:
-    """Fit the label into a circle in up to three lines.
+    """Fit the label of a theme into a circle in up to three lines.
 
     If it does not fit, return as many words as fit, or the beginning of the first word, with an
     ellipsis. Return [] if there is no room for at least four characters.
@@ -154,7 +165,9 @@ def fit_label(label: str, radius: float) -> list[str]:
 
 
 def _compute_room(radius: float, count: int) -> list[int]:
-    """Return the number of characters that fit in each of `count` lines."""
+    """Return how many characters fit in each of `count` lines of text in a circle of this
+    radius.
+    """
     rooms = []
     for number in range(count):
         edge = abs(number - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2
@@ -164,7 +177,10 @@ def _compute_room(radius: float, count: int) -> list[int]:
 
 
 def _wrap_words(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
-    """Wrap the words into lines of limited length. Return None if they do not fit."""
+    """Wrap words into lines. Return None if they do not fit.
+
+    `rooms`: maximum width of each line in standard characters.
+    """
     lines: list[str] = []
     remaining = list(words)
     for room in rooms:
@@ -180,12 +196,15 @@ def _wrap_words(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
 
 
 def _measure_width(text: str) -> int:
-    """Measure the width in standard characters; East Asian characters count twice."""
+    """Measure the width of a text in standard characters; an East Asian character counts as two."""
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _cut_words(words: Sequence[str], rooms: Sequence[int]) -> list[str]:
-    """Return as many words as fit, with an ellipsis."""
+    """Wrap as many words as fit into lines, and put an ellipsis after the last one.
+
+    Return [] if not even one word fits.
+    """
     for count in range(len(words) - 1, 0, -1):
         lines = _wrap_words([*words[: count - 1], f"{words[count - 1].rstrip(',')}…"], rooms)
         if lines is not None:

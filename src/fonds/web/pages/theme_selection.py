@@ -37,24 +37,24 @@ LEVEL: Any = Field(0, ge=0, le=LEVELS_MAX, description="Level of detail, 0 for t
 
 
 class SelectionForm(Protocol):
-    """Which clustering of a collection; by default the current one."""
+    """Query parameters that select one clustering of a collection, by default the current one."""
 
     @property
     def conf(self) -> str:
-        """Return the configuration, '' for the default."""
+        """Return the name of the requested configuration, '' for the default."""
 
     @property
     def at(self) -> int | None:
-        """Return the time of the clustering, None for the current one."""
+        """Return the time of the requested clustering, None for the current one."""
 
     @property
     def level(self) -> int:
-        """Return the granularity level."""
+        """Return the requested level (granularity) of the clustering; 0 is the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedConfiguration:
-    """Selection of the current clustering of a configuration."""
+    """Query parameters that select the current clustering of a configuration."""
 
     conf: str
     at: int | None = None
@@ -63,10 +63,10 @@ class ServedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected collection, configuration and clustering.
+    """The collection, configuration and clustering that a request selects.
 
     `clusterings`: all clusterings of the configuration, newest first.
-    `clustering`: None if the configuration has none yet.
+    `clustering`: the selected clustering, None if the configuration has none yet.
     `previous`: the clustering before the selected one, None if none is stored and for levels other
         than the first.
     """
@@ -81,11 +81,13 @@ class Selection:
 
     @property
     def name(self) -> CollectionName:
-        """Return the name of the collection."""
+        """Return the namespace and key of the collection."""
         return self.collection.name
 
     def build_params(self) -> dict[str, str | int | None]:
-        """Return the query parameters of this selection, for links. Default values are None."""
+        """Return the query parameters that select this clustering, for links. Default values are
+        None.
+        """
         clustering = self.clustering
         return {
             "conf": self.conf if self.conf != self.confs[0] else None,
@@ -100,7 +102,7 @@ def resolve_selection(
     """Resolve the collection, configuration and clustering of a request.
 
     Raises HTTPException 404 for an unknown collection and 400 for an unknown configuration, time or
-    level; the message names the nearest.
+    level; the message names the nearest known one.
     """
     collection = _find_collection(collections, namespace, key)
     served = {item.conf for item in collection.served}

@@ -81,7 +81,7 @@ def build_timelines(
     earliest: dt.date | None = None,
     latest: dt.date | None = None,
 ) -> ThemeTimelines:
-    """Build the timelines of `themes` within the requested days."""
+    """Build the timelines of these themes within the requested days."""
     days_by_place: dict[int, Counter[int]] = defaultdict(Counter)
     for (place, day), n in Counter(zip(sample.places, sample.days, strict=True)).items():
         if place != ABSENT:
@@ -110,7 +110,9 @@ def build_timelines(
 
 
 def _compute_cohesions(sample: DocumentSample) -> dict[int, float]:
-    """Return the mean score of the documents of each cluster number."""
+    """Return the mean score of the sampled documents of each cluster, by the cluster's number in
+    the sample.
+    """
     sums: dict[int, float] = defaultdict(float)
     for place, score in zip(sample.places, sample.scores, strict=True):
         sums[place] += score
@@ -125,7 +127,11 @@ def _build_timeline(
     periods_by_day: Mapping[int, int],
     cohesion: float | None,
 ) -> ThemeTimeline:
-    """Build one timeline. `periods_by_day` maps each requested day to the number of its period."""
+    """Build the timeline of one theme.
+
+    `days`: number of the theme's sampled documents by day number.
+    `periods_by_day`: number of the period that contains each requested day.
+    """
     counts = [0] * len(periods)
     for day, n in days.items():
         if (number := periods_by_day.get(day)) is not None:
@@ -136,8 +142,11 @@ def _build_timeline(
 
 
 def _compute_change(counts: Sequence[int], periods: Sequence[Period]) -> float | None:
-    """Return the change in percentage points. With an odd number of periods, the middle one is in
-    the later half.
+    """Return the change of a theme's share of documents from the earlier to the later half of the
+    periods.
+
+    The change is in percentage points; None if a half has no documents. With an odd number of
+    periods, the middle one is in the later half.
     """
     half_length = len(periods) // 2
     totals = [
@@ -158,7 +167,7 @@ def _to_date_within(day: int, earliest: dt.date | None, latest: dt.date | None) 
 
 
 def to_date(day: int) -> dt.date:
-    """Return the date of a day number since 1970."""
+    """Convert a number of days since 1 January 1970 to a date."""
     return _EPOCH + dt.timedelta(days=day)
 
 
@@ -171,8 +180,11 @@ SMALLEST = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """Bar of a period. `value`: None if no document of the collection is dated in it. `label`: in
-    words.
+    """Bar of one period in the chart of a theme.
+
+    `value`: share or number of the theme's documents; None if no document of the collection is
+        dated in the period.
+    `label`: description of the bar as text.
     """
 
     value: float | None
@@ -183,10 +195,11 @@ class ChartBar:
 def draw_multiple(
     number: int, bars: Sequence[ChartBar], maximum: float, title: str, text: str
 ) -> Markup:
-    """Draw the bars, stretched to the available width. `maximum` is the value of the full height.
+    """Draw the chart of one theme, stretched to the available width. `maximum` is the value of the
+    full height.
 
-    Periods without any documents are hatched. `number` makes the element ids unique within the
-    page.
+    Periods without any documents of the collection are hatched. `number` makes the element ids
+    unique within the page.
     """
     width = STEP * len(bars) if len(bars) > 1 else ONE_BAR_WIDTH
     name = f"multiple-{number}"
@@ -227,7 +240,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class TimelinesForm(BaseModel):
-    """Which clustering of a collection, which days, and how the timelines are drawn."""
+    """Query parameters that select a clustering of a collection and a range of days, and how to
+    draw the timelines.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -316,7 +331,7 @@ class TimelinesPage:
 def build_timelines_page(
     collections: CollectionService, selection: Selection, form: TimelinesForm
 ) -> TimelinesPage:
-    """Build the requested page."""
+    """Build the page of the themes of a collection over time."""
     clustering, tables = selection.clustering, collections.tables
     level = None
     if clustering is not None:
@@ -403,14 +418,16 @@ def _build_line(
 
 
 def link_to_timelines(selection: Selection, **params: Any) -> str:
-    """Return the URL of a collection's themes over time."""
+    """Return the URL of the page of a collection's themes over time."""
     return build_url(f"{link_to_collection(selection.name)}/over-time", **params)
 
 
 def _build_charts(
     page: TimelinesPage, form: TimelinesForm
 ) -> list[tuple[TimelineLine, Any, float]]:
-    """Return each theme with its chart and the value of the chart's full height."""
+    """Return each theme with its chart, and with the value that has the full height of the
+    chart.
+    """
     by_share = form.measure == "share"
     values_by_theme = [
         [_get_value(point, by_share) for point in line.points] for line in page.themes

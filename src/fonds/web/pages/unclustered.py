@@ -60,8 +60,10 @@ class UnclusteredLine:
 
 
 def link_to_unclustered(selection: Selection, reason: str = "") -> str:
-    """Return the URL of the unclustered documents with one reason, or with any. It is the same for
-    all levels.
+    """Return the URL of the unclustered documents with one reason, or of all of them if `reason` is
+    ''.
+
+    The URL is the same for all levels.
     """
     return link_to_reason(selection.name, reason, **{**selection.build_params(), "level": None})
 
@@ -69,7 +71,9 @@ def link_to_unclustered(selection: Selection, reason: str = "") -> str:
 def build_unclustered_lines(
     selection: Selection, unclustered_count: Mapping[str, int]
 ) -> list[UnclusteredLine]:
-    """Build a line for each reason that has documents."""
+    """Build a line for each reason why documents are unclustered. Reasons without documents are
+    left out.
+    """
     return [
         UnclusteredLine(
             reason,
@@ -83,9 +87,7 @@ def build_unclustered_lines(
 
 
 def build_heading(reason: str, size: int) -> str:
-    """Return the number of unclustered documents with a reason ('' for any) as a sentence without a
-    full stop.
-    """
+    """Return the number of unclustered documents with a reason ('' for any) as a heading."""
     return f"{pluralize(size, 'document')} {UNCLUSTERED_REASONS.get(reason, 'without a theme')}"
 
 
@@ -96,7 +98,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class UnclusteredForm(BaseModel):
-    """Which clustering of a collection, and which page of the documents."""
+    """Query parameters that select a clustering of a collection and a page of its unclustered
+    documents.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -46,7 +46,9 @@ _NAME = re.compile(
 
 
 async def _read_body(request: Request) -> bytes:
-    """Read the body. Raises RefusedError 413 if it is longer than a manifest can be."""
+    """Read the body of a request. Raises RefusedError 413 if it is longer than a manifest can
+    be.
+    """
     sent = bytearray()
     async for piece in request.stream():
         sent += piece
@@ -59,9 +61,10 @@ UploadBody = Annotated[bytes, Depends(_read_body)]
 
 
 def parse_manifest_upload(request: Request, body: bytes) -> bytes:
-    """Return the uploaded file or, if none was chosen, the pasted text; b"" if there is neither.
+    """Return the manifest in a submitted form: the uploaded file or, if none was chosen, the pasted
+    text.
 
-    Raises RefusedError 400 for any other form.
+    Return b"" if there is neither. Raises RefusedError 400 for any other form.
     """
     kind = get_media_type(request.headers)
     if kind == FORM:
@@ -158,7 +161,10 @@ def verify_json(
 def _verify_manifest(
     request: Request, stores: Stores, knows_embargoes: bool, data: bytes
 ) -> VerificationResult:
-    """Verify a manifest. Raises RefusedError 400 if it is invalid or has no search."""
+    """Parse a manifest and compare its export with the library.
+
+    Raises RefusedError 400 if the manifest is invalid or is not that of a search.
+    """
     try:
         manifest = parse_manifest(data)
         if manifest.search is None:

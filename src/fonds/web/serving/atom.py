@@ -16,10 +16,11 @@ NO_UPDATE_AT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def create_feed(title: str, page_url: str, feed_url: str, updated: datetime) -> Xml.Element:
-    """Create a feed without entries.
+    """Create an Atom feed without entries.
 
     `page_url`: URL of the HTML page with the same list; it is also the feed's id.
     `feed_url`: URL of the feed itself.
+    `updated`: time of the last change of the feed.
     """
     top = Xml.Element("feed", xmlns=_NAMESPACE)
     add(top, "id", page_url)
@@ -32,20 +33,20 @@ def create_feed(title: str, page_url: str, feed_url: str, updated: datetime) -> 
 
 
 def encode_feed(top: Xml.Element) -> bytes:
-    """Encode the feed as XML."""
+    """Encode an Atom feed as XML."""
     encoded: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
     return encoded
 
 
 def add(parent: Xml.Element, name: str, text: str | None = None) -> Xml.Element:
-    """Add a child element with this text."""
+    """Add a child element with this text to an XML element, and return the child."""
     element = Xml.SubElement(parent, name)
     element.text = None if text is None else clean(text)
     return element
 
 
 def clean(text: str) -> str:
-    """Remove characters that XML 1.0 does not allow."""
+    """Remove the characters of a text that XML 1.0 does not allow."""
     return "".join(
         character
         for character in text

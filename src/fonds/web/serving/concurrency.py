@@ -25,7 +25,9 @@ LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/ndj
 
 
 def get_media_type(headers: Headers) -> str:
-    """Return the media type of a body without its parameters, '' if it is not stated."""
+    """Return the media type of a request's body without its parameters, '' if the request states
+    none.
+    """
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -33,8 +35,10 @@ class ReadWriteLimits:
     """ASGI middleware with one concurrency limit for writing requests and one for all other
     requests.
 
-    `takes`: returns whether a path accepts request bodies. The whole body of a writing request is
-        received before the request counts towards the limit.
+    The whole body of a writing request is received before the request counts towards the limit.
+    `takes`: function that returns whether a path accepts request bodies.
+    `body_max_bytes`: maximum length of one body.
+    `all_max_bytes`: maximum length of all bodies in memory together.
     """
 
     def __init__(
@@ -52,7 +56,10 @@ class ReadWriteLimits:
         self._buffered_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400, 413, 415 or 503 if the body is not accepted."""
+        """Receive the body of a writing request, then pass the request on.
+
+        Answer 400, 413, 415 or 503 instead if the body is not accepted.
+        """
         if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
             await self._reading(scope, receive, send)
             return
@@ -91,7 +98,10 @@ class ReadWriteLimits:
         )
 
     async def _receive_body(self, receive: Receive, chunks: list[bytes]) -> Response | None:
-        """Read the body into `chunks`. Return the error response if it is not accepted."""
+        """Read the body of a request into `chunks`.
+
+        Return the error response if the body is not accepted, None if it was read.
+        """
         count = 0
         while True:
             message = await receive()
@@ -116,7 +126,9 @@ class ReadWriteLimits:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function that yields the buffered body, then further messages."""
+    """Return an ASGI receive function that yields the buffered body, then the messages of
+    `receive`.
+    """
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_body() -> Message:

@@ -49,7 +49,7 @@ def add_csv_route(
 
 
 def build_csv_response(rows: Sequence[Any]) -> Response:
-    """Return rows as a CSV file, an empty one if there are no rows."""
+    """Return rows as a response with a CSV file, an empty file if there are no rows."""
     flat = [dict(_iter_cells(row, _to_plain(row))) for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
     # A field that is a dataclass in one row and None in another has only the columns of the
@@ -71,7 +71,7 @@ def _fill_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[st
 
 
 def _to_plain(row: Any) -> Mapping[str, Any]:
-    """Convert a row to the values its JSON has."""
+    """Convert a row to a mapping of field names to the values that the row has in JSON."""
     plain: Mapping[str, Any] = _get_type_adapter(row.__class__).dump_python(row, mode="json")
     return plain
 

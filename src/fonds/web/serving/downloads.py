@@ -22,8 +22,9 @@ _RANGE = re.compile(r"\s*bytes\s*=\s*([0-9]{0,19})\s*-\s*([0-9]{0,19})\s*", re.I
 
 
 def parse_range(size: int, range_header: str | None) -> tuple[int, int] | None:
-    """Return the start and exclusive end of a single byte range; None means the whole content.
+    """Parse the Range header of a request for content of `size` bytes.
 
+    Return the start and exclusive end of the requested byte range; None means the whole content.
     Several ranges, other units and unreadable headers are ignored, as the RFC allows. Raises
     ValueError for an empty range and for one past the end.
     """
@@ -47,8 +48,10 @@ def parse_range(size: int, range_header: str | None) -> tuple[int, int] | None:
 def build_response(
     request: Headers, content: bytes, media_type: str, etag: str, headers: Mapping[str, str]
 ) -> Response:
-    """Return the whole content, the requested range (206, 416), or 304 if the browser has it.
-    `etag` has no quotes.
+    """Return the response to a download: all of `content`, the requested range (206, 416), or 304
+    if the browser already has the content.
+
+    `etag`: id of the content, without quotes.
     """
     quoted = f'"{etag}"'
     base_headers = {**headers, "ETag": quoted, "Accept-Ranges": "bytes"}
@@ -86,7 +89,9 @@ _UNQUOTED_CHARS = "!#$&+-.^_`|~"
 
 
 def build_disposition(kind: Literal["inline", "attachment"], name: str) -> str:
-    """Build the header value: an ASCII name for old clients, and the exact name if it differs."""
+    """Build the value of a Content-Disposition header: an ASCII file name for old clients, and the
+    exact name if it differs.
+    """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     plain = re.sub(r"[%\"\\]", "_", plain).strip()
     plain = plain if plain.strip(".") and not plain.startswith(".") else f"file{plain}"

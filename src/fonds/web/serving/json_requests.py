@@ -28,10 +28,11 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
 def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
-    """Decode a body as a value of type `kind`.
+    """Decode the JSON body of a request as a value of type `kind`.
 
+    `line`: number of the line for error messages, None if the body is not one of several lines.
     Raises RefusedError 400 that names the location in the body and, for an unknown field, the
-    nearest name.
+    nearest known name.
     """
     if not body.strip():
         raise RefusedError(400, f"The body is empty. Send {JSON}.", pointer="", line=line)
@@ -55,8 +56,9 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
 
 
 def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
-    """Return the OpenAPI members of an operation that accepts a body of this schema, or one such
-    value per line.
+    """Return the part of an OpenAPI operation that describes its request body: JSON of this schema.
+
+    `lines`: whether the body may also have one such value per line.
     """
     content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
     if lines:
@@ -66,8 +68,10 @@ def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> di
 
 @contextmanager
 def refuse_invalid(pointer: str | None = None) -> Iterator[None]:
-    """Turn errors about invalid values into RefusedError: 413 for LimitError, 400 for other
-    ValueErrors.
+    """Context manager that turns errors about invalid values into RefusedError.
+
+    The status is 413 for LimitError and 400 for other ValueErrors. `pointer`: JSON pointer to the
+    invalid value in the body.
     """
     try:
         yield
@@ -80,22 +84,30 @@ def refuse_invalid(pointer: str | None = None) -> Iterator[None]:
 def json_response(
     value: object, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    """Return a value as a JSON response."""
+    """Return a response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, headers, "application/json")
 
 
 def escape_pointer(name: str) -> str:
-    """Escape a member name for a JSON pointer."""
+    """Escape the name of an object's member for a JSON pointer. Only 100 characters of it are
+    kept.
+    """
     return name[:100].replace("~", "~0").replace("/", "~1")
 
 
 def _build_pointer(place: str) -> str:
-    """Convert a location as the decoder writes it (`$.bulk[3].text`) to a JSON pointer."""
+    """Convert a location in a body, as the JSON decoder writes it (`$.bulk[3].text`), to a JSON
+    pointer.
+    """
     return "".join(f"/{name or number}" for name, number in _STEP.findall(place))
 
 
 def _field_names(kind: Any, place: str) -> tuple[str, ...]:
-    """Return the fields of the object at a location (`$.bulk[3]`) of a value of this type."""
+    """Return the names of the fields that are known at a location (`$.bulk[3]`) in a value of type
+    `kind`.
+
+    Return an empty tuple if the value there is not a struct.
+    """
     node = msgspec.inspect.type_info(kind)
     for name, _ in _STEP.findall(place):
         if isinstance(node, msgspec.inspect.ListType):
@@ -124,7 +136,7 @@ Body = Annotated[bytes, Depends(_read_body)]
 
 
 async def _json(request: Request) -> bytes:
-    """Return the body, b"" if there is none.
+    """Return the body of a JSON request, b"" if there is none.
 
     Raises RefusedError 415 for another media type, which includes forms of older browsers that do
     not state their origin, and 413 for a body that is too long.

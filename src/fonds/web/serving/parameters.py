@@ -32,7 +32,10 @@ def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
 
 
 def take_search(*names: str) -> Any:
-    """Return a dependency that reads these parameters of a search; a URL with any other is refused."""
+    """Return a FastAPI dependency that reads the named parameters of a search from the URL.
+
+    A URL with any other parameter is refused.
+    """
     fields = {
         name: field
         for name, field in SearchRequest.model_fields.items()
@@ -53,8 +56,10 @@ def take_search(*names: str) -> Any:
 
 
 async def reject_unknown_parameters(request: Request) -> None:
-    """Raise RefusedError 400 for a parameter that the page does not accept, and for a repeated one
-    that may not be.
+    """FastAPI dependency that checks the query parameters of a request.
+
+    Raises RefusedError 400 for a parameter that the page does not accept, and for a repeated one
+    that may not be repeated.
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None:
@@ -72,7 +77,9 @@ def _refuse(error: ParameterError) -> RefusedError:
 
 
 def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
-    """Yield each parameter's name in the URL, and whether it may be repeated."""
+    """Yield the name of each query parameter that a route accepts, and whether it may be
+    repeated.
+    """
     for dependency in dependant.dependencies:
         yield from _iter_parameters(dependency)
     for param in dependant.query_params:
@@ -85,7 +92,9 @@ def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
 
 
 def parse_name(namespace: str, key: str) -> CollectionName:
-    """Parse the name of a collection. Raises RefusedError 400 for an invalid one."""
+    """Return the name of a collection with this namespace and key. Raises RefusedError 400 for an
+    invalid one.
+    """
     for name, candidate in (
         ("ns", CollectionName(namespace, "-")),
         ("key", CollectionName("-", key)),
@@ -98,12 +107,14 @@ def parse_name(namespace: str, key: str) -> CollectionName:
 
 
 def parse_namespace(namespace: str) -> str:
-    """Return the namespace of a path. Raises RefusedError 400 for an invalid one."""
+    """Return the namespace in a path. Raises RefusedError 400 for an invalid one."""
     return parse_name(namespace, "-").namespace
 
 
 def parse_conf(conf: str) -> str:
-    """Return the name of a configuration in a path. Raises RefusedError 400 for an invalid one."""
+    """Return the name of the configuration in a path. Raises RefusedError 400 for an invalid
+    one.
+    """
     try:
         return validate_conf(conf)
     except ValueError as error:
@@ -111,7 +122,7 @@ def parse_conf(conf: str) -> str:
 
 
 def parse_id(document_id: str) -> str:
-    """Return the id of a document. Raises RefusedError 400 for an invalid one."""
+    """Return the id of the document in a path. Raises RefusedError 400 for an invalid one."""
     try:
         return validate_id(document_id)
     except ValueError as error:

@@ -40,12 +40,13 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class RefusedError(HTTPException):
-    """Request that is refused.
+    """Error that refuses a request with an HTTP status and a message.
 
-    `parameter`: the invalid parameter of the address.
-    `pointer`, `line`: the location in the body.
+    `parameter`: name of the invalid query parameter.
+    `pointer`, `line`: JSON pointer to the error in the body, and the line of the body.
     `nearest`: the closest valid name.
-    `start`, `end`: location of the error in the parameter's text, in characters.
+    `start`, `end`: position of the error in the text of the parameter, in characters.
+    All are None if unknown.
     """
 
     def __init__(
@@ -79,7 +80,11 @@ def render_problem(
     members: dict[str, Any] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Return the error response for programs. `members` are further members of `SCHEMA`."""
+    """Return the error response for programs as JSON.
+
+    `members`: further members of the JSON object, those of `SCHEMA`.
+    `headers`: further headers of the response.
+    """
     title = HTTPStatus(status).phrase
     problem = {
         "type": "about:blank",

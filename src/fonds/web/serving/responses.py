@@ -24,7 +24,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def takes_gzip(accepted: str) -> bool:
-    """True if an Accept-Encoding header accepts gzip. A weight of 0 refuses it, also for `*`."""
+    """True if an Accept-Encoding header accepts gzip. A weight (`q`) of 0 refuses it, also for
+    `*`.
+    """
     weights = {}
     for item in accepted.split(","):
         name, _, parameters = item.partition(";")
@@ -38,7 +40,9 @@ def takes_gzip(accepted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResponseMiddleware:
-    """ASGI middleware: answer HEAD as GET without the body, and use gzip if accepted, unless
+    """ASGI middleware that answers HEAD requests and compresses responses.
+
+    HEAD is answered as GET without the body. Gzip is used if the client accepts it, unless
     `uses_gzip` is False.
     """
 
@@ -46,8 +50,8 @@ class ResponseMiddleware:
     uses_gzip: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on as GET with a normalized Accept-Encoding, and fix the response
-        headers.
+        """Pass the request on as GET with a normalized Accept-Encoding, and change the response to
+        fit the original request.
         """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
@@ -77,8 +81,10 @@ class ResponseMiddleware:
 
 
 def _fix_headers(message: Message) -> None:
-    """Weaken the ETag of a compressed response, since its bytes differ, and add HEAD to an `Allow`
-    header.
+    """Change the headers of a response before it is sent.
+
+    Weaken the ETag of a compressed response, since its bytes differ, and add HEAD to an `Allow`
+    header that has only GET.
     """
     headers = MutableHeaders(scope=message)
     etag = headers.get("etag")
@@ -90,9 +96,13 @@ def _fix_headers(message: Message) -> None:
 
 @dataclass(slots=True)
 class ConcurrencyLimit:
-    """ASGI middleware that limits concurrent and waiting requests; further ones get 503.
+    """ASGI middleware that limits how many requests are processed at once, and how many wait for
+    that.
 
-    A request occupies its slot until its response begins, so that slow receivers do not block others.
+    Further requests get 503. A request occupies its slot until its response begins, so that slow
+    receivers do not block others.
+    `work_max`: maximum number of requests processed at once.
+    `waiting_max`: maximum number of waiting requests.
     """
 
     app: ASGIApp
@@ -102,7 +112,9 @@ class ConcurrencyLimit:
     _slots: asyncio.Semaphore | None = field(default=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 503 if too many requests are waiting."""
+        """Wait for a free slot and pass the request on. Answer 503 if too many requests are
+        waiting.
+        """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

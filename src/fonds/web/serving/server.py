@@ -44,8 +44,11 @@ BUSY = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionDeadlines:
-    """Maximum seconds for a request to arrive, for its body to follow, and for its response to be
-    received.
+    """Maximum durations of the phases of a request, in seconds.
+
+    `head_s`: until the head of a request has arrived on a waiting connection.
+    `body_s`: until the body has arrived.
+    `send_s`: how long the client may refuse to receive more of the response.
     """
 
     head_s: float = 10.0
@@ -57,8 +60,8 @@ DEADLINES = ConnectionDeadlines()
 
 
 def compute_max_connections(wanted_max: int = CONNECTIONS_MAX) -> int:
-    """Return the requested number of connections, or as many as this process has file descriptors
-    for.
+    """Return the maximum number of connections: `wanted_max`, or fewer if this process may open
+    fewer files.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted_max if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
@@ -67,7 +70,10 @@ def compute_max_connections(wanted_max: int = CONNECTIONS_MAX) -> int:
 
 @dataclass(slots=True)
 class ConnectionPool:
-    """All open connections of a server. `create_connection` is the server's protocol factory."""
+    """All open connections of a server, at most `count_max`.
+
+    `create_connection` is the function that the server library calls for each new connection.
+    """
 
     count_max: int
     deadlines: ConnectionDeadlines = DEADLINES
@@ -75,15 +81,17 @@ class ConnectionPool:
     _is_sweeping: bool = False
 
     def create_connection(self, **options: Any) -> Connection:
-        """Create the protocol of one connection. `options` are those the server library passes to
-        its own protocol.
+        """Create the protocol object of one new connection.
+
+        `options` are those that the server library passes to its own protocol.
         """
         loop = options.get("_loop") or asyncio.get_running_loop()
         return Connection(self, H11Protocol(**options), loop)
 
     def enter(self, connection: Connection) -> bool:
-        """Register a connection; close the one that has waited longest for a request if there is no
-        room. Return False if none can be closed.
+        """Register a new connection. Return False if there is no room for it.
+
+        If all connections are in use, first close the one that has waited longest for a request.
         """
         if len(self.open) >= self.count_max and not self._make_room():
             return False
@@ -94,7 +102,7 @@ class ConnectionPool:
         return True
 
     def leave(self, connection: Connection) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection from the open ones."""
         self.open.pop(id(connection), None)
 
     def _make_room(self) -> bool:
@@ -117,7 +125,11 @@ class ConnectionPool:
 
 
 class Connection:
-    """One connection: pass everything on to the library's protocol and track the time."""
+    """One TCP connection to the server.
+
+    It passes all events on to the HTTP protocol of the server library, and measures the time to
+    enforce deadlines.
+    """
 
     def __init__(
         self, pool: ConnectionPool, inner: H11Protocol, loop: asyncio.AbstractEventLoop
@@ -139,7 +151,7 @@ class Connection:
         return cycle is not None and not cycle.response_complete
 
     def is_late(self, now: float, deadlines: ConnectionDeadlines) -> bool:
-        """True if the connection has exceeded its current deadline."""
+        """True if the connection has exceeded the deadline of its current phase."""
         if self._transport is not None and self._transport.is_closing():
             # Closing, but the client has not received what was written.
             self._stuck_since = self._stuck_since or now
@@ -163,7 +175,7 @@ class Connection:
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Accept the connection, or answer that there is no room."""
+        """Register the new connection, or answer that all connections are in use and close it."""
         self._transport = transport
         self._entered = self._pool.enter(self)
         if self._entered:
@@ -173,7 +185,9 @@ class Connection:
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on; a new request restarts the clock."""
+        """Pass received data on to the server library. A new request restarts the clock of the
+        deadline.
+        """
         if not self._entered:
             return
         self._inner.data_received(data)
@@ -183,24 +197,24 @@ class Connection:
             self._was_answered = True
 
     def eof_received(self) -> None:
-        """Pass the end of the input on."""
+        """Tell the server library that the client sends no more data."""
         if self._entered:
             self._inner.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Pass the loss on and unregister the connection."""
+        """Unregister the lost connection and tell the server library."""
         self._pool.leave(self)
         if self._entered:
             self._inner.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """Note the time at which the client stopped receiving."""
+        """Note the time at which the client stopped receiving the response."""
         self._stuck_since = self.loop.time()
         if self._entered:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that the client receives again."""
+        """Note that the client receives the response again."""
         self._stuck_since = None
         if self._entered:
             self._inner.resume_writing()
@@ -233,8 +247,10 @@ def listen(host: str, port: int) -> socket.socket:
 def create_server(
     app: ASGIApp, *, count_max: int | None = None, deadlines: ConnectionDeadlines = DEADLINES
 ) -> uvicorn.Server:
-    """Create the server, to be run with sockets. `count_max` None: as many connections as the
-    process allows.
+    """Create the server; the caller runs it with listening sockets.
+
+    `count_max`: maximum number of connections; None means as many as the process allows.
+    `deadlines`: deadlines of each connection.
     """
     connections = ConnectionPool(count_max or compute_max_connections(), deadlines)
     config = uvicorn.Config(
@@ -256,13 +272,13 @@ def create_server(
 
 
 def get_port(listening: socket.socket) -> int:
-    """Return the port a socket listens on."""
+    """Return the port number of a listening socket."""
     port: int = listening.getsockname()[1]
     return port
 
 
 def format_listen_url(host: str, listening: socket.socket) -> str:
-    """Format the URL of a listening socket, for people."""
+    """Format the URL at which a listening socket can be reached, for people."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{get_port(listening)}/"
 
@@ -271,7 +287,10 @@ Served = tuple[ASGIApp, socket.socket]
 
 
 def serve(pages: Served, replay: Served) -> None:
-    """Serve both applications until a signal stops them. Each gets half of the connections."""
+    """Serve the application of the pages and that of the replay until a signal stops the process.
+
+    Each application comes with its listening socket, and gets half of the connections.
+    """
     count_max = compute_max_connections() // 2
     second = create_server(replay[0], count_max=count_max)
     # The first server handles signals: a server in another thread receives none.
