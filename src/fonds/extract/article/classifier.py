@@ -88,7 +88,8 @@ def compute_uncertainty(scores: Floats, features: Floats) -> float:
     """Return how uncertain the choice of the article's blocks is, from 0 to about 1.
 
     It is the uncertain share of the text that would be kept, weighted by block length. `scores` are
-    the probabilities of the blocks. Their first feature must be the logarithm of the block's width.
+    the probabilities of the blocks. The first column of `features` must be the logarithm of the
+    blocks' width.
     """
     weight = features[:, 0]
     doubt = float((weight * np.minimum(scores, 1 - scores)).sum())
