@@ -113,8 +113,9 @@ class DomainLeases:
         return waits
 
     def is_held(self, domain: str) -> bool:
-        """Return whether this process has the lease of a domain. The domain may be on loan to
-        another process soon.
+        """Return whether this process has the lease of a domain.
+
+        Callers check it before each request, because the domain may have been released meanwhile.
         """
         return domain in self._domains
 
