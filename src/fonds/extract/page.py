@@ -136,7 +136,9 @@ class PageStatus(StrEnum):
     reason: Reason | None
 
     def __new__(cls, value: str, reason: Reason | None) -> PageStatus:
-        """Create a status. `reason` is the reason code of the rejection; None for an accepted page."""
+        """Create a status. `reason` is the reason code of the rejection; None for an accepted
+        page.
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.reason = reason

@@ -1,4 +1,6 @@
-"""Redirect chain: a request that follows redirects, with its current URL and the responses so far."""
+"""Redirect chain: a request that follows redirects, with its current URL and the responses so
+far.
+"""
 
 from __future__ import annotations
 

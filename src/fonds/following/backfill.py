@@ -47,8 +47,8 @@ def is_backfill_due(row: SourceRow, now: datetime) -> bool:
     """Return whether the next poll of a source belongs to its backfill, rather than being a poll
     for new links.
 
-    It does if the backfill is due, and no poll for new links has been due for longer. Not for a
-    source with an interrupted poll, which is repeated first.
+    It does if the backfill is due, and no poll for new links has been due for longer. The source
+    must be due, and must not have an interrupted poll, which is repeated first.
     """
     backfill = row.backfill
     if (

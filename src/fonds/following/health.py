@@ -97,7 +97,9 @@ def is_muted(row: SourceRow, now: datetime) -> bool:
 
 
 def build_muted_filter(now: datetime) -> dict[str, object]:
-    """Return the query condition for all active sources that are muted, even if they are healthy."""
+    """Return the query condition for all active sources that are muted, even if they are
+    healthy.
+    """
     return {"state": "active", "muted_until": TimeRange(now + _TICK, _TIME_MAX)}
 
 

@@ -81,7 +81,7 @@ def _record_link_count(
     """Return the changed columns of a source's row for the number of links in its listing, and for
     how long listings have been empty.
 
-    A listing counts as wrongly empty only if the source's listing had links before.
+    An empty listing is recorded only if the source's listing had links before.
     """
     count = len(listing.entries)
     # An empty listing is normal if it is read in parts, or only from a last id.
@@ -156,7 +156,9 @@ def build_success_columns(
 
 
 def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: datetime) -> float | None:
-    """Return the average number of new links per day, including this poll; None if it is unknown."""
+    """Return the average number of new links per day, including this poll; None if it is
+    unknown.
+    """
     if row.last_well is None or row.rate_day is None:
         dates = [read_moment(entry.pub_date)[0] for entry in listing.entries] if listing else []
         first_rate = estimate_first_rate(

@@ -353,8 +353,8 @@ class Poller:
         """Update the row of a source after a poll for new links, and schedule the next poll. Return
         the row.
 
-        With `continues_soon`, the next poll starts after the minimum interval, because a part of
-        the listing is left.
+        With `continues_soon`, a part of the listing is left. An API is then polled again at once,
+        any other source after the minimum interval.
         """
         after, now = replace(leased.row, **values), self.clock()
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)

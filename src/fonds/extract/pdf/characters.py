@@ -1,8 +1,8 @@
 """Characters of one PDF page as the library pdfium reads them. Their positions are measured only on
 demand.
 
-Limits: time is linear in the number of characters. For each character that pdfium omits from its
-text, it also takes the logarithm of that number.
+Limits: time is linear in the number of characters. Each character that pdfium omits from its text
+costs at most the logarithm of that number in addition.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class PageCharacters:
         return float(self._rectangle.left)
 
     def is_beside(self, number: int, box: Box, margin: float) -> bool:
-        """Return whether a character is outside the box on any side, by more than `margin` points."""
+        """Return whether a character is outside the box on any side, by more than `margin`
+        points.
+        """
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         cell = self._rectangle
         return bool(
@@ -93,7 +95,9 @@ class PageCharacters:
         )
 
     def get_object(self, number: int) -> int:
-        """Return the memory address of the PDF object that draws a character; 0 if there is none."""
+        """Return the memory address of the PDF object that draws a character; 0 if there is
+        none.
+        """
         return _get_address(pdfium.FPDFText_GetTextObject(self._page, number))
 
     def list_placed_objects(self) -> frozenset[int]:

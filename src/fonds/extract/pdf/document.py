@@ -76,8 +76,9 @@ def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
 
 
 def init_forms(document: pypdfium2.PdfDocument) -> None:
-    """Enable drawing of the values in form fields. If pdfium fails, pages are drawn without the
-    values.
+    """Enable drawing of the values in form fields. If pdfium fails, pages are drawn without them.
+
+    Callers skip a document with too many fields to count, because pdfium would never finish.
     """
     try:
         document.init_forms()

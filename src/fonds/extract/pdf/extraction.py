@@ -217,7 +217,7 @@ def _repair_and_read(
     - `first`: result of the first extraction. It is returned if the repair does not help.
     - `blank`: its blank pages, from 0.
 
-    If such pages remain, the returned status is PARTIAL and the message lists them.
+    If such pages remain, the status SUCCESS becomes PARTIAL, and the message lists the pages.
     """
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:

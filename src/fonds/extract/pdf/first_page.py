@@ -306,7 +306,9 @@ def _find_authors(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[str, .
 
 
 def _is_list_continued(text: str, following: str) -> bool:
-    """Return whether a list of names in a line (`text`) continues in the next line (`following`)."""
+    """Return whether a list of names in a line (`text`) continues in the next line
+    (`following`).
+    """
     if has_place_word(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
         return False
     if text.rstrip().endswith((",", "&", " and")):
@@ -317,7 +319,9 @@ def _is_list_continued(text: str, following: str) -> bool:
 
 
 def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
-    """Yield the texts of the pieces of a line that are separated by wide gaps, as between columns."""
+    """Yield the texts of the pieces of a line that are separated by wide gaps, as between
+    columns.
+    """
     page, begin = sheet.page, line.begin
     for blanks in re.finditer(" +", page.text[line.begin : line.end]):
         place, after = line.begin + blanks.start(), line.begin + blanks.end()

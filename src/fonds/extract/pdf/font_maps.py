@@ -203,8 +203,9 @@ class _UpdateTrailer:
 def add_font_maps(pdf: pikepdf.Pdf, fonts: Iterable[Any], data: bytes) -> bytes | None:
     """Return the PDF `data` with ToUnicode maps added for those of its `fonts` that lack one.
 
-    Return None if no font needs a map, or if the PDF is larger than 64 MiB. `pdf` must be opened
-    from `data` and is modified. An encrypted PDF is rewritten without encryption.
+    Return None if no font needs a map, if the PDF is larger than 64 MiB, or if its trailer cannot
+    be updated. `pdf` must be opened from `data` and is modified. An encrypted PDF is rewritten
+    without encryption.
     """
     if len(data) > _SIZE_MAX_BYTES:
         return None

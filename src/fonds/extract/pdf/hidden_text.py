@@ -101,11 +101,10 @@ def find_hidden_characters(
 
 
 def _is_sampled(place: int, count: int) -> bool:
-    """Return whether it is checked if a character of the sample is drawn invisibly. On long pages
-    this is only every fourth.
+    """Return whether to check if a character of the sample is drawn invisibly.
 
     `place` is the position of the character in the sample, `count` the number of characters on the
-    page.
+    page. On pages with many characters, only every fourth of the sample is checked.
     """
     return count < _SHORT_CHARS or place % _DRAWN_EVERY == 0
 

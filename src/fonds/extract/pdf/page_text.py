@@ -175,8 +175,8 @@ def read_pages(
     - `max_chars`: maximum number of characters of the text.
     - `time_max_s`: seconds after which no further page is read.
     - `with_front`: whether to look for title and authors on the first page.
-    - `has_writing`: False if it is known that the pages have no form fields or notes. They are then
-      not searched.
+    - `has_writing`: False if it is known that the pages have no form fields or notes. Only the
+      first page is then searched for them.
 
     An unreadable page does not affect other pages. Raises MemoryError if a page needs more memory
     than available.
