@@ -157,8 +157,8 @@ class DecodedPage:
     """Text of a decoded page.
 
     - `text`: the text without byte order mark, NUL and lone surrogates.
-    - `charset`: the charset it was decoded with.
-    - `evidence`: a sentence that says how the charset was determined.
+    - `charset`: the charset that the text was decoded with.
+    - `evidence`: short text that says how the charset was determined.
     """
 
     text: str
@@ -167,7 +167,9 @@ class DecodedPage:
 
 
 def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
-    """Return the text and the charset of a page, as `decode` does."""
+    """Decode a page and return its text and charset. See `decode` for how the charset is
+    determined.
+    """
     decoded = decode(body, http_charset)
     return decoded.text, decoded.charset
 
@@ -175,11 +177,18 @@ def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
 def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage:
     """Decode a page. Never raises.
 
-    The charset is determined, in order, by: byte order mark; `http_charset` (Content-Type header,
-    None if the server sent none); the page's own declaration; UTF-8; the language of candidate
-    readings; windows-1252. A declaration is ignored if the bytes contradict it, or if it yields
-    text in no language while another charset does. `host` is the server's name ('' if unknown); its
-    top-level domain has a small weight.
+    The charset is determined by the first of these that applies:
+
+    - the byte order mark, or the zero bytes of UTF-16;
+    - `http_charset`, the charset in the Content-Type header (None if the server sent none);
+    - the page's own declaration;
+    - UTF-8, if the bytes are valid;
+    - the charset whose text is most plausible in a language;
+    - windows-1252.
+
+    A declaration is ignored if the bytes contradict it, or if it yields text in no language while
+    another charset does. `host` is the server's name ('' if unknown). The language of its top-level
+    domain is slightly preferred.
     """
     for mark, charset in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
@@ -234,8 +243,9 @@ def _replace_utf16(charset: str) -> str:
 class _CharsetReading:
     """A body decoded with one charset.
 
-    - `foreign`: approximate number of non-ASCII characters that were decoded well.
-    - `damaged`: number of non-ASCII characters that were not decoded well.
+    - `foreign`: approximate number of non-ASCII characters that were decoded without damage.
+    - `damaged`: number of non-ASCII characters that are probably wrong, such as replacement
+      characters.
     """
 
     text: str
@@ -245,8 +255,8 @@ class _CharsetReading:
 
     @property
     def is_plausible(self) -> bool:
-        """Whether at most a tenth of the non-ASCII characters are damaged. Truncated pages and text
-        in other charsets cause less damage.
+        """Whether at most a tenth as many non-ASCII characters are damaged as are undamaged.
+        Truncated pages and some text in another charset stay below that.
         """
         return self.damaged * 10 <= self.foreign
 
@@ -289,9 +299,10 @@ def _decode_declared(body: bytes, declared: list[str]) -> _CharsetReading | None
 
 
 def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
-    """Return whether bytes in UTF-8 were declared and decoded as another charset.
+    """Return whether a body is UTF-8 that was declared and decoded as another charset.
 
-    Bytes in a single-byte charset are almost never valid UTF-8. A few double-byte characters may
+    `reading` is the body decoded as declared, `utf8` the same body decoded as UTF-8. Text in a
+    single-byte charset is almost never valid UTF-8. A few characters in a double-byte charset may
     be.
     """
     if CODECS[reading.charset].startswith("utf_16"):
@@ -304,11 +315,11 @@ def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
 def _decode_by_language(
     body: bytes, declared: _CharsetReading | None, host: str
 ) -> tuple[_CharsetReading, str]:
-    """Return the candidate text that is most plausible in a language, and a sentence on the
-    evidence.
+    """Decode a body with the charset whose text is most plausible in a language. Return the result
+    and a short text on the evidence.
 
     A declared charset is kept unless its text is in no language and the text of another charset is.
-    Without a declared charset, UTF-8 is tried first, then the best candidate is used.
+    Without a declared charset (`declared` is None), UTF-8 is tried first, then the other charsets.
     """
     if declared is None:
         if b"\x1b$B" in body or b"\x1b$@" in body:
@@ -365,8 +376,9 @@ def _detect_utf16(body: bytes) -> str | None:
 
 
 def _guess_charset(sample: bytes, body: bytes) -> _CharsetReading | None:
-    """Decode a body with the charset that the library charset_normalizer guesses; None if it does
-    not fit.
+    """Decode a body with the charset that the library charset_normalizer guesses from `sample`.
+
+    Return None if there is no guess, or if the text has too many damaged characters.
     """
     matches = from_bytes(sample, cp_isolation=_GUESSABLE, enable_fallback=False)
     best = matches.best()
@@ -395,7 +407,7 @@ _GUESSABLE = [
 
 
 def _sample_non_ascii(body: bytes) -> bytes:
-    """Return the lines of a page's text that have non-ASCII characters, without markup."""
+    """Return those lines of a page's text, without markup, that have non-ASCII characters."""
     text = _TAGS.sub(b"\n", body[: 64 * _GUESS_BYTES])
     sample = b"\n".join(line.strip() for line in text.split(b"\n") if not line.isascii())
     return sample[:_GUESS_BYTES]

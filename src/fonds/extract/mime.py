@@ -129,11 +129,11 @@ OCTETS, PLAIN, XML = "application/octet-stream", "text/plain", "text/xml"
 
 @dataclass(frozen=True, slots=True)
 class SniffedType:
-    """Detected type of a file.
+    """Detected media type of a file.
 
-    - `mime`: media type, from bytes and declared type.
-    - `magic`: description of the format.
-    - `magic_mime`: media type, from the bytes only.
+    - `mime`: media type by the bytes, and by the declared type where the bytes are ambiguous.
+    - `magic`: short description of the format, such as `PDF document, version 1.4`.
+    - `magic_mime`: media type by the bytes alone.
     """
 
     mime: str
@@ -176,10 +176,10 @@ _TYPE = re.compile(rf"{_NAME}/{_NAME}")
 
 
 def normalize_mime(declared: str | None) -> str | None:
-    """Return a declared media type in lower case, without parameters and with misspellings
-    fixed.
+    """Return a declared media type in lower case, without parameters and with known misspellings
+    corrected.
 
-    Return None if it is not a media type. `('application/pdf'`, `.pdf`, `image/pdf` and
+    Return None if the text is not a media type. `('application/pdf'`, `.pdf`, `image/pdf` and
     `Application/PDF;x=y` all become `application/pdf`.
     """
     if declared is None:
@@ -269,7 +269,9 @@ def _choose_mime(head: bytes, magic_mime: str, declared: str | None) -> str:
 
 
 def looks_like_damaged_pdf(head: bytes) -> bool:
-    """Return whether bytes without the header `%PDF` contain PDF objects."""
+    """Return whether the first bytes of a file look like a PDF that has lost its header `%PDF`,
+    because they contain PDF objects.
+    """
     return (
         bool(_PDF_OBJECT.search(head) and _PDF_TRACES.search(head))
         or len(_PDF_TRACES.findall(head[:HEAD_BYTES])) > 1
@@ -277,7 +279,9 @@ def looks_like_damaged_pdf(head: bytes) -> bool:
 
 
 def _detect_by_bytes(head: bytes) -> tuple[str, str]:
-    """Return media type and description from the first bytes only."""
+    """Detect the type of a file by its first bytes, without a declared type. Return media type and
+    description.
+    """
     if not head:
         return OCTETS, "empty"
     text = _decode_text(head)
@@ -290,7 +294,8 @@ def _detect_by_bytes(head: bytes) -> tuple[str, str]:
 def _detect_pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
     """Return media type and description of a PDF or PostScript file; None for other files.
 
-    Other bytes may come before the header if PDF objects follow it.
+    Other bytes may precede the header of a PDF if PDF objects follow the header. `text` is `head`
+    as text, or None if it is binary.
     """
     bare = head.removeprefix(b"\xef\xbb\xbf")
     if at_start := _PDF_AT_START.match(bare):
@@ -322,9 +327,10 @@ def _describe_pdf(version: bytes | None, junk_bytes: int) -> str:
 
 
 def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
-    """Return media type and description by signature; None if no signature matches.
+    """Return media type and description of a file by its signature (magic number); None if none
+    matches.
 
-    A signature made of letters is ignored if the file is text.
+    A signature of letters and digits is ignored if the file is text (`is_text`).
     """
     if head.startswith(b"PK\x03\x04"):
         fits = ((mime, words) for name, mime, words in ZIP_KINDS if name in head[:4096])
@@ -338,8 +344,8 @@ def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
 
 
 def _decode_text(head: bytes) -> bytes | None:
-    """Return text bytes as UTF-8 (or another superset of ASCII) without byte order mark; None for
-    binary data.
+    """Return the first bytes of a text file as UTF-8 or another superset of ASCII, without byte
+    order mark; None if the file is binary.
     """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return head.decode("utf-16", "replace").lstrip("\ufeff").encode("utf-8", "replace")
@@ -354,8 +360,8 @@ def _decode_text(head: bytes) -> bytes | None:
 
 
 def _skip_prologue(text: bytes) -> bytes:
-    """Return markup from its first element on. White space, comments, instructions and DTDs that
-    are not HTML's are skipped.
+    """Return markup from its first element on. White space, comments, processing instructions and
+    document types other than HTML's are skipped.
     """
     position = 0
     while skipped := _PROLOGUE.match(text, position):
@@ -417,9 +423,10 @@ def _detect_plain_text(text: bytes) -> tuple[str, str]:
 
 
 def describe(body: bytes, declared_mime: str | None) -> FileMeta:
-    """Return hashes, size and type of a complete body.
+    """Return size, hashes and media type of a complete file or response body.
 
-    `declared_mime` is the media type from the server or the index; None if there is none.
+    `declared_mime` is the media type stated by the server or by an archive's index; None if there
+    is none.
     """
     sniffed = sniff(body, declared_mime)
     return FileMeta(

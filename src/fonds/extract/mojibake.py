@@ -101,23 +101,30 @@ TEXT_SCORE_MIN = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Plausibility:
-    """Plausibility of a decoded text (0 to 1), and its language; None if unknown."""
+    """How plausible a decoded text is in its charset.
+
+    - `score`: plausibility, 0 to 1.
+    - `language`: code of the detected language; None if unknown.
+    """
 
     score: float
     language: str | None
 
 
 def guess_languages(declared: str | None, host: str) -> frozenset[str]:
-    """Return the languages suggested by `<html lang>` and the host's top-level domain."""
+    """Return codes of languages that are likely for a page: `declared` (the value of `<html lang>`,
+    or None), and the language of the host's top-level domain.
+    """
     hints = {declared[:2].lower()} if declared else set()
     country = _LANGUAGE_BY_COUNTRY.get(host.rpartition(".")[2])
     return frozenset(hints | ({country} if country else set()))
 
 
 def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibility:
-    """Return the plausibility of a text sample that was decoded with `charset`.
+    """Return how plausible it is that a text was decoded with the right charset (`charset`).
 
-    The lines of the sample should have non-ASCII characters. `hints` are likely languages.
+    The text should have only lines with non-ASCII characters. `hints` are codes of likely
+    languages, which slightly raise the score.
     """
     foreign = len(_FOREIGN.findall(text))
     languages = LANGUAGES.get(charset)
@@ -136,8 +143,10 @@ def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibilit
 
 
 def _score_script(text: str, charset: str) -> float:
-    """Score East Asian or Thai text by its share of common characters. Wrongly decoded bytes yield
-    hardly any.
+    """Return a score from 0 to 1: how common the Chinese, Japanese, Korean or Thai characters of a
+    text are, by its charset.
+
+    Wrongly decoded bytes hardly yield common characters.
     """
     if charset in ("gbk", "gb18030", "big5"):
         han = _HAN.findall(text)

@@ -69,7 +69,7 @@ _PLACEHOLDER = re.compile(
 
 
 class PageKind(StrEnum):
-    """Kinds of pages."""
+    """Kinds of pages: article, front page, list of articles, error page or consent form."""
 
     ARTICLE = "article"
     FRONT = "front"
@@ -79,7 +79,7 @@ class PageKind(StrEnum):
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is a placeholder that a server sends instead of the page, for example
+    """Return whether a text is only a notice that a server sends instead of the page, for example
     to browsers without scripts.
     """
     return len(text) <= PLACEHOLDER_MAX_CHARS and _PLACEHOLDER.search(text) is not None
@@ -88,11 +88,12 @@ def is_placeholder(text: str) -> bool:
 def classify_page(
     title: str | None, text: str, types: frozenset[str], *, is_front: bool, is_dated: bool
 ) -> PageKind:
-    """Return the kind of a page, from its title, its text if short, and its JSON-LD types.
+    """Return whether a page is an article or another kind of page. `text` is its text, `types` are
+    its JSON-LD types.
 
     - `is_front`: whether the URL is that of a front page.
-    - `is_dated`: whether the page states its publication date. A dated page with a list may be an
-      article.
+    - `is_dated`: whether the page states its publication date. Only without it, a page of the
+      JSON-LD type for lists counts as a listing.
     """
     is_short = len(text) <= PAGE_NOTICE_MAX_CHARS
     if is_short and title and _ERROR.search(title):
@@ -127,14 +128,15 @@ _FAR_FUTURE = date(2100, 1, 1)
 
 
 class PageStatus(StrEnum):
-    """How the extraction of a page ended. `reason` is why the page was rejected; None if it was
-    accepted.
+    """How the extraction of a page ended: accepted, or rejected for a reason.
+
+    `reason` is the reason code of the rejection; None if the page was accepted.
     """
 
     reason: Reason | None
 
     def __new__(cls, value: str, reason: Reason | None) -> PageStatus:
-        """Create a status with the reason with which the page is rejected; None for an accepted
+        """Create a status. `reason` is the reason code of the rejection; None for an accepted
         page.
         """
         member = str.__new__(cls, value)
@@ -150,13 +152,14 @@ class PageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageExtraction:
-    """Extraction result of one page, as plain values that can be sent between processes.
+    """Result of extracting one page, as plain values that can be sent between processes.
 
-    - `content`: title, text and other metadata. The caller sets `parsed_date`. For a rejected page
-      it has only what the URL tells and what was extracted before the rejection.
+    - `status`: whether the page was accepted.
+    - `content`: title, text and other main metadata. The caller sets its `parsed_date`. For a
+      rejected page it has only the values from the URL and what was extracted before the rejection.
     - `charset`: charset used for decoding; None if the page was not decoded.
-    - `error_msg`: a sentence that says why the page was rejected; None if it was accepted.
-    - `metadata`: further metadata of the page.
+    - `error_msg`: sentence that says why the page was rejected; None if it was accepted.
+    - `metadata`: further metadata, such as authors, modification date and rights.
     """
 
     status: PageStatus
@@ -176,14 +179,15 @@ def parse_page(
 ) -> PageExtraction:
     """Extract text, title, date, language and URLs of a page.
 
-    - `url`: URL of the page. If it is a `file:` or `s3:` URL, the URL that the page states itself
-      is used.
+    - `url`: URL of the page. If it is a `file:` or `s3:` URL, the canonical URL that the page
+      states takes its place in the result.
     - `charset`: charset in the Content-Type header; None if the server sent none.
-    - `captured_at`: time of the capture. Dates later than the day after it are ignored.
+    - `captured_at`: time of the capture. Dates in the page that are later than the day after it are
+      ignored.
     - `fetched`: whether the page was fetched over HTTP. If not, `captured_at` is the time of a file
       and may be wrong.
-    - `is_plain_text`: whether the body is plain text. Each run of lines is a paragraph, and a
-      separate first line is the title.
+    - `is_plain_text`: whether the body is plain text instead of HTML. Each run of lines is then a
+      paragraph, and a short first line followed by a blank line is the title.
     """
     if len(body) > BODY_MAX_BYTES:
         message = f"{len(body)} bytes; the limit for a page is {BODY_MAX_BYTES}"
@@ -211,21 +215,23 @@ def parse_page(
 
 
 def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
-    """Build the result of a page that was not parsed."""
+    """Build the result of a page that is rejected unparsed. It has only metadata from the URL."""
     metadata = PageMetadata(unique_url_hash=hash_url(url))
     return PageExtraction(status, _build_url_metadata(url, None), None, message, metadata)
 
 
 def warm_up() -> None:
-    """Load what every page needs. Called once, before child processes are forked."""
+    """Load the language model, which every page needs. Called once, before child processes are
+    forked.
+    """
     load_model()
 
 
 def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
-    """Return the latest date that a page may have.
+    """Return the latest date that may be found in a page: the day after the capture.
 
-    Archives without times set the time of files to the beginning of their epoch, so such times are
-    no limit.
+    If the page was not fetched (`fetched`), a capture before 1995 sets no limit. Archives without
+    times give files the time at the beginning of their epoch.
     """
     captured_on = captured_at.date()
     if not fetched and captured_on < _WEB_BEGAN:
@@ -285,8 +291,9 @@ def _find_kind(article: Article, is_front: bool) -> PageKind:
 def _build_page_metadata(
     article: Article, content: ContentMetadata, language: IdentifiedLanguage, evidence: str
 ) -> PageMetadata:
-    """Build the metadata that is not defined by the seeds. Front pages and listings have a
-    modification date only.
+    """Build the further metadata of a page, beyond the fields that the seeds define (`content`).
+
+    Front pages and listings have no publication date, only a modification date.
     """
     kind = _find_kind(article, bool(content.is_homepage))
     published = article.dates.published if content.publication_date else None

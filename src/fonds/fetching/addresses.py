@@ -101,14 +101,19 @@ def _is_within(ip: ipaddress.IPv4Address | ipaddress.IPv6Address, table: str) ->
 
 
 def allow_any_address(address: str) -> bool:
-    """Allow requests to any address: for services in the settings, or if the settings allow all
-    addresses.
+    """Return True: every IP address may be requested.
+
+    Used for services that the settings name, or if the settings allow private addresses.
     """
     return True
 
 
 def choose_address_check(*, allows_private: bool) -> Callable[[str], bool]:
-    """Return the check of IP addresses for the setting `elsewhere.private_addresses`."""
+    """Return the function that decides whether an IP address may be requested.
+
+    `allows_private` is the setting `elsewhere.private_addresses`. If it is true, all addresses may
+    be requested, otherwise only public ones.
+    """
     return allow_any_address if allows_private else is_public
 
 
@@ -135,7 +140,7 @@ THREADS = 16
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """Resolve a host with the resolver of the operating system.
+    """Return the IP addresses of a host, found by the resolver of the operating system.
 
     Raises OSError if the host is unknown.
     """
@@ -149,7 +154,10 @@ def resolve_allowed_addresses(
     resolve: Resolve = resolve,
     is_allowed: Callable[[str], bool] = is_public,
 ) -> Sequence[str]:
-    """Resolve a host and return its allowed IP addresses, from 1 to 8.
+    """Resolve a host and return its IP addresses, from 1 to 8, if all of them may be requested.
+
+    - `resolve`: function that resolves the host.
+    - `is_allowed`: function that returns whether an address may be requested.
 
     Raises TransientError if the host has no address, and PermanentError (PRIVATE_ADDRESS) if any
     address is not allowed. One such address is enough, because a name server can order its answers
@@ -171,9 +179,9 @@ def resolve_allowed_addresses(
 
 
 class Resolver:
-    """Resolver of host names with threads of its own and a cache of five minutes.
+    """Resolver of host names with threads of its own. Addresses are cached for five minutes.
 
-    Slow names block no other work. Callbacks run in any thread and must not block.
+    Slow lookups delay no other work of the process. Callbacks run in any thread and must not block.
     """
 
     def __init__(
@@ -190,10 +198,10 @@ class Resolver:
     def resolve(
         self, host: str, port: int, callback: Callable[[Sequence[str] | Exception], None]
     ) -> None:
-        """Resolve a host, and call `callback` with its addresses or with the error.
+        """Resolve a host, and call `callback` with its allowed IP addresses or with the error.
 
-        The result is that of `resolve_allowed_addresses`. If it is cached, the callback runs
-        immediately.
+        Addresses and errors are those of `resolve_allowed_addresses`. If the result is cached,
+        `callback` runs before this method returns.
         """
         with self._lock:
             cached = self._cache.get((host, port))

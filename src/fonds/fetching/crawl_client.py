@@ -1,11 +1,11 @@
 """HTTP client for web servers that are crawled: pages, robots.txt, tdmrep.json and feeds.
 
-Requests run concurrently in one thread, over reused connections. Each exchange is recorded in full.
-A connection is made only to checked addresses, even if the name resolves to others in the meantime,
-and its address is checked again before anything is sent. Redirects are not followed by this client.
-It uses libcurl, because libcurl speaks HTTP/2 and reports each part of an exchange. Requests to
-services use `fetching/service_client.py`. Source: libcurl's multi interface; RFC 9110, RFC 9112,
-RFC 9113.
+Requests run concurrently in one thread, over reused connections. Each request and response is
+recorded in full. A connection is made only to checked IP addresses, even if the host name resolves
+to others in the meantime. The address is checked again before anything is sent. Redirects are not
+followed by this client. It uses libcurl, because libcurl speaks HTTP/2 and reports each part of
+request and response. Requests to services use `fetching/service_client.py`. Source: libcurl's multi
+interface; RFC 9110, RFC 9112, RFC 9113.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class CrawlClient:
     """Client for concurrent HTTP requests, on libcurl.
 
     - `limits`: limits of each request.
-    - `is_allowed`: function that checks IP addresses.
-    - `ca_file`: file with trusted CA certificates; None for the default.
+    - `is_allowed`: function that returns whether an IP address may be requested.
+    - `ca_file`: file with trusted CA certificates; None for those of the package certifi.
 
-    One thread begins requests and collects results. `wake` may be called from any thread.
+    All methods must be called in one thread. Only `wake` may be called from any thread.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class CrawlClient:
         return len(self._active)
 
     def begin(self, key: Hashable, ask: CrawlRequest) -> None:
-        """Start a request. `collect_finished` later returns the result with this key."""
+        """Start a request. `collect_finished` later returns its result together with `key`."""
         if self._free:
             transfer = self._free.pop()
         else:
@@ -95,9 +95,10 @@ class CrawlClient:
     def collect_finished(
         self, wait_s: float
     ) -> list[tuple[Hashable, CrawlResponse | RequestFailure]]:
-        """Return the keys and results of finished requests.
+        """Return the keys and results (response or failure) of finished requests.
 
-        Wait up to `wait_s` seconds for the first.
+        If none has finished, wait up to `wait_s` seconds for the first, or until `wake` is called.
+        Return [] if none finishes.
         """
         ends_at_s = time.monotonic() + wait_s
         while True:
@@ -129,7 +130,9 @@ class CrawlClient:
         self._wake_sender.close()
 
     def _run_once(self, wait_s: float) -> None:
-        """Wait once for sockets and timers, and let libcurl process them."""
+        """Wait once, up to `wait_s` seconds, for data on sockets or for libcurl's timer. Then let
+        libcurl process them.
+        """
         self._is_woken = False
         timer_s = self._timer.due_s
         if timer_s is not None:
@@ -149,7 +152,7 @@ class CrawlClient:
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def _watch_socket(self, event: int, descriptor: int, multi: object, data: object) -> None:
-        """Start or stop watching a socket, as libcurl requests."""
+        """Start or stop watching a socket for data. libcurl calls this function."""
         is_watched = descriptor in self._selector.get_map()
         if event == pycurl.POLL_REMOVE:
             if is_watched:

@@ -44,15 +44,15 @@ _SIZE_ERRORS = frozenset({pycurl.E_WRITE_ERROR, pycurl.E_FILESIZE_EXCEEDED})
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Limits of one request.
+    """Limits of one request, and of the client's connections.
 
     - `connect_s`: maximum seconds to connect.
     - `total_s`: maximum seconds of the whole request.
-    - `slow_bytes`, `slow_s`: a transfer is too slow if it receives less than `slow_bytes` bytes per
-      second for `slow_s` seconds.
-    - `head_max_bytes`: maximum size of all status lines and headers of a response, with 1xx
-      responses.
-    - `connections_max`: maximum number of open connections.
+    - `slow_bytes`, `slow_s`: a request fails if it receives less than `slow_bytes` bytes per second
+      for `slow_s` seconds.
+    - `head_max_bytes`: maximum size of all status lines and headers of a response, including
+      preliminary (1xx) responses.
+    - `connections_max`: maximum number of connections that the client keeps open.
     """
 
     connect_s: float = 30.0
@@ -68,13 +68,15 @@ class CrawlRequest:
     """One HTTP request to a web server that is crawled.
 
     - `url`: URL to request.
-    - `addresses`: checked IP addresses; the first is tried first.
+    - `addresses`: IP addresses to connect to, already checked; the first is tried first.
     - `agent`: value of the User-Agent header.
-    - `body_max_bytes`: maximum size of the body. Nothing is read if the server declares more.
-    - `headers`: further headers.
-    - `cookies`: cookies of the redirect chain, as in `CrawlResponse`.
-    - `tls`: how the TLS certificate is checked.
-    - `is_partial`: whether the beginning of a longer body is a valid response.
+    - `body_max_bytes`: maximum size of the response body. A larger body is a failure. If the server
+      declares more, nothing is read.
+    - `headers`: further request headers.
+    - `cookies`: cookies to send: those of the preceding response in the redirect chain.
+    - `tls`: how strictly the TLS certificate is checked.
+    - `is_partial`: if true, a larger body is cut at `body_max_bytes` and its beginning is a valid
+      response.
     """
 
     url: RequestUrl
@@ -89,12 +91,13 @@ class CrawlRequest:
 
 @dataclass(frozen=True, slots=True)
 class CrawlResponse:
-    """Response of a web server.
+    """Response of a web server to one request, before redirects are followed.
 
-    - `hop`: status, headers, address and times of this request.
-    - `body`: body with its content codings.
-    - `cookies`: cookies of the redirect chain so far.
-    - `since_sent_s`: seconds since the request was sent, after the connection was made.
+    - `hop`: URL, status, headers, IP address and times of this request.
+    - `body`: body as sent, before content codings are removed.
+    - `cookies`: all cookies of the redirect chain, including those set by this response.
+    - `since_sent_s`: seconds from sending the request until the end of the response. The time for
+      connecting is not included.
     """
 
     hop: Hop
@@ -107,8 +110,9 @@ class CrawlResponse:
 class RequestFailure:
     """Failed request: no response, or a response that was rejected.
 
-    - `reason`, `detail`: reason and description of the failure.
-    - `is_unreachable`: whether the server seems to be unreachable.
+    - `reason`: reason code of the failure.
+    - `detail`: sentence that describes the failure.
+    - `is_unreachable`: whether the server sent no response at all.
     - `took_s`: duration of the request in seconds.
     """
 
@@ -120,7 +124,9 @@ class RequestFailure:
 
 @dataclass(slots=True)
 class Transfer:
-    """Reusable libcurl handle, with the data of its current request."""
+    """libcurl handle that is reused for many requests, with the data received for its current
+    request.
+    """
 
     request: CrawlRequest
     limits: RequestLimits
@@ -139,7 +145,9 @@ class Transfer:
     opened: list[socket.socket] = field(default_factory=list)
 
     def begin(self, ask: CrawlRequest) -> pycurl.Curl:
-        """Prepare the handle for a request. The data of the previous request is reset."""
+        """Prepare the libcurl handle for a request, without data of the previous request. Return
+        the handle.
+        """
         self.request, self.started_at = ask, datetime.now(UTC)
         self.lines = []
         self.head_bytes, self.is_head_complete, self.refused = 0, False, None
@@ -187,7 +195,8 @@ class Transfer:
     def build_response(self, secured: dict[tuple[str, int], str]) -> CrawlResponse:
         """Build the response to the current request.
 
-        `secured` maps the ends of open connections to their TLS version and cipher.
+        `secured` stores the TLS version and cipher of each open connection, by server address and
+        local port. A reused connection reports them only at its first request.
         """
         handle = self.handle
         status_line, headers = _parse_head(self.lines)
@@ -220,7 +229,9 @@ class Transfer:
 
     @property
     def is_start(self) -> bool:
-        """Whether the request was stopped on purpose, after the beginning of the body was read."""
+        """Whether the request was stopped on purpose after the beginning of a long body. It then
+        counts as a response.
+        """
         return (
             self.request.is_partial and self.is_head_complete and self.refused is Reason.TOO_LARGE
         )
@@ -246,7 +257,9 @@ class Transfer:
         )
 
     def finish(self) -> None:
-        """End the current request, so that the handle can be used for another request."""
+        """End the current request: close its sockets and drop its body. The handle can then be used
+        for another request.
+        """
         for opened_socket in self.opened:
             opened_socket.close()
         self.opened.clear()
@@ -261,7 +274,9 @@ class Transfer:
         handle.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in headers])
 
     def _pin_addresses(self, handle: pycurl.Curl) -> None:
-        """Make the host name resolve to the checked addresses for this request."""
+        """Make libcurl connect to the checked IP addresses of the request instead of resolving its
+        host name.
+        """
         url = self.request.url
         if ":" in url.host:
             return
@@ -336,9 +351,9 @@ class Transfer:
 
 
 def _parse_head(lines: Sequence[bytes]) -> tuple[str, Headers]:
-    """Parse the status line and headers of a response.
+    """Return the status line of a response, and its headers as pairs of name and value.
 
-    Invalid lines are dropped. Folded lines are joined.
+    Invalid header lines are dropped. Headers folded over several lines are joined.
     """
     headers: list[tuple[str, str]] = []
     for line in lines[1:]:

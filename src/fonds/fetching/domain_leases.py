@@ -1,6 +1,7 @@
-"""Leases and rate limits of domains, and the number of processes that use each IP address.
+"""Leases and rate limits of domains, and the number of processes that send requests to each IP
+address.
 
-Both are stored as rows, so that they survive the end of a process.
+They are stored as database rows, so that they survive the end of a process.
 """
 
 from __future__ import annotations
@@ -32,15 +33,18 @@ HOSTS_MAX = 200
 
 @dataclass(slots=True)
 class _HeldDomain:
-    """State of a domain that this process has leased.
+    """State of a domain that this process has leased. Times are in seconds of the scheduler's
+    clock.
 
     - `lease`: the lease.
-    - `used_s`: time of the last use.
-    - `write_due_s`: next time at which the row of the domain is written.
-    - `given_until_s`: end of the handover to a process that polls a source of the domain.
-    - `is_passing`: whether the domain is leased for a single poll only.
-    - `lookup_count`: number of links whose hosts are being resolved. The frontier does not know
-      them.
+    - `used_s`: time at which links last used the domain.
+    - `write_due_s`: time at which the database row of the domain is next written.
+    - `given_until_s`: end of the period in which the domain is handed over to another process that
+      polls a source of the domain; 0.0 for none.
+    - `is_passing`: whether the domain is leased for a single poll only, so that it is released
+      soon.
+    - `lookup_count`: number of running DNS lookups for links of the domain. The frontier does not
+      know these links yet.
     """
 
     lease: Lease
@@ -55,8 +59,9 @@ class DomainLeases:
     """Leases of the domains to which this process may send requests. Not thread-safe.
 
     Only one process at a time has the lease of a domain. Links of one site can keep a process busy
-    for days. A process that polls a source therefore requests the domain in the row of the domain.
-    The process with the lease then hands the domain over for a short time.
+    for days. A process that polls a source of the domain therefore requests the domain, by writing
+    its own name to the domain's database row. The process with the lease then hands the domain over
+    for a short time.
     """
 
     def __init__(
@@ -82,9 +87,11 @@ class DomainLeases:
     def acquire(
         self, domains: Collection[str], now_s: float, urgent: Collection[str] = ()
     ) -> dict[str, float]:
-        """Lease domains. Return 0.0 for each leased domain, or the seconds until the next attempt.
+        """Lease domains. Return for each domain 0.0 if it may be used, or else the seconds until
+        the next attempt.
 
-        The processes that have the `urgent` domains are asked to hand them over.
+        `urgent` are those domains for which a source is polled. If another process has the lease of
+        one, it is asked to hand the domain over.
         """
         self._now_s = now_s
         for domain in domains:
@@ -108,7 +115,7 @@ class DomainLeases:
     def is_held(self, domain: str) -> bool:
         """Return whether this process has the lease of a domain.
 
-        It may have been handed over meanwhile.
+        Callers check it before each request, because the domain may have been released meanwhile.
         """
         return domain in self._domains
 
@@ -121,12 +128,16 @@ class DomainLeases:
             domain_state.lookup_count = max(0, domain_state.lookup_count + change)
 
     def schedule_write(self, domain: str) -> None:
-        """Have the row of a domain written soon, so that its rate limits survive a crash."""
+        """Write the database row of a domain at the next call of `renew`, so that its rate limits
+        survive a crash.
+        """
         if (domain_state := self._domains.get(domain)) is not None:
             domain_state.write_due_s = self._due_s = 0.0
 
     def renew(self, now_s: float) -> None:
-        """Renew the leases that are due, and release domains that were not used for a while."""
+        """Renew the leases that are due, write the rate limits of their domains, and release
+        domains that were not used for a while.
+        """
         self._now_s = now_s
         if now_s < self._due_s:
             return
@@ -144,13 +155,13 @@ class DomainLeases:
         )
 
     def release_all(self, now_s: float) -> None:
-        """Write the rows of all leased domains and release the domains."""
+        """Write the rate limits of all leased domains to the database and release the domains."""
         self._now_s = now_s
         domains = list(self._domains)
         self._write_rows(domains, set(domains), now_s)
 
     def _load_rows(self, domains: Sequence[str]) -> dict[str, PaceRow]:
-        """Load the rows of domains, and create rows that are missing."""
+        """Load the database rows of domains by domain, and create rows that are missing."""
         if not domains:
             return {}
         rows = {row.domain: row for row in self._records.get(PaceRow, domains)}
@@ -163,8 +174,8 @@ class DomainLeases:
         return rows
 
     def _get_handover_s(self, domain: str, now_s: float) -> float:
-        """Return the seconds after which links of a domain are retried; 0.0 if it is not handed
-        over.
+        """Return the seconds after which links of a domain are retried while it is handed over to
+        another process; 0.0 if it is not.
         """
         domain_state = self._domains.get(domain)
         return (
@@ -181,7 +192,9 @@ class DomainLeases:
         return is_unused and not domain_state.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
-        """Ask the process with the lease of a domain to hand it over, unless another just asked."""
+        """Ask the process with the lease of a domain to hand it over to this process, unless
+        another process asked recently.
+        """
         if self._is_requested(row):
             return
         values = {"requested_by": self._holder_name, "requested_at": self._clock()}
@@ -196,7 +209,10 @@ class DomainLeases:
     def _acquire_rows(
         self, rows: Mapping[str, PaceRow], urgent: Collection[str]
     ) -> dict[str, Lease]:
-        """Lease those domains that are free and that no other process has requested."""
+        """Lease the domains that are free, and return the leases by domain.
+
+        A domain that another process has requested is skipped, unless it is in `urgent`.
+        """
         cells, columns = {}, {}
         for domain, row in rows.items():
             if not self._leases.is_acquirable(domain, get_cell(row)):
@@ -214,7 +230,12 @@ class DomainLeases:
         return {"requested_by": None, "requested_at": None}
 
     def _start(self, row: PaceRow, lease: Lease, now_s: float, is_passing: bool) -> None:
-        """Start to use a newly leased domain. `row` is its row before the lease."""
+        """Start to use a newly leased domain: restore its rate limits, and pause it if a process
+        died that had the lease.
+
+        - `row`: database row of the domain before the lease.
+        - `is_passing`: whether the domain is leased for a single poll only.
+        """
         due_s = now_s + (0.0 if is_passing else self._lease_s / RENEWALS_PER_LEASE)
         self._domains[row.domain] = _HeldDomain(lease, now_s, due_s, is_passing=is_passing)
         self._due_s = min(self._due_s, due_s)
@@ -226,9 +247,12 @@ class DomainLeases:
     def _write_rows(
         self, domains: Sequence[str], released_domains: Collection[str], now_s: float
     ) -> None:
-        """Write the rate limits of domains, and renew or release their leases.
+        """Write the rate limits of domains to the database. Release the leases of
+        `released_domains` and renew the others.
 
-        If a lease is lost or released, the waiting requests of the domain are retried later.
+        If another process has requested a domain, its handover begins. If a lease is released or
+        lost, or a handover begins, the waiting requests of the domain are sent back for a later
+        retry.
         """
         now = self._clock()
         columns: dict[str, dict[str, object]] = {}
@@ -261,7 +285,9 @@ class DomainLeases:
             self._frontier.return_domain(domain, ELSEWHERE_S)
 
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
-        """Restore the stored rate limits of a domain, unless the frontier knows a longer wait."""
+        """Restore the stored rate limits of a domain and its hosts. Where the frontier has a
+        stricter value, that value is kept.
+        """
         for host, stored_pace in row.paces.items():
             pace = self._frontier.recall(row.domain, host, now_s)
             longest_s = now_s + pace.rules.gap_max_s * 24
@@ -273,7 +299,10 @@ class DomainLeases:
 
 
 def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
-    """Return the rate limits to store, by host name; "" is the domain's own rate limit."""
+    """Return the rate limits to store, by host name. The domain's own rate limit has the name "".
+
+    For hosts beyond the maximum number, those with the shortest waits are omitted.
+    """
     ordered = sorted(paces.items(), key=lambda one: (one[0] != "", -one[1].next_at_s))
     return {
         name: StoredPace(
@@ -295,12 +324,12 @@ BATCH_SIZE = 200
 
 
 class AddressShares:
-    """Number of processes that send requests to each IP address. Not thread-safe.
+    """Registrations of processes for the IP addresses to which they send requests. Not thread-safe.
 
-    The processes share the rate limit of an address: with two processes, each waits twice as long
-    between requests. A process registers before its first request to an address. Other registered
-    processes learn of it within a third of a lease. Any number of processes can be registered at a
-    time.
+    Registered processes share the rate limit of an address: with two processes, each waits twice as
+    long between requests. A process registers before its first request to an address. Other
+    registered processes learn of it within a third of a lease. Any number of processes can be
+    registered for an address.
     """
 
     def __init__(
@@ -318,9 +347,10 @@ class AddressShares:
         self._due_s = 0.0
 
     def join(self, addresses: Iterable[str], now_s: float) -> dict[str, int]:
-        """Register this process for IP addresses.
+        """Register this process for IP addresses to which it will send requests.
 
-        Return the number of processes for each address that was not registered before.
+        Return the number of registered processes, including this one, for each address for which it
+        was not registered before.
         """
         requested = set(addresses)
         fresh = requested - self._used.keys()
@@ -330,9 +360,10 @@ class AddressShares:
         return counts
 
     def renew(self, now_s: float) -> dict[str, int]:
-        """Renew registrations that are due. Return the number of processes by address.
+        """Renew this process's registrations if they are due. Return the number of registered
+        processes by IP address; {} if none are due.
 
-        Addresses that were not used for a while are released.
+        Registrations for addresses that were not used for a while are removed.
         """
         if now_s < self._due_s:
             return {}
@@ -343,7 +374,7 @@ class AddressShares:
         return counts
 
     def leave_all(self) -> None:
-        """Release all addresses."""
+        """Remove all registrations of this process."""
         self._leave(list(self._used))
 
     def _write(self, addresses: Collection[str]) -> dict[str, int]:

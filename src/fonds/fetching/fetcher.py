@@ -1,4 +1,6 @@
-"""Fetch web pages for all threads of a process. Results are passed to callbacks."""
+"""Fetch web pages in one thread for all other threads of a process. Results are passed to
+callbacks.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,18 @@ UnsavedCounter = Callable[[], int]
 
 
 def count_none_unsaved() -> int:
-    """Return 0. For callers that store each response immediately."""
+    """Return 0. The default for callers that store each response before their callback returns."""
     return 0
 
 
 class Fetcher:
-    """Thread that fetches requests for several users (holders), from the first request to the last
-    close.
+    """Fetcher that sends the requests of several users (holders) in one thread.
 
     - `create_scheduler`: function that creates the scheduler of the thread.
     - `let_go`: function that is called after the last holder has closed the fetcher.
 
-    Callbacks run in the thread and must not block.
+    The thread runs from the first request until the last holder calls `close`. Callbacks run in the
+    thread and must not block.
     """
 
     def __init__(
@@ -56,13 +58,13 @@ class Fetcher:
         self._loads: Sequence[HostLoad] = ()
 
     def retain(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> Fetcher:
-        """Register one more user (holder) of the fetcher.
+        """Register one more user (holder), and return the fetcher itself. Each holder must call
+        `close`.
 
-        Return the fetcher. Each holder must call `close`.
-
-        While responses wait to be stored, fewer requests are sent. This limits memory, and the
-        number of responses lost in a crash, to twice the number of concurrent requests. The holder
-        must call `wake` after it has stored responses.
+        `count_unsaved` returns how many responses the holder has received but not stored yet. The
+        more there are, the fewer requests are sent. This limits memory, and the number of responses
+        lost in a crash, to twice the number of concurrent requests. The holder must call `wake`
+        after it has stored responses.
         """
         with self._lock:
             self._unsaved_counters.append(count_unsaved)
@@ -86,7 +88,7 @@ class Fetcher:
         self.wake()
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop the callbacks of the requests with these keys."""
+        """Cancel the requests with these keys. Their callbacks are not called any more."""
         with self._lock:
             self._cancelled += keys
         self.wake()
@@ -94,15 +96,17 @@ class Fetcher:
     def get_loads(self) -> Sequence[HostLoad]:
         """Return the number of waiting requests and the delay of each host.
 
-        The data is that of the previous call, so call the method repeatedly.
+        The values were computed after the previous call, so call the method repeatedly. The first
+        call returns no values.
         """
         self._reports_loads = True
         return self._loads
 
     def close(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> None:
-        """Unregister a user (holder).
+        """Unregister a user (holder). `count_unsaved` is the function that it registered with
+        `retain`.
 
-        The last call stops the thread and cancels active requests.
+        If it was the last holder, the thread is stopped and active requests are cancelled.
         """
         with self._lock:
             if count_unsaved in self._unsaved_counters:
@@ -164,7 +168,7 @@ class Fetcher:
             return sum(count_unsaved() for count_unsaved in self._unsaved_counters)
 
     def _fail_all(self, error: Exception) -> None:
-        """End all requests with an error."""
+        """Pass an error to the callbacks of all unfinished requests."""
         with self._lock:
             submitted, self._submitted = self._submitted, []
         for callback in [*self._callbacks.values(), *(callback for _, callback in submitted)]:

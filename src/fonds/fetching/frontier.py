@@ -6,7 +6,7 @@ that may start, the one whose host has been ready for longest starts first, even
 many more requests waiting.
 
 Limits: a request costs a few heap operations, whatever the number of waiting requests. If there are
-too many names of hosts, domains and addresses, unused ones are forgotten.
+too many hosts, domains or addresses, the rate limits of unused ones are dropped.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ CANDIDATES_MAX = 16
 class FrontierRules:
     """Rate limits and queue limits of the frontier.
 
-    - `host`, `domain`, `address`: rate limits of each host, registered domain and IP address.
+    - `host`, `domain`, `address`: rate limit settings for each host, each registered domain and
+      each IP address.
     - `line_max`: maximum number of waiting requests per domain.
     - `patience_s`: maximum seconds that a request may wait. A request that would wait longer is
       sent back to its caller for a retry.
-    - `names_max`: maximum number of names in memory.
+    - `names_max`: maximum number of hosts in memory, and the same of domains and of addresses.
     """
 
     host: PaceRules
@@ -89,9 +90,9 @@ class Frontier:
         """Queue a request and return 0.0, or reject it and return the seconds until it may be
         retried.
 
-        Each rejected request gets a different time. An `urgent` request ignores the limit of the
-        queue and precedes other requests of its host; it is the next request of a redirect chain
-        that has begun.
+        Each rejected request of a domain gets a different time. With `urgent`, the request ignores
+        the maximum length of the queue and precedes other requests of its host. This is for
+        redirect chains that have begun, robots.txt and polls.
         """
         host = self._get_host(turn.host, turn.domain, now_s)
         domain = host.domain
@@ -107,7 +108,9 @@ class Frontier:
         return 0.0
 
     def start(self, now_s: float, count_max: int) -> list[QueuedRequest]:
-        """Return up to `count_max` requests that may start now, and count them as active."""
+        """Start up to `count_max` requests that the rate limits allow now. They count as active
+        until `finish` is called.
+        """
         started: list[QueuedRequest] = []
         while len(started) < count_max and self._heap and self._heap[0][0] <= now_s:
             at_s, _, is_address, name = heappop(self._heap)
@@ -139,7 +142,8 @@ class Frontier:
         self._list_address(address, now_s)
 
     def take_late(self, now_s: float) -> list[tuple[QueuedRequest, float]]:
-        """Remove the requests that have waited too long, or would have to.
+        """Remove the requests that have waited too long, and those that were sent back because they
+        would have to.
 
         Return each of them with the seconds until it may be retried.
         """
@@ -171,8 +175,8 @@ class Frontier:
         return loads
 
     def set_floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
-        """Set the minimum delay that a host states (Crawl-delay), limited to the longest allowed
-        delay.
+        """Set the minimum delay between requests that a host's robots.txt states (Crawl-delay). It
+        is limited to the maximum delay in the settings.
         """
         pace = self._get_host(host, domain, now_s).pace
         before_s = pace.gap_s
@@ -181,9 +185,9 @@ class Frontier:
         pace.next_at_s += max(0.0, pace.gap_s - before_s)
 
     def pause(self, domain: str, now_s: float) -> None:
-        """Pause a domain for the longest delay of its hosts.
+        """Send no request to a domain for as long as the longest delay of its hosts.
 
-        Another process may have sent a request to the domain just before.
+        Used after another process had the domain, because it may have sent a request just before.
         """
         queue = self._get_domain(domain, now_s)
         gaps = [self._hosts[name].pace.gap_s for name in queue.hosts]
@@ -204,11 +208,13 @@ class Frontier:
             self._returned += [(turn, after_s) for turn in line]
 
     def set_share(self, address: str, count: int, now_s: float) -> None:
-        """Set the number of processes that send requests to an IP address, with this process."""
+        """Set the number of processes, including this one, that share the rate limit of an IP
+        address.
+        """
         self._get_address(address, now_s).pace.shares = count
 
     def is_needed(self, domain: str) -> bool:
-        """Return whether a domain has waiting or active requests."""
+        """Return whether a domain has waiting or active requests in the frontier."""
         queue = self._domains.get(domain)
         return queue is not None and (queue.waiting > 0 or queue.pace.active > 0)
 
@@ -284,8 +290,10 @@ class Frontier:
             host.line.popleft()
 
     def _list(self, domain: DomainQueue, now_s: float) -> None:
-        """Schedule a domain, unless it is scheduled already, is at its limit, or waits for an IP
-        address.
+        """Add a domain to the frontier's heap at the time when its next request may start.
+
+        Nothing happens if it has no ready host, has too many active requests, or waits for an IP
+        address, or if it is in the heap for an earlier time.
         """
         if not domain.ready or domain.is_parked or domain.pace.is_full:
             return
@@ -370,8 +378,10 @@ class Frontier:
         return None
 
     def _promise_wait_s(self, host: HostQueue, now_s: float) -> float:
-        """Return the seconds until a new request of a host would start, after all requests before
-        it.
+        """Return the seconds after which a rejected request of a host may be retried.
+
+        That is when it would start after all waiting requests of the domain. The time is reserved,
+        so that the next rejected request gets a later one.
         """
         domain = host.domain
         gap_s = max(host.pace.gap_s, domain.pace.gap_s)
@@ -381,7 +391,9 @@ class Frontier:
         return max(begins_s - now_s, gap_s, 1.0)
 
     def _return_all(self, host: HostQueue, now_s: float) -> None:
-        """Send back all waiting requests of a host that will not be available soon."""
+        """Send back all waiting requests of a host, because the host must wait too long.
+        `take_late` returns them.
+        """
         line = [turn for turn in host.line if turn.key in self._queued]
         host.line.clear()
         for turn in line:
@@ -392,10 +404,12 @@ class Frontier:
 def _select_forgettable(
     names: OrderedDict[str, Any], now_s: float, is_free: Callable[[Any], bool]
 ) -> list[str]:
-    """Return names that can be forgotten, least recently used first.
+    """Return names of hosts, domains or IP addresses whose rate limits can be dropped from memory,
+    least recently used first.
 
-    They are unused and their rate limits have no state worth keeping. If there are none, return one
-    unused name.
+    These are unused, and their rate limits have no state worth keeping. If there are none, one
+    unused name is returned. Among the oldest names, `is_free` returns whether the queue of a name
+    is empty.
     """
     oldest = list(islice(names.items(), CANDIDATES_MAX))
     unused = [(name, queue) for name, queue in oldest if is_free(queue) and queue.pace.active == 0]

@@ -1,4 +1,5 @@
-"""Decide how a link ends, from its response or failure: keep, drop with a reason, or retry.
+"""Decide what happens to a link after its response or failure: keep it, drop it with a reason, or
+retry it.
 
 The module also resolves redirects. Source: RFC 9110, sections 10.2.2, 10.2.3 (Retry-After) and 15;
 RFC 6585, section 4; RFC 3986, section 5.
@@ -30,9 +31,10 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 def classify_status(
     link_id: str, status: int, attempt_after_s: float = 0.0, retry_s: float = RETRY_S
 ) -> Disposition:
-    """Return the disposition of a link (done, dropped or retried) for the last status of its
-    redirects.
+    """Return what happens to a link (done, dropped or retried) after the response to the last URL
+    of its redirects.
 
+    - `status`: HTTP status of that response.
     - `attempt_after_s`: seconds that the server asks to wait (Retry-After).
     - `retry_s`: approximate seconds until a retry after a temporary failure.
     """
@@ -58,8 +60,8 @@ def compute_retry_delay(link_id: str, about_s: float = RETRY_S) -> float:
 
 
 def retry_after_s(value: str | None, now: datetime) -> float:
-    """Return the seconds to wait by a Retry-After header, at most a day; 0.0 if it is missing or
-    invalid.
+    """Return the seconds that a Retry-After header (`value`) asks to wait, at most a day; 0.0 if it
+    is missing or invalid.
     """
     text = (value or "").strip()
     if _SECONDS.fullmatch(text):
@@ -77,10 +79,11 @@ STATUSES = frozenset({301, 302, 303, 307, 308})
 
 
 def resolve_redirect(url: RequestUrl, status: int, location: str | None) -> RequestUrl | None:
-    """Return the target of a redirect; None if the response is not a redirect with a target.
+    """Return the target of a redirect from `url`; None if the response is not a redirect with a
+    target.
 
-    `location` is the value of the Location header, one character per byte. Raises PermanentError
-    (BAD_REDIRECT) if the target cannot be fetched.
+    `location` is the value of the Location header, with one character per byte. Raises
+    PermanentError (BAD_REDIRECT) if the target is not a valid URL.
     """
     if status not in STATUSES or not location:
         return None

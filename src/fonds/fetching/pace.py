@@ -1,6 +1,6 @@
 """Rate limits of hosts, domains and IP addresses, and the queues of requests that wait for them.
 
-Rate limits adapt: slow responses and refusals make the delay between requests longer.
+Rate limits adapt to the server: slow responses and refusals make the delay between requests longer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class PaceRules:
 
     - `gap_s`: minimum seconds between the starts of two requests.
     - `gap_max_s`: maximum seconds to which refusals and slow responses extend this gap.
-    - `busy_factor`: multiplied by the average response time, it is also a minimum gap. Fonds alone
-      therefore never keeps a server busy.
+    - `busy_factor`: the gap is at least this factor times the average response time, so that Fonds
+      alone never keeps a server busy.
     - `active_max`: maximum number of concurrent requests.
     """
 
@@ -36,13 +36,14 @@ class PaceRules:
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """Outcome of a request, for the rate limit of its host.
+    """Outcome of a request, from which the rate limit of its host is updated.
 
     - `took_s`: duration of the request in seconds.
     - `is_refused`: whether the status was 429 or 503.
-    - `retry_after_s`: seconds that a refusal asks to wait.
+    - `retry_after_s`: seconds that such a response asks to wait; 0.0 for none.
     - `is_unreachable`: whether there was no response.
-    - `since_sent_s`: seconds since the request was sent; None: it was sent when it started.
+    - `since_sent_s`: seconds from sending the request until its end. None if unknown; the request
+      then counts as sent when it started.
     """
 
     took_s: float = 0.0
@@ -52,26 +53,27 @@ class RequestOutcome:
     since_sent_s: float | None = None
 
     def compute_sent_s(self, begun_s: float, now_s: float) -> float:
-        """Return the time at which a request was sent. `begun_s` is the time at which it started.
+        """Return the time at which a request was sent. `begun_s` is the time at which it started,
+        `now_s` the time at which it ended.
 
-        Resolving and connecting can take a while. The response time of the server counts from
-        sending.
+        Resolving and connecting can take a while before a request is sent. The delay until the next
+        request counts from sending.
         """
         return begun_s if self.since_sent_s is None else max(begun_s, now_s - self.since_sent_s)
 
 
 @dataclass(slots=True)
 class Pace:
-    """Rate limit of one host, domain or IP address, with its state.
+    """Rate limit of one host, domain or IP address, with its current state.
 
-    - `rules`: settings.
+    - `rules`: settings of the rate limit.
     - `next_at_s`: earliest start of the next request, in seconds of the frontier's clock.
     - `average_s`: average response time in seconds.
-    - `slowdown`: factor by which refusals extend the gap; 1 for none.
-    - `floor_s`: Crawl-delay in seconds.
+    - `slowdown`: factor by which refusals extend the gap between requests; 1 for no extension.
+    - `floor_s`: minimum gap in seconds that robots.txt states (Crawl-delay).
     - `failures`: number of consecutive requests without response.
     - `active`: number of active requests.
-    - `shares`: number of processes that share the limit.
+    - `shares`: number of processes that share the rate limit.
     """
 
     rules: PaceRules
@@ -96,7 +98,9 @@ class Pace:
         return self.active >= max(1, self.rules.active_max // self.shares)
 
     def is_forgettable(self, now_s: float) -> bool:
-        """Return whether the rate limit has no state worth remembering."""
+        """Return whether the rate limit is in its initial state, so that it can be dropped from
+        memory without loss.
+        """
         is_idle = self.active == 0 and self.next_at_s <= now_s and self.failures == 0
         return is_idle and self.slowdown < 1.05 and self.floor_s <= self.rules.gap_s
 
@@ -106,7 +110,9 @@ class Pace:
         self.next_at_s = max(self.next_at_s, now_s + self.gap_s)
 
     def end(self, answer: RequestOutcome, sent_s: float, now_s: float) -> None:
-        """Record the end of a request that was sent at `sent_s`."""
+        """Record the end of a request that was sent at `sent_s`, and set the earliest start of the
+        next request by its outcome.
+        """
         self.active -= 1
         if answer.is_unreachable:
             self.failures += 1
@@ -131,9 +137,9 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """Request that waits to start.
+    """Request that waits for its rate limits.
 
-    - `key`: key of the caller, unique among waiting requests.
+    - `key`: key of the request, chosen by the caller and unique among unfinished requests.
     - `host`: host name without scheme and port.
     - `domain`: registered domain of the host.
     - `address`: IP address to connect to.
@@ -159,14 +165,16 @@ class HostQueue:
 
 @dataclass(slots=True)
 class DomainQueue:
-    """Queue of the hosts of one domain.
+    """Queue of the hosts of one domain. Times are in seconds of the frontier's clock.
 
-    - `hosts`: names of all hosts in memory.
-    - `ready`: heap of hosts with waiting requests that may start, by ready time and order of
-      arrival.
-    - `waiting`: number of waiting requests.
-    - `promised_s`: time up to which waits were promised to rejected requests.
-    - `listed_s`: time of the domain's valid entry in the heap of the frontier; None if it has none.
+    - `hosts`: names of the domain's hosts in memory, with and without waiting requests.
+    - `ready`: heap of the hosts with waiting requests, ordered by the time when the next may start,
+      then by arrival.
+    - `waiting`: number of waiting requests of all hosts.
+    - `promised_s`: time up to which retry times were given to rejected requests. The next one gets
+      a later time.
+    - `listed_s`: time of the domain's current entry in the frontier's heap; None if it has none.
+      Entries with other times are outdated.
     - `is_parked`: whether the domain waits in the queue of an IP address.
     """
 
@@ -194,9 +202,9 @@ class AddressQueue:
 class HostLoad:
     """Waiting requests of one host.
 
-    - `waiting`: number of waiting links.
-    - `gap_s`: seconds between two requests.
-    - `next_s`: seconds until the next request.
+    - `waiting`: number of waiting requests.
+    - `gap_s`: minimum seconds between two requests.
+    - `next_s`: seconds until the next request may start.
     """
 
     host: str
@@ -206,5 +214,5 @@ class HostLoad:
 
     @property
     def duration_s(self) -> float:
-        """Seconds until the last waiting link is requested."""
+        """Seconds until the last waiting request may start."""
         return self.next_s + (self.waiting - 1) * self.gap_s

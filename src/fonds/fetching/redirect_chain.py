@@ -1,4 +1,6 @@
-"""Redirect chain: one request with its redirects, current URL, and the responses so far."""
+"""Redirect chain: a request that follows redirects, with its current URL and the responses so
+far.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +23,26 @@ Refusal = Callable[[str], tuple[Reason, str] | None]
 
 
 def allow_any_url(url: str) -> None:
-    """Allow every URL."""
+    """Return None, so that no redirect target is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """Request for a URL, with all its redirects.
+    """Request for a URL, following its redirects.
 
     - `key`: unique key of the request.
     - `url`: URL to fetch.
-    - `body_max_bytes`: maximum size of the body.
+    - `body_max_bytes`: maximum size of the response body.
     - `redirects_max`: maximum number of redirects.
     - `accept`: value of the Accept header.
     - `conditional`: headers such as If-None-Match, sent only to `cached_url`.
-    - `cached_url`: URL whose stored copy the conditional headers describe.
-    - `tls`: how TLS certificates are checked.
-    - `logins`: credentials; each is sent only to its own origin, wherever a redirect leads.
+    - `cached_url`: URL of the stored copy that the conditional headers describe; "" for none.
+    - `tls`: how strictly TLS certificates are checked.
+    - `logins`: user names and passwords; each is sent only to its own origin, wherever a redirect
+      leads.
     - `is_urgent`: whether the request polls a source. Another process that has the lease of the
-      domain then hands the domain over for a moment.
-    - `refusal`: function that checks the target of each redirect.
+      domain then hands the domain over for a short time.
+    - `refusal`: function that decides whether the target of a redirect must not be fetched.
     """
 
     key: str
@@ -57,13 +60,15 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """Response after all redirects, with any status.
+    """Last response of a redirect chain, with any status.
 
-    - `hops`: heads of all responses in the chain.
-    - `body`: body with its content codings.
-    - `after_s`: seconds that a refusal asks to wait (Retry-After).
-    - `url`: URL that responded.
-    - `robots`: robots.txt rules that allowed `url`.
+    - `hops`: all requests of the chain in order, each with the status line and headers of its
+      response.
+    - `body`: body of the last response as sent, before content codings are removed.
+    - `after_s`: seconds that a response with status 429 or 503 asks to wait (Retry-After);
+      otherwise 0.0.
+    - `url`: URL that sent the last response.
+    - `robots`: robots.txt rules that allowed `url` to be fetched.
     """
 
     hops: tuple[Hop, ...]
@@ -79,17 +84,20 @@ FetchOutcome = FetchResponse | Disposition | Exception
 
 @dataclass(slots=True)
 class RedirectChain:
-    """State of a request and its redirects.
+    """State of a request that follows redirects.
 
-    - `key`: number of the chain, unique.
+    - `key`: unique number of the chain.
     - `request`: original request.
     - `url`: current URL.
-    - `origin`: for a request for robots.txt, the origin whose rules are fetched; otherwise "".
+    - `origin`: for a request for robots.txt, the TLS check and origin for which its rules are
+      cached; otherwise "".
     - `addresses`: checked IP addresses of the current host.
-    - `hops`: heads of the responses so far.
-    - `cookies`: cookies set so far.
-    - `is_forgotten`: whether nobody waits for the outcome any more.
-    - `requested_urls`: URLs requested so far, each with the cookies sent. A repetition is a loop.
+    - `hops`: requests so far, each with the status line and headers of its response.
+    - `cookies`: cookies set by the responses so far.
+    - `is_forgotten`: whether the requester has cancelled the request, so that its outcome is not
+      returned.
+    - `requested_urls`: URLs requested so far, each with the cookies that were sent. A repetition is
+      a loop.
     - `robots`: robots.txt rules that allowed the current URL.
     """
 
@@ -111,12 +119,15 @@ class RedirectChain:
 
     @property
     def queued_request(self) -> QueuedRequest:
-        """Next request of the chain, as the frontier queues it."""
+        """The chain's next request, in the form in which the frontier queues it."""
         return QueuedRequest(self.key, self.url.host, self.url.domain, self.addresses[0])
 
     def build_robots_chain(self, key: int, origin: str) -> RedirectChain:
-        """Build the chain that fetches the robots.txt of the current URL, from the same IP
+        """Build the chain that fetches the robots.txt for the current URL, from the same IP
         addresses.
+
+        `key` is the number of the new chain, `origin` the TLS check and origin for which the rules
+        are cached.
         """
         url = parse_request_url(f"{self.url.origin}/robots.txt")
         request = replace(
@@ -133,7 +144,9 @@ class RedirectChain:
         return (target.url, tuple(self.cookies)) in self.requested_urls
 
     def build_request(self, agent: str) -> CrawlRequest:
-        """Build the next HTTP request of the chain. `agent` is the User-Agent."""
+        """Build the chain's next HTTP request, and record its URL as requested. `agent` is the
+        value of the User-Agent header.
+        """
         self.requested_urls.add((self.url.url, tuple(self.cookies)))
         return CrawlRequest(
             self.url,
@@ -160,7 +173,9 @@ class RedirectChain:
 
 
 def build_pace_outcome(end: CrawlResponse | RequestFailure) -> RequestOutcome:
-    """Convert a response or failure to the outcome that updates the rate limit of the host."""
+    """Convert a response or failure to the outcome from which the rate limit of its host is
+    updated.
+    """
     if isinstance(end, RequestFailure):
         return RequestOutcome(end.took_s, is_unreachable=end.is_unreachable, since_sent_s=0.0)
     after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)

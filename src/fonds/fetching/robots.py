@@ -71,14 +71,14 @@ class Robots:
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a robots.txt to store in the archive."""
+        """Whether the server sent a robots.txt that is to be stored in the archive."""
         return bool(self.body) and 200 <= self.hops[-1].status < 300
 
     def build_rights(self, url: RequestUrl, capture_id: str | None) -> Rights | None:
-        """Build the rights that a robots.txt states for a URL; None if robots.txt was not
+        """Build the record of what robots.txt states for a URL; None if robots.txt was not
         requested.
 
-        `capture_id` is the id of the capture of robots.txt.
+        `capture_id` is the id of the archived robots.txt; None if it was not archived.
         """
         if not self.hops:
             return None
@@ -124,7 +124,9 @@ def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float)
 
 
 def attach_response(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robots:
-    """Attach the responses of a request to rules. A body that was cut is omitted."""
+    """Return robots.txt rules with the requests and response body from which they were read. A body
+    that was cut is omitted.
+    """
     complete_body = body if len(body) <= MAX_BYTES else b""
     return replace(
         robots, hops=hops, body=complete_body, size_bytes=robots.size_bytes + len(complete_body)
@@ -132,9 +134,10 @@ def attach_response(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robot
 
 
 def _decode_body(http: HttpHead, body: bytes) -> str:
-    """Decode a robots.txt. If the body was cut, its incomplete last line is omitted.
+    """Return the text of a robots.txt from the body of its response.
 
-    Raises PermanentError or UnicodeDecodeError if the body cannot be decoded.
+    If the body was cut, its incomplete last line is omitted. Raises PermanentError or
+    UnicodeDecodeError if the body cannot be decoded.
     """
     is_cut = len(body) > MAX_BYTES
     codings = list_codings(http)
@@ -156,7 +159,9 @@ def _decode_body(http: HttpHead, body: bytes) -> str:
 
 
 def decode_robots_text(body: bytes) -> str:
-    """Decode the first `MAX_BYTES` of a robots.txt. An incomplete last line is omitted."""
+    """Return the text of the first `MAX_BYTES` bytes of a robots.txt. If it is longer, the
+    incomplete last line is omitted.
+    """
     start = body[: MAX_BYTES + 1]
     if len(start) > MAX_BYTES:
         start = _keep_whole_lines(start)
@@ -166,7 +171,9 @@ def decode_robots_text(body: bytes) -> str:
 
 
 def _keep_whole_lines(start: bytes) -> bytes:
-    """Remove the incomplete last line of a cut text, unless only its comment is incomplete."""
+    """Return the first `MAX_BYTES` bytes of a robots.txt without the incomplete last line, unless
+    only a comment is incomplete.
+    """
     text = start[:MAX_BYTES]
     if start[MAX_BYTES : MAX_BYTES + 1] in (b"\r", b"\n"):
         return text
@@ -180,15 +187,19 @@ def build_unreachable(
     reason: Reason = Reason.ROBOTS_UNREACHABLE,
     cache_s: float = UNREACHABLE_CACHE_S,
 ) -> Robots:
-    """Build rules for a robots.txt that cannot be read.
+    """Build the rules for a host whose robots.txt cannot be read. Nothing may be fetched for
+    `cache_s` seconds.
 
-    They allow nothing for `cache_s` seconds.
+    - `cause`: sentence that says why it cannot be read.
+    - `reason`: reason code of the links that are therefore not fetched.
     """
     return Robots(now_s + cache_s, unreachable=cause, reason=reason)
 
 
 def parse_product_token(agent: str) -> str:
-    """Return the product token of a User-Agent: letters, hyphens and underscores."""
+    """Return the name of the crawler in a User-Agent (product token), as used in robots.txt:
+    letters, hyphens and underscores.
+    """
     name = agent.split("/")[0].strip()
     return "".join(char for char in name if char in _PRODUCT_CHARS)
 

@@ -57,7 +57,7 @@ class FetchSchedulerRules:
     """Settings of a scheduler.
 
     - `agent`: value of the User-Agent header.
-    - `token`: name of Fonds in robots.txt files.
+    - `token`: name of Fonds in robots.txt files (product token).
     - `concurrency_max`: maximum number of concurrent requests.
     - `retry_s`: approximate seconds until a failed link is retried.
     """
@@ -69,7 +69,8 @@ class FetchSchedulerRules:
 
 
 class FetchScheduler:
-    """Scheduler that fetches requests and returns their outcomes. Only `wake` is thread-safe.
+    """Scheduler of requests: it fetches them with all redirects and returns their outcomes. Only
+    `wake` is thread-safe.
 
     `seconds` is a function that returns monotonic time, aligned to Unix seconds.
     """
@@ -102,7 +103,7 @@ class FetchScheduler:
         self._finished: list[tuple[str, FetchOutcome]] = []
 
     def begin(self, requests: Iterable[FetchRequest]) -> None:
-        """Begin to fetch requests."""
+        """Accept requests. They are started by calls of `collect_finished`."""
         for request in requests:
             chain = RedirectChain(next(self._keys), request, request.url)
             self._chains[chain.key] = chain
@@ -111,13 +112,12 @@ class FetchScheduler:
     def collect_finished(
         self, wait_s: float, unsaved_count: int = 0
     ) -> list[tuple[str, FetchOutcome]]:
-        """Return the keys and outcomes of finished requests.
+        """Continue all requests, and return the keys and outcomes of those that have finished.
 
-        Wait up to `wait_s` seconds for the first.
-
-        `unsaved_count` is the number of returned responses that the caller has not stored yet.
-        Active requests and unsaved responses together are limited to twice `concurrency_max`.
-        Raises TransientError while the stores are unavailable; active requests continue.
+        Wait up to `wait_s` seconds for a response. `unsaved_count` is the number of returned
+        responses that the caller has not stored yet. Active requests and unsaved responses together
+        are limited to twice `concurrency_max`. Raises TransientError while the database is
+        unavailable; active requests continue.
         """
         self._unsaved_count = unsaved_count
         self._start_new()
@@ -136,9 +136,8 @@ class FetchScheduler:
         return finished
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Forget the requests with these keys.
-
-        Active requests continue, but their outcome is not returned.
+        """Cancel the requests with these keys. Active requests continue, but their outcomes are not
+        returned.
         """
         unwanted = set(keys)
         for chain in self._chains.values():
@@ -163,7 +162,9 @@ class FetchScheduler:
         self._client.close()
 
     def _start_new(self) -> None:
-        """Lease the domains of new chains and resolve their hosts."""
+        """Lease the domains of new redirect chains and start to resolve their hosts. Chains whose
+        domain is not available are postponed.
+        """
         new_chains = [chain for chain in self._new if not chain.is_forgotten]
         if new_chains:
             urgent = {chain.url.domain for chain in new_chains if chain.request.is_urgent}
@@ -174,7 +175,9 @@ class FetchScheduler:
         self._new = []
 
     def _advance(self) -> None:
-        """Continue all chains that can continue."""
+        """Continue all redirect chains that need not wait: check those with resolved hosts,
+        postpone late ones, and start requests.
+        """
         for chain, resolved in self._take_resolved():
             self._run_guarded(chain, partial(self._apply_resolved, chain, resolved))
             self._leases.count_lookups(chain.url.domain, -1)
@@ -194,7 +197,9 @@ class FetchScheduler:
         )
 
     def _take_resolved(self) -> list[tuple[RedirectChain, Sequence[str] | Exception]]:
-        """Return the chains whose hosts are resolved, after registering their IP addresses."""
+        """Register the IP addresses of hosts that were resolved. Return the redirect chains with
+        the addresses or the error.
+        """
         resolved = [self._resolved.popleft() for _ in range(len(self._resolved))]
         addresses = {result[0] for _, result in resolved if not isinstance(result, Exception)}
         try:
@@ -210,7 +215,7 @@ class FetchScheduler:
             self._frontier.set_share(address, sharing, self._seconds())
 
     def _run_guarded(self, chain: RedirectChain, act: Callable[[], None]) -> None:
-        """Run a step of a redirect chain. An error ends only this chain."""
+        """Run a step of a redirect chain (`act`). An error ends or postpones only this chain."""
         try:
             act()
         except StoreUnavailableError:
@@ -224,8 +229,8 @@ class FetchScheduler:
     def _follow(self, chain: RedirectChain, url: RequestUrl, began_s: float) -> None:
         """Continue a redirect chain at another URL.
 
-        If another process has the lease of the domain, the chain waits for the handover. Starting
-        the chain again would lead to the same domain.
+        If another process has the lease of the domain, the chain waits up to a minute until the
+        domain is handed over. It is not started again, because that would lead to the same domain.
         """
         chain.url, now_s = url, self._seconds()
         after_s = self._leases.acquire([url.domain], now_s, {url.domain})[url.domain]
@@ -235,7 +240,9 @@ class FetchScheduler:
             self._look_up(chain, after_s)
 
     def _retry_parked(self) -> None:
-        """Check again whether the domains of waiting (parked) chains can be leased."""
+        """Continue the redirect chains that wait for a domain of another process, if the domain can
+        be leased now.
+        """
         now_s = self._seconds()
         parked, self._parked = self._parked, []
         self._parked = [entry for entry in parked if entry[0] > now_s]
@@ -244,7 +251,9 @@ class FetchScheduler:
                 self._run_guarded(chain, partial(self._follow, chain, chain.url, began_s))
 
     def _look_up(self, chain: RedirectChain, after_s: float) -> None:
-        """Resolve the host of a chain if its domain is leased; otherwise postpone it."""
+        """Resolve the host of a redirect chain. If `after_s` is not 0, its domain is not available;
+        then postpone it by that time.
+        """
         if after_s:
             self._postpone(chain, after_s)
             return
@@ -271,9 +280,10 @@ class FetchScheduler:
             self._check_robots(chain)
 
     def _check_robots(self, chain: RedirectChain) -> None:
-        """Check robots.txt for the current URL of a chain.
+        """Check whether robots.txt allows the current URL of a redirect chain, and queue or end the
+        chain accordingly.
 
-        If the rules are unknown, fetch robots.txt once for all chains that wait for it.
+        If the rules are unknown, robots.txt is fetched once for all chains that wait for it.
         """
         now_s, url = self._seconds(), chain.url
         # Servers may send another robots.txt over connections with other TLS checks.
@@ -303,9 +313,10 @@ class FetchScheduler:
         self._offer(chain)
 
     def _offer(self, chain: RedirectChain) -> None:
-        """Queue the next request of a chain.
+        """Pass the next request of a redirect chain to the frontier.
 
-        Postpone the chain if the lease of its domain was lost.
+        If the lease of its domain was lost, or the frontier rejects the request, the chain is
+        postponed.
         """
         if not self._leases.is_held(chain.url.domain):
             self._postpone(chain, ELSEWHERE_S)
@@ -316,8 +327,10 @@ class FetchScheduler:
             self._postpone(chain, after_s)
 
     def _postpone(self, chain: RedirectChain, after_s: float) -> None:
-        """Defer a chain that cannot be requested soon, with all chains that wait for its
-        robots.txt.
+        """End a redirect chain that cannot be requested soon, so that its requester tries again
+        after `after_s` seconds.
+
+        If the chain fetches robots.txt, all chains that wait for that robots.txt are ended too.
         """
         detail = f"the next request to {chain.url.origin} is in {after_s:.0f} s"
         waiting = self._waiting_for_robots.pop(chain.origin, []) if chain.is_robots else []
@@ -367,7 +380,9 @@ class FetchScheduler:
             self._refuse_redirect(chain, f"{message}, the last from {chain.url.url}")
 
     def _refuse_redirect(self, chain: RedirectChain, reason: str) -> None:
-        """End a chain at a redirect. A link is dropped; a robots.txt is treated as missing."""
+        """End a redirect chain because of a loop or too many redirects. A link is dropped; a
+        robots.txt is treated as missing.
+        """
         if chain.is_robots:
             self._apply_robots(chain, self._build_robots(chain, b""))
         else:
@@ -384,23 +399,22 @@ class FetchScheduler:
             self._finish(chain, drop(end.reason, end.detail))
 
     def _build_robots(self, chain: RedirectChain, body: bytes) -> Robots:
-        """Build robots.txt rules from the last response of a chain.
-
-        The body of a redirect is ignored.
-        """
+        """Build robots.txt rules from the last response of a redirect chain. `body` is its body."""
         hops = tuple(chain.hops)
         robots = parse_robots_response(hops[-1].http, body, self._rules.token, self._seconds())
         return attach_response(robots, hops, body)
 
     def _build_unreachable(self, cause: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
-        """Build robots.txt rules that allow nothing until waiting chains are retried, at most half
-        an hour.
+        """Build robots.txt rules that allow nothing. They expire before waiting links are retried,
+        after at most half an hour.
         """
         cache_s = min(UNREACHABLE_CACHE_S, self._rules.retry_s / 2)
         return build_unreachable(cause, self._seconds(), reason, cache_s)
 
     def _apply_robots(self, chain: RedirectChain, robots: Robots) -> None:
-        """Store robots.txt rules and continue all chains that waited for them."""
+        """Store the robots.txt rules that a redirect chain has fetched, and continue all chains
+        that waited for them.
+        """
         self._robots.put(chain.origin, robots)
         self._chains.pop(chain.key, None)
         for waiting_chain in self._waiting_for_robots.pop(chain.origin, []):
@@ -410,7 +424,9 @@ class FetchScheduler:
         return retry(reason, message, compute_retry_delay(chain.request.key, self._rules.retry_s))
 
     def _finish(self, chain: RedirectChain, end: FetchOutcome) -> None:
-        """Finish a chain and store its outcome. A second call for the same chain does nothing."""
+        """End a redirect chain, and keep its outcome for `collect_finished`. A second call for the
+        same chain does nothing.
+        """
         is_active = self._chains.pop(chain.key, None) is not None
         if is_active and not chain.is_robots and not chain.is_forgotten:
             self._finished.append((chain.request.key, end))

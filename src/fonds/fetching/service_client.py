@@ -1,10 +1,11 @@
 """HTTP client for services and remote archives. No other module sends requests to services.
 
-It is used for GROBID, lists of object versions in S3, web archives, and WARCs and lists behind
-URLs. Each request resolves and checks the host, and connects to a checked address without a proxy.
-Targets of redirects are checked in the same way. Requests are not retried; pipeline steps are.
-Requests to web servers that are crawled use `fetching/crawl_client.py`, which limits the request
-rate and records the exchange. Source: RFC 9110, section 15 (status codes).
+It is used for GROBID, lists of object versions in S3, web archives, and WARCs and lists of links
+that are read from URLs. Each request resolves and checks the host, and connects to a checked
+address without a proxy. Targets of redirects are checked in the same way. Requests are not retried
+here, because the pipeline retries whole steps. Requests to web servers that are crawled use
+`fetching/crawl_client.py`, which limits the request rate and records requests and responses.
+Source: RFC 9110, section 15 (status codes).
 """
 
 from __future__ import annotations
@@ -75,12 +76,16 @@ def check_status(status: int, expected_status: int) -> None:
 
 
 def follow_any(headers: Mapping[str, str], url: str) -> bool:
-    """Follow every redirect. For the parameter `follows` of `ServiceClient.open`."""
+    """Return True, so that every redirect is followed. For the parameter `follows` of
+    `ServiceClient.open`.
+    """
     return True
 
 
 def follow_none(headers: Mapping[str, str], url: str) -> bool:
-    """Follow no redirect. For the parameter `follows` of `ServiceClient.open`."""
+    """Return False, so that no redirect is followed. For the parameter `follows` of
+    `ServiceClient.open`.
+    """
     return False
 
 
@@ -100,7 +105,7 @@ class ServiceResponse:
     _deadline: float = field(repr=False)
 
     def read(self, size_max: int) -> bytes:
-        """Return up to `size_max` bytes of the body with its content codings.
+        """Return up to `size_max` bytes of the body as sent, before content codings are removed.
 
         Raises SlowServiceError if the time limit is reached, and TransientError if the connection
         breaks.
@@ -116,7 +121,7 @@ class ServiceResponse:
         return bytes(body)
 
     def read_all(self, size_max: int) -> bytes:
-        """Return the whole body with its content codings.
+        """Return the whole body as sent, before content codings are removed.
 
         Raises LimitError (TOO_LARGE) if the body has more than `size_max` bytes. Raises
         SlowServiceError if the time limit is reached, and TransientError if the connection breaks.
@@ -138,12 +143,13 @@ class ServiceResponse:
 class ServiceClient:
     """HTTP client for services.
 
-    - `is_allowed`: function that checks each IP address before a connection. URLs from input need
-      `is_public`. A service that the settings name may be at any address.
+    - `is_allowed`: function that returns whether an IP address may be requested. For URLs from
+      input it must be `is_public`. A service that the settings name may be at any address.
     - `resolve`: function that resolves host names.
-    - `connect_s`: maximum seconds of each connection attempt.
-    - `read_s`: maximum seconds of each wait for bytes.
-    - `credentials`: credentials; each is sent only to its own origin, wherever a redirect leads.
+    - `connect_s`: maximum seconds of each attempt to connect.
+    - `read_s`: maximum seconds without receiving bytes.
+    - `credentials`: user names and passwords; each is sent only to its own origin, wherever a
+      redirect leads.
     """
 
     is_allowed: Callable[[str], bool] = is_public
@@ -165,8 +171,8 @@ class ServiceClient:
         """Send a request and return the response after all redirects, as a context manager.
 
         - `total_s`: maximum seconds until the response has been read.
-        - `follows`: function of headers and URL that decides whether a redirect to the URL is
-          followed. If not, the redirect itself is the response.
+        - `follows`: function of a response's headers and its redirect target that returns whether
+          the redirect is followed. If not, the redirect itself is the response.
         - `form`: fields of a form. A request with a form is a POST, any other a GET.
 
         The status is not checked. Raises PermanentError (UNREADABLE_SOURCE) if the URL or a
@@ -195,7 +201,9 @@ class ServiceClient:
         form: Form | None,
         deadline: float,
     ) -> urllib3.BaseHTTPResponse:
-        """Send the request to the first address that accepts a connection."""
+        """Send one request, without redirects, to the first of the host's IP addresses that accepts
+        a connection.
+        """
         host = parts.host.strip("[]").lower()
         port = int(parts.port) if parts.port else _PORTS[parts.scheme]
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -230,9 +238,10 @@ class ServiceClient:
     def _build_pool(
         self, scheme: str, host: str, address: str, port: int
     ) -> urllib3.HTTPConnectionPool:
-        """Build the connection pool of one request.
+        """Build the connection pool for one request.
 
-        It connects to `address` and checks the name `host`.
+        It connects to the IP address `address`. With https, it checks that the certificate is for
+        `host`.
         """
         timeout = urllib3.Timeout(connect=self.connect_s, read=self.read_s)
         if scheme == "http":
@@ -247,7 +256,9 @@ class ServiceClient:
         )
 
     def _resolve(self, host: str, port: int) -> Sequence[str]:
-        """Return the IP addresses of a host. Raises an error if any of them is not allowed."""
+        """Return the IP addresses of a host. Raises PermanentError if any of them is not allowed,
+        and UnreachableServiceError if the host cannot be resolved.
+        """
         try:
             return resolve_allowed_addresses(host, port, self.resolve, self.is_allowed)
         except PermanentError as error:
@@ -271,7 +282,9 @@ def _load_authorities() -> ssl.SSLContext:
 
 
 def _translate_error(error: Exception, message: str) -> TransientError:
-    """Convert an error of urllib3 to an error of Fonds. URLs in the message are without secrets."""
+    """Convert an error of urllib3 to an error of Fonds. Secrets in URLs are removed from the
+    message.
+    """
     detail = f"{message}: {redact_secrets(cause_of(error))}"
     if isinstance(error, (ConnectTimeoutError, NewConnectionError)):
         return UnreachableServiceError(detail)

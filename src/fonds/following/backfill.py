@@ -1,8 +1,9 @@
-"""State of a source's backfill, and how each poll changes the state. All functions are pure.
+"""State of a source's backfill (reading of older pages of the source), and how each poll changes
+the state. All functions are pure.
 
-The state is stored as JSON in the row of the source. Backfills and polls for new links each have
-their own due time, so that neither delays the other. If both are due, the one that has been due for
-longer goes first. Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
+The state is stored as JSON in the database row of the source. Backfills and polls for new links
+each have their own due time, so that neither delays the other. If both are due, the one that has
+been due for longer goes first. Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ MARK_CHARS = 12
 
 
 def hash_url(url: str) -> str:
-    """Return the short hash of a URL: the first 12 digits of its SHA-1.
+    """Return a short hash of a URL: the first 12 hexadecimal digits of its SHA-1.
 
-    `Backfill.seen` has such hashes.
+    A backfill recognises the URLs that it has read by these hashes (`Backfill.seen`).
     """
     return sha1(url.encode("utf-8", "replace")).hexdigest()[:MARK_CHARS]  # noqa: S324 (a key, not security)
 
@@ -43,10 +44,11 @@ def is_running(row: SourceRow) -> bool:
 
 
 def is_backfill_due(row: SourceRow, now: datetime) -> bool:
-    """Return whether the next poll of a source belongs to its backfill.
+    """Return whether the next poll of a source belongs to its backfill, rather than being a poll
+    for new links.
 
-    The source must be due and have no interrupted poll. If the backfill and a poll for new links
-    are both due, the one that has been due for longer goes first.
+    It does if the backfill is due, and no poll for new links has been due for longer. The source
+    must be due, and must not have an interrupted poll, which is repeated first.
     """
     backfill = row.backfill
     if (
@@ -60,13 +62,19 @@ def is_backfill_due(row: SourceRow, now: datetime) -> bool:
 
 
 def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
-    """Return the changed column of a source whose backfill starts the poll with this number."""
+    """Return the changed column of a source's row when poll `number` of its backfill starts; {}
+    without a backfill.
+    """
     backfill = row.backfill
     return {} if backfill is None else {"backfill": replace(backfill, poll=number)}
 
 
 def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
-    """Return the columns that schedule a source, with its next poll for new links at `poll_at`."""
+    """Return the changed columns of a source's row that schedule its next poll. `poll_at` is the
+    time of the next poll for new links.
+
+    If a backfill is active and due before `poll_at`, it is polled first.
+    """
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": poll_at}
@@ -77,7 +85,11 @@ def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
 
 
 def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
-    """Return the columns of a source that is polled for new links before its backfill continues."""
+    """Return the changed columns of a source's row so that a poll for new links precedes the next
+    poll of its backfill.
+
+    Return {} if no backfill is active.
+    """
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {}
@@ -85,10 +97,9 @@ def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
 
 
 def build_edited_columns(row: SourceRow, backfill: Backfill) -> dict[str, Any]:
-    """Return the columns of a source whose backfill was changed by a person.
+    """Return the changed columns of a source's row after a person has changed its backfill.
 
-    The columns include a higher change counter. From it, a running poll learns of the change at its
-    end.
+    They include a higher change counter. From it, a running poll learns of the change when it ends.
     """
     return {"backfill": backfill, "backfill_changes": row.backfill_changes + 1}
 
@@ -106,9 +117,12 @@ def find_next_poll(row: SourceRow) -> datetime | None:
 def add_poll(
     row: SourceRow, backfill_poll: BackfillPoll, poll: InputRow, notes: PollNotes
 ) -> dict[str, Any]:
-    """Return the changed column of a source after a recorded poll of its backfill.
+    """Return the changed column of a source's row after a recorded poll of its backfill; {} without
+    a backfill.
 
-    `notes` are the notes that were recorded for the poll.
+    - `backfill_poll`: progress and counts of the poll.
+    - `poll`: input row of the poll.
+    - `notes`: notes that were recorded for the poll.
     """
     previous = row.backfill
     return {} if previous is None else {"backfill": _advance(previous, backfill_poll, poll, notes)}
@@ -145,7 +159,8 @@ def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]
     """Return the number of consecutive failed attempts of a backfill after one more poll.
 
     - `trouble`: error of the poll; "" for none.
-    - `pages`: pages that the poll read before the error.
+    - `pages`: URLs of the pages that the poll read before the error. If there are any, counting
+      starts again at 1.
     """
     if not trouble:
         return 0
@@ -153,7 +168,7 @@ def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]
 
 
 def end_backfill(backfill: Backfill, state: BackfillState, reason: str, now: datetime) -> Backfill:
-    """Return the backfill in an ended state.
+    """Return the backfill after its end, with final `state` and `reason`.
 
     The hashes of the URLs that were read are removed, because they are needed only while it runs.
     """
@@ -161,7 +176,11 @@ def end_backfill(backfill: Backfill, state: BackfillState, reason: str, now: dat
 
 
 def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime) -> dict[str, Any]:
-    """Return the columns of a source whose poll was not started and is due again at `moment`."""
+    """Return the changed columns of a source's row if its poll was not started and is due again at
+    `moment`.
+
+    `is_backfill` says whether the poll belongs to the backfill.
+    """
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
         return {"next_poll": moment, "backfill": row.backfill}
@@ -226,9 +245,8 @@ class BackfillStatus:
 
     @property
     def short_text(self) -> str:
-        """Text for lists of sources.
-
-        It is "" if the backfill was stopped or ended without failure.
+        """State of the backfill for lists of sources, such as `backfill failed`; "" if it was
+        stopped or ended without failure.
         """
         return (
             f"backfill {self.state}"

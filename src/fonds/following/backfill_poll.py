@@ -1,4 +1,5 @@
-"""Read older pages of a source and select the entries with the requested dates. Store nothing.
+"""Read older pages of a source for a backfill, and select the entries with the requested dates.
+Store nothing.
 
 Each page of a feed names its previous page. An index of sitemaps lists all its sitemaps at once,
 unordered. Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org protocol 0.9,
@@ -38,12 +39,14 @@ _ZONELESS = "-0000"
 
 @dataclass(frozen=True, slots=True)
 class SortedEntries:
-    """Entries of a page whose dates were requested, with counts of the other entries.
+    """Entries of one page that a backfill enters, with counts of the other entries.
 
-    - `entries`: entries in the requested range of dates.
+    - `entries`: entries with a date in the requested range, and those without a date if they are
+      requested too.
     - `outside`: number of entries with other dates.
     - `undated`: number of entries omitted because they have no date.
-    - `earliest`, `latest`: range of all dates on the page; None if no entry has a date.
+    - `earliest`, `latest`: first and last date of all entries on the page; None if no entry has a
+      date.
     """
 
     entries: tuple[RssEntry, ...]
@@ -54,9 +57,10 @@ class SortedEntries:
 
 
 def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
-    """Select the entries of a page whose date is in the range that a backfill requests.
+    """Select the entries of a page that a backfill requests: those with a date in its range.
 
-    An entry without a date counts as outside the range if it last changed before the range.
+    Entries without a date are selected if the backfill takes them. An entry without a date counts
+    as outside the range if it last changed before the range.
     """
     selected: list[RssEntry] = []
     dates = list[date]()
@@ -109,11 +113,11 @@ _LOOP_REASON = "leads back to a page already read"
 class BackfillPollResult:
     """Result of one poll of a backfill.
 
-    - `backfill_poll`: counts and progress, as the notes of the poll store them.
-    - `entries`: entries with the requested dates.
+    - `backfill_poll`: counts and progress, in the form in which the notes of the poll store them.
+    - `entries`: selected entries of the pages, with requested dates.
     - `listed`: number of all entries on the pages read.
     - `status`, `bytes`, `kind`: HTTP status, body size and listing format of the last response.
-    - `problem`: names pages that could not be read; "" if there are none.
+    - `problem`: describes what could not be read or was skipped; "" for nothing.
     """
 
     backfill_poll: BackfillPoll
@@ -127,11 +131,11 @@ class BackfillPollResult:
 
 @dataclass(slots=True)
 class _BackfillReading:
-    """State of the running poll of a backfill.
+    """State of a poll of a backfill while it runs. The other fields collect what the result needs.
 
-    - `visited_marks`: hashes of all URLs that this poll and earlier polls read.
-    - `current_url`: URL at which the next poll continues.
-    - `wait_s`: minimum seconds before the next poll.
+    - `visited_marks`: hashes of all URLs that this poll and earlier polls have read.
+    - `current_url`: URL at which the next poll continues; "" for none.
+    - `wait_s`: minimum seconds before the next poll, as the server requested.
     """
 
     row: SourceRow
@@ -161,17 +165,19 @@ class _BackfillReading:
     problems: list[str] = field(default_factory=list)
 
     def end(self, reason: str, state: BackfillState = BackfillState.ENDED) -> None:
-        """End the backfill in this state, with the reason."""
+        """End the backfill in this state. `reason` is a sentence for people."""
         self.state, self.reason = state, reason[: 2 * ERROR_CHARS]
 
     def mark_seen(self, url: str) -> None:
-        """Record a URL as read."""
+        """Record that a URL was read, by its hash."""
         if hash_url(url) not in self.visited_marks:
             self.visited_marks.add(hash_url(url))
             self.marks.append(hash_url(url))
 
     def is_full(self) -> bool:
-        """Return whether this poll has reached one of its limits. The next poll continues."""
+        """Return whether this poll has reached one of its limits, so that the next poll must
+        continue.
+        """
         elapsed_s = (self.clock() - self.began).total_seconds()
         request_count = len(self.pages) + self.unread
         return request_count >= PAGES_A_POLL or self.listed >= ENTRIES_A_POLL or elapsed_s > POLL_S
@@ -191,10 +197,11 @@ def read_older_pages(
     clock: Callable[[], datetime],
     bounds: PollIntervals,
 ) -> BackfillPollResult:
-    """Read further pages of a backfill, as many as one poll may read.
+    """Read further pages of a source for a backfill, as many as one poll may read.
 
-    `previous` is the backfill before the poll. Nothing is read if a person has stopped the
-    backfill. Raises PostponedError if no page could be requested yet.
+    `previous` is the state of the backfill before the poll. Nothing is read if a person has stopped
+    the backfill. A page that cannot be read ends the poll; its error is in the result. Raises
+    PostponedError if no page could be requested yet.
     """
     reading = _BackfillReading(
         row, previous, get, read_listing, clock, clock(), set(previous.seen), previous.at
@@ -225,7 +232,8 @@ def read_older_pages(
 
 
 def _fetch_page(reading: _BackfillReading, url: str) -> Listing | None:
-    """Fetch and parse a page. Return None if it redirects to a page that was read before.
+    """Fetch and parse a page, and record its URLs as read. Return None if it redirects to a page
+    that was read before.
 
     Raises PostponedError if the page cannot be requested yet. Raises TransientError or
     PermanentError, with the URL in the message, if the page cannot be fetched or parsed.
@@ -264,9 +272,9 @@ def _fetch_page(reading: _BackfillReading, url: str) -> Listing | None:
 
 
 def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> bool:
-    """Add the entries of a page that have the requested dates.
+    """Add the requested entries of a page to the result of the poll.
 
-    Return whether all dates on the page are before the requested range.
+    Return whether all entries with a date are from before the requested range.
     """
     selection = sort_entries(listing, reading.backfill)
     reading.entries += selection.entries
@@ -283,9 +291,10 @@ def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> b
 
 
 def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_past: bool) -> str:
-    """Return the URL of the next page for this poll.
+    """Return the URL of the next page that this poll reads; "" if this poll reads no further page.
 
-    Returns "" if there is no next page, or if the next poll is to read it.
+    If there is no older page, or the page `url` is already past the requested dates (`is_past`),
+    the backfill is ended. If a limit of the poll is reached, the next poll continues.
     """
     short_url = _shorten_url(url)
     if is_past:

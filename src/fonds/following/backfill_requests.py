@@ -35,9 +35,8 @@ def validate_days(first: date, last: date | None, now: datetime) -> tuple[date, 
 
 
 def explain_no_older_pages(row: SourceRow) -> str:
-    """Return why a source has no older pages, as a sentence without full stop.
-
-    Returns "" if the source may have older pages.
+    """Return a sentence, without full stop, that says why a source has no older pages; "" if it may
+    have some.
     """
     if row.kind == "page":
         return "a page of links has no older pages"
@@ -125,10 +124,11 @@ def _check(row: SourceRow) -> None:
 
 
 def _find_resume_page(previous: Backfill | None, last: date) -> str:
-    """Return the URL of the page where the previous backfill stopped.
+    """Return the URL of the page at which a new backfill can continue the previous one, because
+    that one stopped at its page limit.
 
-    Returns "" if that backfill already read pages with the requested dates, or if it did not end at
-    its page limit.
+    Return "" if the previous backfill did not, or if it already read pages of the requested dates.
+    `last` is the last requested date.
     """
     if previous is None or previous.state is not BackfillState.ENDED or previous.earliest is None:
         return ""
@@ -146,7 +146,9 @@ def _change_columns(records: Records, row: SourceRow, values: dict[str, object])
 
 
 def _reload(records: Records, row: SourceRow) -> SourceRow:
-    """Load the row of a source again. Raises ConfigurationError if the source was removed."""
+    """Load the current database row of a source. Raises ConfigurationError if the source was
+    removed.
+    """
     current = next(iter(records.get(SourceRow, [row.source_id])), None)
     if current is None:
         raise ConfigurationError(f"{row.url} is no longer followed")

@@ -1,10 +1,9 @@
-"""Number of new links of a source per day, and the usual range of this number.
+"""Number of new links of a source per day, and the usual range of this number. All functions are
+pure.
 
-All functions are pure.
-
-A day is a date in UTC. The usual range comes from the 28 days before: their median, plus or minus
-three times their spread. The spread is the median absolute deviation times 1.4826, but at least the
-square root of the median, as for counts of rare events.
+A day is a date in UTC. The usual range is computed from the 28 days before: their median, plus or
+minus three times their spread. The spread is the median absolute deviation times 1.4826, but at
+least the square root of the median, as for counts of rare events.
 
 Docs: docs/decisions/0069-what-a-source-usually-brings.md.
 """
@@ -28,7 +27,7 @@ SPREADS, MAD_TO_DEVIATION = 3.0, 1.4826
 
 
 class DayOutcome(StrEnum):
-    """What polls of a source found on one day. The values are shown to people."""
+    """What the polls of a source found on one day. The values are texts for people."""
 
     UNKNOWN = "not counted"  # before days were counted, or the first day
     UNPOLLED = "not polled"
@@ -39,12 +38,13 @@ class DayOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceDay:
-    """Polls and links of a source on one day (UTC).
+    """Polls and new links of a source on one day (UTC).
 
     - `brought`: what the polls found.
-    - `polls`, `failed`: number of polls, and of those that failed.
+    - `polls`: number of polls.
+    - `failed`: number of those polls that failed.
     - `new`: number of new links.
-    - `refused`: number of links refused by the link rules.
+    - `refused`: number of further links that the link rules refused.
     - `least`, `most`: usual range of the number of new links; None if too few days are known, or if
       no poll succeeded on the day.
     - `outside`: `above` or `below` if `new` is outside the usual range; otherwise None.
@@ -62,7 +62,11 @@ class SourceDay:
 
 
 def add_poll(days: Mapping[str, DayCounts] | None, poll: InputRow) -> dict[str, DayCounts]:
-    """Add a poll to the daily counts of a source, by date. Only the last 120 days are kept."""
+    """Return the daily counts of a source, by date, with one more poll. Only the last 120 days are
+    kept.
+
+    `days` are the counts before the poll; None if there are none.
+    """
     counts, day = dict(days or {}), format_day(poll.updated)
     before = counts.get(day, DayCounts())
     counts[day] = DayCounts(
@@ -75,9 +79,8 @@ def add_poll(days: Mapping[str, DayCounts] | None, poll: InputRow) -> dict[str, 
 
 
 def count_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
-    """Return the counts of the last `count` days (at most 120), oldest first.
-
-    The last day is `today`.
+    """Return polls and new links of a source on each of the last `count` days (at most 120), oldest
+    first. The last day is `today`.
     """
     dates = [today - timedelta(days=ago) for ago in reversed(range(count))]
     counts_by_date = row.days or {}
@@ -86,9 +89,10 @@ def count_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
 
 
 def judge_days(row: SourceRow, today: date, count: int) -> list[SourceDay]:
-    """Return the last `count` days (at most 92) with their usual range of new links.
+    """Return the last `count` days of a source (at most 92), oldest first, each with the usual
+    range of its number of new links.
 
-    The current day is incomplete, so it is never `below`.
+    The current day is incomplete, so its number is never `below` the range.
     """
     days = count_days(row, today, count + BASELINE_DAYS)
     return [

@@ -1,6 +1,6 @@
-"""Number of a source's links at each stage, from announced to stored.
+"""Funnel of a source: number of its links at each stage, from announced to stored.
 
-The numbers come from stored counts; entries are not read.
+The numbers come from counts in the database; the rows of links are not read.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ SOURCES_A_QUERY = 500
 
 @dataclass(frozen=True, slots=True)
 class LinkEnding:
-    """Number of links of a source with the same outcome.
+    """Number of links of a source that ended in the same way.
 
     - `outcome`: outcome of the links, such as done, dropped, quarantined or pending.
-    - `reason`: reason why the links were dropped or quarantined; None if there is none.
+    - `reason`: reason code with which the links were dropped or quarantined; None for other
+      outcomes.
     - `step`: pipeline step at which the links ended; None if they have not ended.
     - `count`: number of links.
     """
@@ -33,12 +34,14 @@ class LinkEnding:
 
     @property
     def weight(self) -> Weight | None:
-        """Severity (weight) of the reason; None for links that were stored or are pending."""
+        """Severity of the reason code; None for links without a reason, such as stored and pending
+        ones.
+        """
         return Reason(self.reason).weight if self.reason else None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the links ended without being stored."""
+        """Whether the links ended without being stored. Links in progress are not lost."""
         return self.outcome not in (Verdict.DONE, PENDING)
 
 
@@ -46,11 +49,11 @@ class LinkEnding:
 class Funnel:
     """Number of a source's links at each stage.
 
-    - `announced`: new links that the source listed.
-    - `entered`: those of them that the link rules accepted.
-    - `fetched`: links that were fetched. A link counts only once it has ended.
+    - `announced`: new links that the source listed, including those that the link rules refused.
+    - `entered`: announced links that the link rules accepted.
+    - `fetched`: links that were fetched and have ended, stored or not.
     - `kept`: links that were stored.
-    - `waiting`: links in progress.
+    - `waiting`: links that have not ended yet.
     - `coverage`: `kept` divided by `announced`, from 0 to 1; None if nothing was announced.
     """
 
@@ -65,10 +68,9 @@ class Funnel:
 def count_link_endings(
     records: Records, rows: Sequence[SourceRow], pipelines: Sequence[str]
 ) -> dict[str, list[LinkEnding]]:
-    """Return the outcomes of the links of each source, by source id, the most frequent outcome
-    first.
+    """Return the numbers of links with each outcome, by source id, the most frequent outcome first.
 
-    Links in the given pipelines and in each source's own pipeline are counted.
+    Links in the given pipelines and in the pipelines of all given sources are counted.
     """
     endings: dict[str, list[LinkEnding]] = {row.source_id: [] for row in rows}
     ids, pipeline_names = list(endings), sorted({*pipelines, *(row.pipeline for row in rows)})
@@ -92,7 +94,9 @@ def count_link_endings(
 
 
 def _add(endings: list[LinkEnding], ending: LinkEnding) -> None:
-    """Add an outcome to a list. Counts of equal outcomes in several pipelines are added up."""
+    """Add the count of an outcome to a list. Counts of the same outcome in several pipelines become
+    one.
+    """
     for index, existing in enumerate(endings):
         if (existing.outcome, existing.reason, existing.step) == (
             ending.outcome,
@@ -109,7 +113,7 @@ def _add(endings: list[LinkEnding], ending: LinkEnding) -> None:
 def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence[str]) -> Funnel:
     """Build the funnel of a source from the outcomes of its links.
 
-    `stages` are the names of the stages of its pipeline. The first stage fetches links.
+    `stages` are the names of the stages of its pipeline in order. The first stage fetches links.
     """
     entered_count = sum(ending.count for ending in endings)
     kept_count = sum(ending.count for ending in endings if ending.outcome == Verdict.DONE)
@@ -134,7 +138,11 @@ def get_refused_counts(row: SourceRow) -> Mapping[str, int]:
 
 
 def list_steps_after(endings: Sequence[LinkEnding], stages: Sequence[str]) -> list[str]:
-    """Return the names of steps after the given first stages at which links of a source ended."""
+    """Return the pipeline steps, other than those in `stages`, at which links of a source were
+    lost.
+
+    `stages` are the first stages of the pipeline.
+    """
     return sorted(
         {ending.step for ending in endings if ending.is_lost and ending.step} - set(stages)
     )

@@ -47,16 +47,18 @@ NEEDS_ATTENTION = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
 
 
 def compute_health(row: SourceRow, now: datetime) -> SourceHealth:
-    """Return the health of a source at a time."""
+    """Return the health of a source at the time `now`, including pauses and mutes."""
     return compute_health_from_columns(row.state, row.standing, row.muted_until, now)
 
 
 def compute_health_from_columns(
     state: str, poll_state: str, muted_until: datetime | None, now: datetime
 ) -> SourceHealth:
-    """Return the health of a source from columns of its row.
+    """Return the health of a source from columns of its database row.
 
-    `poll_state` is the health that was stored after its last poll.
+    - `state`: active, paused or gone.
+    - `poll_state`: health that was stored after the last poll.
+    - `muted_until`: end of the mute; None if it is not muted.
     """
     if state in ("paused", "gone"):
         return SourceHealth(state)
@@ -66,7 +68,8 @@ def compute_health_from_columns(
 
 
 def compute_health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
-    """Return the health of a source after its last poll, without regard to pauses and mutes.
+    """Return the health of a source after its last poll, computed from the poll's results. Pauses
+    and mutes are ignored.
 
     `now` is the time at which that poll ended.
     """
@@ -81,18 +84,22 @@ def compute_health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
 
 
 def is_dead(row: SourceRow, now: datetime) -> bool:
-    """Return whether all polls of a source failed, at least 10 times in a row and for 14 days."""
+    """Return whether the last polls of a source all failed, at least 10 of them and for at least 14
+    days.
+    """
     last_success = row.last_well or row.added_at
     return row.failures >= FAILURES_DEAD and now - last_success >= DEAD_AFTER
 
 
 def is_muted(row: SourceRow, now: datetime) -> bool:
-    """Return whether a source is muted at this time."""
+    """Return whether a source is muted at the time `now`."""
     return row.muted_until is not None and row.muted_until > now
 
 
 def build_muted_filter(now: datetime) -> dict[str, object]:
-    """Return the query condition for all muted sources, healthy or not."""
+    """Return the query condition for all active sources that are muted, even if they are
+    healthy.
+    """
     return {"state": "active", "muted_until": TimeRange(now + _TICK, _TIME_MAX)}
 
 
@@ -102,9 +109,8 @@ def build_unmuted_filter(now: datetime) -> dict[str, object]:
 
 
 def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
-    """Return the query condition for sources with a health.
-
-    It selects as `compute_health` computes.
+    """Return the query condition for all sources whose health has the value `health`, as
+    `compute_health` computes it.
     """
     if health in (SourceHealth.PAUSED, SourceHealth.GONE):
         return {"state": str(health)}
@@ -118,10 +124,10 @@ def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object
 def build_health_since_filter(
     health: SourceHealth, since: datetime, now: datetime
 ) -> dict[str, object]:
-    """Return the query condition for sources that have had a health since the time `since` or
-    later.
+    """Return the query condition for sources whose current health is `health` and began at the time
+    `since` or later.
 
-    Raises ValueError if the start of this health is not recorded.
+    Raises ValueError if the database does not record when this health began.
     """
     if health not in NEEDS_ATTENTION:
         names = ", ".join(NEEDS_ATTENTION)
@@ -138,10 +144,10 @@ UNMUTED_COLUMNS: Mapping[str, object] = {"muted_at": None, "muted_until": None, 
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """Mute of a source.
+    """Mute of a source: its problems raise no alerts.
 
     - `since`: start of the mute.
-    - `until`: end of the mute; None: until the source recovers.
+    - `until`: end of the mute. None if it ends when the source recovers.
     - `note`: note of the person who muted the source.
     """
 

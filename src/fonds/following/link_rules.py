@@ -88,19 +88,18 @@ _LOCAL_DOMAINS = ("localhost", "local", "internal", "localdomain")
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """Rules that refuse links before they are fetched.
+    """Rules by which links are refused before they are fetched.
 
-    - `non_news`: refused domains, with their subdomains.
-    - `allows_private_addresses`: whether hosts on this machine and private networks are allowed.
+    - `non_news`: domains that are refused, with their subdomains, because they are no news sites.
+    - `allows_private_addresses`: whether links to this computer and to private networks are
+      accepted.
     """
 
     non_news: frozenset[str] = NON_NEWS
     allows_private_addresses: bool = False
 
     def find_refusal(self, url: str | None) -> tuple[Reason, str] | None:
-        """Return the reason for refusing a URL and a sentence about it; None if the URL may be
-        fetched.
-
+        """Return the reason code and a sentence for refusing a URL; None if the URL may be fetched.
         Never raises.
         """
         if not url or not url.strip():
@@ -125,25 +124,30 @@ class LinkRules:
 
 
 def create_link_rules(denied: str, allowed: str, *, private_addresses: bool = False) -> LinkRules:
-    """Build link rules from the default list of refused domains.
+    """Build link rules from the default list of refused domains and two lists in the settings.
 
-    `denied` has further domains, `allowed` domains to remove, separated by blanks or commas.
+    - `denied`: further domains to refuse, separated by blanks or commas.
+    - `allowed`: domains to remove from the list, in the same form.
+    - `private_addresses`: whether links to private networks are accepted.
     """
     added_domains, removed_domains = (frozenset(_split_names(text)) for text in (denied, allowed))
     return LinkRules((NON_NEWS | added_domains) - removed_domains, private_addresses)
 
 
 def find_enclosing_domain(host: str, domains: frozenset[str]) -> str | None:
-    """Return the domain in `domains` that equals a host or encloses it; otherwise None."""
+    """Return the domain in `domains` that is the host itself or a parent domain of it; otherwise
+    None.
+    """
     labels = host.split(".")
     names = (".".join(labels[start:]) for start in range(len(labels)))
     return next((name for name in names if name in domains), None)
 
 
 def is_local(host: str) -> bool:
-    """Return whether a host name or address belongs to this machine or a private network.
+    """Return whether a host name or IP address belongs to this computer or a private network.
 
-    Names are not resolved. The fetcher checks the address to which a name resolves.
+    Names are recognised by their ending and are not resolved. The fetcher checks the address to
+    which a name resolves.
     """
     if host.rpartition(".")[2] in _LOCAL_DOMAINS:
         return True

@@ -2,9 +2,9 @@
 
 The interval is half of the average time between new links. A new link therefore waits a quarter of
 that time on average. The interval is shorter if new links could push older ones out of the listing
-before the next poll. It is always within the configured bounds. The rate of the last poll alone
-also counts, because the listing of a source that becomes active would overflow long before the
-average changes. An API that keeps all entries has a fixed interval.
+before the next poll. It is always within the configured limits. For this the number of new links in
+the last poll counts too, because the listing of a source that becomes active would overflow long
+before the average changes. An API that keeps all entries has a fixed interval.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PollIntervals:
     """Limits of the time between two polls of a source.
 
     - `min_s`, `max_s`: minimum and maximum seconds.
-    - `api_s`: fixed seconds for a source that is an API.
+    - `api_s`: seconds between two polls of an API.
     """
 
     min_s: float = 900.0
@@ -52,10 +52,13 @@ def compute_interval_s(
     requested_wait_s: float = 0.0,
     recent_day: float = 0.0,
 ) -> float:
-    """Return the seconds until the next poll of a source, from the row after its last poll.
+    """Return the seconds until the next poll of a source. `row` is its database row after the last
+    poll.
 
-    - `requested_wait_s`: wait that the server requested (Retry-After); at most a day counts.
-    - `recent_day`: new links per day by the last poll alone (`compute_recent_rate`).
+    - `bounds`: configured limits.
+    - `requested_wait_s`: minimum wait that the server requested (Retry-After); at most a day
+      counts.
+    - `recent_day`: new links per day, computed from the last poll alone (`compute_recent_rate`).
     """
     floor_s = max(bounds.min_s, min(requested_wait_s, DAY_S))
     if row.failures:
@@ -71,10 +74,14 @@ def compute_interval_s(
 
 
 def compute_recent_rate(new: int, known_count: int, elapsed_s: float) -> float:
-    """Return the rate of new links per day by one poll.
+    """Return the number of new links per day, computed from one poll.
 
-    `elapsed_s` is the time in seconds since the previous poll. The rate is infinite if all links of
-    the listing are new, because the listing may have omitted further links.
+    - `new`: number of new links that the poll found.
+    - `known_count`: number of links in its listing that were known.
+    - `elapsed_s`: seconds since the previous poll.
+
+    The result is infinite if all links of the listing are new, because the listing may have omitted
+    further links.
     """
     if new and not known_count:
         return inf
@@ -82,9 +89,10 @@ def compute_recent_rate(new: int, known_count: int, elapsed_s: float) -> float:
 
 
 def _compute_natural_interval_s(row: SourceRow, bounds: PollIntervals, recent_day: float) -> float:
-    """Return the interval in seconds from the rate of new links.
+    """Return the interval in seconds that suits a source's number of new links per day, without
+    regard to failures.
 
-    It is within the bounds and not below the interval that the listing asks for.
+    It is within the configured limits, and not below the interval that the listing asks for.
     """
     hint_s = max(row.hints.ttl_s or 0, row.hints.update_s or 0) if row.hints else 0
     minimum_s = max(bounds.min_s, min(hint_s, HINT_MAX_S))
@@ -100,10 +108,12 @@ def _compute_natural_interval_s(row: SourceRow, bounds: PollIntervals, recent_da
 
 
 def update_rate(rate_day: float | None, new: int, elapsed_s: float) -> float:
-    """Return the average of new links per day after one more poll. Older data has less weight.
+    """Return the average number of new links per day after one more poll. The weight of older polls
+    decays exponentially.
 
-    `elapsed_s` is the time in seconds since the previous poll. The weight of old data decays
-    exponentially.
+    - `rate_day`: average before the poll; None if unknown.
+    - `new`: number of new links that the poll found.
+    - `elapsed_s`: seconds since the previous poll.
     """
     elapsed_s = max(elapsed_s, GAP_MIN_S)
     recent_rate = new * DAY_S / elapsed_s
@@ -125,9 +135,10 @@ def estimate_first_rate(published: Sequence[datetime], now: datetime) -> float |
 
 
 def _compute_jitter(row: SourceRow) -> float:
-    """Return a factor from 1 to 1.1 that depends on source and poll number.
+    """Return a factor from 1 to 1.1 for the interval. It depends on the source and the number of
+    its last poll.
 
-    Sources that were added together therefore drift apart.
+    Sources that were added together are therefore soon polled at different times.
     """
     chance = sha256(f"{row.source_id}.{row.polls}".encode()).digest()
     return 1.0 + JITTER * int.from_bytes(chance[:4]) / 2**32

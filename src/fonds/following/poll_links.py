@@ -1,8 +1,9 @@
-"""One poll as an input whose entries are the new links that the poll found.
+"""Enter the new links of one poll into the pipeline: the poll is an input, and its entries are the
+new links that it found.
 
 A poll is a row of the table `inputs`. Its id combines source and poll number (`compute_input_id`).
-Its `fingerprint` holds the notes of the poll as JSON. Links are known if an earlier entry has the
-same URL; nothing else is stored to recognise them.
+Its `fingerprint` holds the notes of the poll as JSON. A link is known if an earlier entry has the
+same URL; nothing else is stored to recognise it.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ class SiftedLinks:
     """Links of a listing, divided into new, known and refused links.
 
     - `links`: new links.
-    - `known_count`: number of links that an earlier poll or list entered.
-    - `refused`: reasons of links that the link rules refuse, by link id; at most 5,000.
-    - `newly_refused`: number of refused links that the previous listing did not have, by reason.
-    - `refused_links`: rows to store for newly refused links; at most 1,000.
+    - `known_count`: number of links that this listing repeats, or that another poll or list has
+      entered.
+    - `refused`: reason codes of links that the link rules refuse, by a hash of link, title and
+      date; at most 5,000.
+    - `newly_refused`: number of refused links that the previous listing did not have, by reason
+      code.
+    - `refused_links`: database rows to store for the newly refused links; at most 1,000.
     """
 
     links: tuple[Link, ...] = ()
@@ -55,12 +59,12 @@ class SiftedLinks:
 
 
 def compute_input_id(row: SourceRow) -> str:
-    """Return the input id of the current poll of a source."""
+    """Return the id of the database row (input) for the current poll of a source."""
     return f"{row.source_id}.{row.polls:06d}"
 
 
 def build_poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: datetime) -> InputRow:
-    """Build the input row of a poll. `error` is the error of the poll, or None."""
+    """Build the database row (input) for a poll. `error` is the error of the poll, or None."""
     return build_unread_input(
         compute_input_id(row), row.url, POLL, encode_poll_notes(notes), now, error
     )
@@ -71,7 +75,8 @@ def sift(
 ) -> SiftedLinks:
     """Divide the links of a listing into new, known and refused links.
 
-    Links that this same poll entered before an interruption count as new.
+    Links that this same poll entered before an interruption count as new. For a source that is a
+    page, links to other sites are ignored.
     """
     poll, links = compute_input_id(row), dict[str, Link]()
     refused: dict[str, str] = {}
@@ -125,9 +130,14 @@ def _build_refused_row(
 
 @dataclass(frozen=True, slots=True)
 class PollSource:
-    """Input source for one poll of a followed source.
+    """One poll of a followed source, as an input of the pipeline.
 
-    It yields the new links, and the entries that the poll recorded before an interruption.
+    Its entries are the new links of the poll, including those that it recorded before an
+    interruption.
+
+    - `row`: database row of the poll.
+    - `source`: database row of the followed source.
+    - `sifted`: links of the listing, divided into new, known and refused links.
     """
 
     row: InputRow
@@ -136,11 +146,13 @@ class PollSource:
     records: Records
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the input row of the poll."""
+        """Yield the database row of the poll, the only input."""
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield an entry for each link of the poll, then the number of refused links by reason."""
+        """Yield an entry for each new link of the poll, then the number of newly refused links by
+        reason code.
+        """
         conditions = {"input_id": row.input_id, "pipeline": self.source.pipeline}
         remaining = {entry.entry_id: entry for entry in self.records.find(EntryRow, conditions)}
         for link in self.sifted.links:
@@ -178,7 +190,9 @@ def _set_source(entry: RssEntry, row: SourceRow, now: datetime) -> RssEntry:
 
 
 def _find_known_urls(records: Records, pipeline: str, urls: Sequence[str], poll: str) -> set[str]:
-    """Return those of the URLs that another poll or list has entered into the pipeline."""
+    """Return those of the URLs that were entered into the pipeline by other polls or lists than
+    `poll`.
+    """
     known_urls = set[str]()
     for start in range(0, len(urls), CHUNK):
         conditions = {"url": list(urls[start : start + CHUNK]), "pipeline": pipeline, "kind": LINK}

@@ -1,5 +1,5 @@
-"""Notes of a poll: response and counts, stored as JSON in the `fingerprint` of the poll's input
-row.
+"""Notes of a poll: response and counts, stored as JSON in the column `fingerprint` of the poll's
+row in `inputs`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from fonds.model.source import BackfillState
 
 @dataclass(frozen=True, slots=True)
 class BackfillPoll:
-    """Result of one poll of a backfill, as the notes of the poll store it.
+    """Result of one poll of a backfill, in the form in which the notes of the poll store it.
 
     - `pages`: URLs of the pages read.
     - `marks`: hashes of the URLs of these pages and of their redirect targets.
     - `unread`: number of pages that could not be read.
     - `sitemaps`: number of sitemaps skipped because they last changed before the requested dates.
-    - `outside`: number of entries with other dates.
+    - `outside`: number of entries with other dates than requested.
     - `undated`: number of entries omitted because they have no date.
     - `earliest`: earliest date of any entry; None if no entry has a date.
-    - `at`: URL of the page at which the next poll continues.
+    - `at`: URL of the page at which the next poll continues; "" for none.
     - `state`: state of the backfill after the poll.
-    - `why`: reason for the end of the backfill; "" while it goes on.
-    - `trouble`: error of the poll; "" for none.
+    - `why`: sentence that says why the backfill ended; "" while it goes on.
+    - `trouble`: error of the poll, after which the backfill goes on; "" for none.
     - `wait_s`: minimum seconds before the next poll.
     """
 
@@ -72,14 +72,13 @@ class PollNotes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def encode_poll_notes(notes: PollNotes) -> str:
-    """Encode notes of a poll as JSON for the `fingerprint` of its input row."""
+    """Encode notes of a poll as JSON for the column `fingerprint` of its row in `inputs`."""
     return msgspec.json.encode(notes).decode()
 
 
 def parse_poll_notes(row: InputRow) -> PollNotes:
-    """Return the notes of a poll from its input row.
-
-    Returns notes with default values if the row has no valid notes.
+    """Return the notes of a poll from its row in `inputs`; notes with default values if the row has
+    no valid notes.
     """
     try:
         return msgspec.json.decode(row.fingerprint, type=prepare_type(PollNotes))

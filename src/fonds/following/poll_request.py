@@ -29,9 +29,9 @@ class PollResponse:
 
     - `status`: HTTP status.
     - `headers`: headers with names in lower case.
-    - `body`: body with all codings removed.
+    - `body`: body after removal of all content codings.
     - `url`: URL that responded.
-    - `permanent_url`: target of permanent redirects; "" if there were none.
+    - `permanent_url`: URL to which the requested URL has moved permanently; "" if it has not.
     """
 
     status: int
@@ -66,9 +66,10 @@ See `following/listings/reader.py`. Raises PermanentError if the body is not a l
 
 
 def build_conditional_headers(row: SourceRow) -> dict[str, str]:
-    """Return request headers that ask for a listing only if it has changed since the last poll.
+    """Return request headers with which the server sends a listing only if it has changed since the
+    last poll.
 
-    Returns no headers after an interrupted poll, which needs the listing again.
+    Return {} after an interrupted poll, which needs the listing again.
     """
     if row.polling:
         return {}
@@ -94,11 +95,11 @@ class PolledListing:
     """Response of a polled source and the listing in it.
 
     - `response`: HTTP response.
-    - `listing`: parsed listing; None if the response has none, for example because it is unchanged.
-    - `digest`: hash of the body; None without a body.
-    - `mark`: position at which the next poll continues: number of a sitemap in its index, or last
-      id of an API. None keeps the stored position.
-    - `children`: number of sitemaps in an index; 0 for other listings.
+    - `listing`: parsed listing; None if the response has none or is unchanged.
+    - `digest`: hash of the body; None without a new body.
+    - `mark`: where the next poll continues: index of a sitemap in its sitemap index, or last id of
+      an API. None leaves the stored value unchanged.
+    - `children`: number of sitemaps in a sitemap index; 0 for other listings.
     - `has_more`: whether a part of the listing is left for the next poll.
     """
 
@@ -144,7 +145,9 @@ def request_listing(
 
 
 def get_sitemap_count(row: SourceRow) -> int:
-    """Return the number of sitemaps in a source's last listing; 0 if it was no sitemap index."""
+    """Return the number of sitemaps in the last listing of a source; 0 if it was not a sitemap
+    index.
+    """
     return row.hints.children if row.hints else 0
 
 
@@ -155,10 +158,11 @@ def _read_sitemaps(
     read_listing: Read,
     clock: Callable[[], datetime],
 ) -> tuple[Listing, int]:
-    """Read some sitemaps of an index.
+    """Read some of the sitemaps in a sitemap index (`index`), beginning where the last poll
+    stopped.
 
-    Return the index with the links of these sitemaps, and the position of the first unread sitemap
-    (0 after the last one). `problem` of the listing names sitemaps that could not be read.
+    Return the index with the links of these sitemaps added, and the position of the next sitemap to
+    read (0 if all are read). `problem` of the index names sitemaps that could not be read.
     """
     entries, problems = list(index.entries), [index.problem] if index.problem else []
     first = row.mark if row.mark < len(index.further) else 0
@@ -183,7 +187,7 @@ def _read_sitemaps(
 
 
 def check_kind(row: SourceRow, listing: Listing) -> None:
-    """Raise PermanentError if a source that should be a feed is a page, or the reverse."""
+    """Raise PermanentError if a source that should be a feed is an HTML page, or the reverse."""
     if (listing.kind == "page") != (row.kind == "page"):
         feed_hint = f". It links to the feed {listing.further[0]}" if listing.further else ""
         expected = "a page of links" if row.kind == "page" else "a feed"

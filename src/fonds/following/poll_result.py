@@ -1,4 +1,4 @@
-"""Compute the changes of a source's row after a poll. All functions are pure."""
+"""Compute the changed columns of a source's database row after a poll. All functions are pure."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollN
 def build_backfill_notes(
     backfill_result: BackfillPollResult, sifted_links: SiftedLinks
 ) -> PollNotes:
-    """Build the notes of a backfill poll.
-
-    They include its result, from which the backfill continues.
+    """Build the notes of a backfill poll. They include its result, with which the next poll of the
+    backfill continues.
     """
     return PollNotes(
         status=backfill_result.status,
@@ -63,9 +62,10 @@ def build_backfill_notes(
 
 
 def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
-    """Return the changed total counts of a source after one more recorded poll.
+    """Return the changed columns with counts of a source's row after one more recorded poll.
 
-    Daily counts include only polls for new links, not polls of a backfill.
+    Total counts include all polls. Daily counts do not include polls of a backfill, which changes
+    the column `backfill` instead.
     """
     refused = Counter(row.refused_tally or {}) + Counter(poll.tally)
     counts = {"links": row.links + poll.entries, "refused_tally": dict(refused)}
@@ -78,10 +78,10 @@ def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
 def _record_link_count(
     row: SourceRow, polled_listing: PolledListing, listing: Listing, now: datetime
 ) -> dict[str, object]:
-    """Return the columns for the number of links in a listing, and since when listings have been
-    empty.
+    """Return the changed columns of a source's row for the number of links in its listing, and for
+    how long listings have been empty.
 
-    A source becomes silent only if its listing had links before.
+    An empty listing is recorded only if the source's listing had links before.
     """
     count = len(listing.entries)
     # An empty listing is normal if it is read in parts, or only from a last id.
@@ -93,9 +93,10 @@ def _record_link_count(
 def _record_form(
     row: SourceRow, polled_listing: PolledListing, listing: Listing, now: datetime
 ) -> dict[str, object]:
-    """Return the columns for a changed format or changed fields of a listing.
+    """Return the changed columns of a source's row if the format of its listing or the fields of
+    its links have changed; otherwise {}.
 
-    Parts of a sitemap index are ignored.
+    Listings that are read in parts are ignored.
     """
     form = row.form if _is_part(row, polled_listing) else describe_form(listing, row.form)
     if form == row.form:
@@ -111,7 +112,9 @@ def _is_part(row: SourceRow, listing: PolledListing) -> bool:
 def build_success_columns(
     row: SourceRow, listing: PolledListing, sifted_links: SiftedLinks, new: int, now: datetime
 ) -> dict[str, object]:
-    """Return the columns of a source after a successful poll."""
+    """Return the changed columns of a source's row after a successful poll. `new` is the number of
+    new links.
+    """
     response = listing.response
     values: dict[str, object] = {
         "last_polled": now,
@@ -153,7 +156,9 @@ def build_success_columns(
 
 
 def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: datetime) -> float | None:
-    """Return the average of new links per day, including this poll; None if it is unknown."""
+    """Return the average number of new links per day, including this poll; None if it is
+    unknown.
+    """
     if row.last_well is None or row.rate_day is None:
         dates = [read_moment(entry.pub_date)[0] for entry in listing.entries] if listing else []
         first_rate = estimate_first_rate(
@@ -165,10 +170,10 @@ def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: dateti
 
 
 def build_health_columns(after: SourceRow, now: datetime) -> dict[str, object]:
-    """Return the columns for the health after a poll.
+    """Return the changed columns of a source's row for its health after a poll. `after` is the row
+    with the poll's other changes.
 
-    If a mute lasts until the source recovers, and the source has recovered, the columns also end
-    the mute.
+    If the source was muted until it recovers, and has recovered, the columns also end the mute.
     """
     new_health = compute_health_after_poll(after, now)
     is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION

@@ -76,7 +76,7 @@ RunIntake = Callable[[Source], None]
 class PollResult:
     """Result of one poll.
 
-    - `row`: updated row of the source.
+    - `row`: database row of the source after the poll.
     - `notes`: notes about the response.
     - `new`: number of new links.
     - `error`: error of the poll, or None.
@@ -90,9 +90,9 @@ class PollResult:
 
 @dataclass(frozen=True, slots=True)
 class LeasedSource:
-    """Source that only this process may poll, because it has the lease.
+    """Source whose lease this process has, so that no other process polls it.
 
-    `row` is the row of the source as this process last wrote it.
+    `row` is the source's database row as this process last wrote it.
     """
 
     row: SourceRow
@@ -103,13 +103,13 @@ class LeasedSource:
 class Poller:
     """Poller of the sources of one pipeline.
 
-    - `records`: SQL records.
+    - `records`: database with sources, polls and entries.
     - `pipeline`: name of the pipeline.
     - `enter`: function that enters links into the pipeline.
-    - `get`: function that sends requests.
-    - `read`: function that parses listings.
-    - `rules`: link rules.
-    - `bounds`: limits of the time between polls.
+    - `get`: function that sends a request and returns the response.
+    - `read`: function that parses a listing.
+    - `rules`: rules by which links are refused.
+    - `bounds`: limits of the time between two polls.
     - `clock`: function that returns the current time.
     - `leases`: leases of sources.
     """
@@ -148,8 +148,8 @@ class Poller:
         """Poll a source now, either for new links or for its backfill.
 
         Return None if another process has the lease, the source is no longer active, or the poll
-        was postponed or interrupted. An error response is a result too, with an error. Raises the
-        errors of the stores.
+        was postponed or interrupted. If the request or the parsing fails, return a result with an
+        error. Raises the errors of the database.
         """
         leased = self._acquire(row)
         if leased is None:
@@ -188,10 +188,11 @@ class Poller:
         return self._finish_success(leased, polled_listing)
 
     def _acquire(self, row: SourceRow) -> LeasedSource | None:
-        """Acquire the lease of a source and begin a poll; return None if another process has the
-        lease.
+        """Acquire the lease of a source and begin a poll.
 
-        An interrupted poll keeps its number, unless all its links are recorded.
+        Return None if the lease cannot be acquired, or the row of the source has changed. A poll
+        that was interrupted begins again with the same number, unless all its links were recorded
+        before; then a new poll begins.
         """
         now, finished_poll = self.clock(), self._find_ended_poll(row)
         count_columns = add_entered_counts(row, finished_poll) if finished_poll else {}
@@ -214,10 +215,10 @@ class Poller:
         return LeasedSource(replace(row, **row_values), lease)
 
     def _find_ended_poll(self, row: SourceRow) -> InputRow | None:
-        """Return the input row of an interrupted poll whose links were all recorded; otherwise
-        None.
+        """Return the row of an interrupted poll in `inputs` if all its links were recorded;
+        otherwise None.
 
-        Only the row of the source was not updated in that case.
+        Such a poll was interrupted before the row of the source was updated.
         """
         if not row.polling:
             return None
@@ -321,12 +322,11 @@ class Poller:
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:
-        """Enter a poll with its links.
+        """Record a poll and enter its links into the pipeline. Return the row of the poll in
+        `inputs`.
 
-        Return None if the process stops before all links are entered.
-
-        In that case the poll starts again later. Raises LeaseConflictError, and enters nothing, if
-        the lease is lost.
+        Return None if the process stops before all links are entered; the poll then starts again
+        later. Raises LeaseConflictError, and enters nothing, if the lease is lost.
         """
         row = leased.row
         self.leases.check_renewed([leased.lease])
@@ -350,9 +350,11 @@ class Poller:
         continues_soon: bool = False,
         recent_day: float = 0.0,
     ) -> SourceRow:
-        """Update the row of a source after a poll for new links, and schedule the next poll.
+        """Update the row of a source after a poll for new links, and schedule the next poll. Return
+        the row.
 
-        With `continues_soon`, the next poll starts as soon as allowed.
+        With `continues_soon`, a part of the listing is left. An API is then polled again at once,
+        any other source after the minimum interval.
         """
         after, now = replace(leased.row, **values), self.clock()
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
@@ -364,10 +366,11 @@ class Poller:
     def _write(
         self, leased: LeasedSource, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
     ) -> SourceRow:
-        """Write the row of a source after a poll, and release the lease.
+        """Write the changed columns of a source's row after a poll, and release the lease. Return
+        the row.
 
-        Concurrent changes by people are kept. If one concerns the backfill, the result of the poll
-        is computed again from the changed backfill.
+        Changes that people have made during the poll are kept. If they changed the backfill, the
+        columns are computed again from the changed backfill.
         """
         columns: dict[str, Any] = {}
         row = leased.row
@@ -390,16 +393,19 @@ class Poller:
 def _compute_recent_rate(
     row: SourceRow, sifted_links: SiftedLinks, new: int, now: datetime
 ) -> float:
-    """Return the rate of new links per day by this poll alone; 0.0 for the first poll."""
+    """Return the number of new links per day, computed from this poll alone; 0.0 for the first
+    successful poll.
+    """
     if row.last_well is None:
         return 0.0
     return compute_recent_rate(new, sifted_links.known_count, (now - row.last_well).total_seconds())
 
 
 def poll_in_turn(poller: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
-    """Poll sources of one host one after the other, so that the host gets one request at a time.
+    """Poll sources of one host one after the other, so that the host receives one request at a
+    time.
 
-    Yield the results; polls without a result are omitted.
+    Yield the result of each poll. Polls that were postponed or interrupted yield nothing.
     """
     for row in rows:
         result = poller.poll(row)

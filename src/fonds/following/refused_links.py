@@ -1,4 +1,6 @@
-"""Refused links of sources. They are stored so that a user can look up what happened to a URL."""
+"""Links of sources that the link rules refused. They are stored so that a user can look up what
+happened to a URL.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ LISTED_MAX = 20
 
 
 def list_refused_links(records: Records, url: str) -> list[RefusedLinkRow]:
-    """Return the refusals of a URL, one for each source that listed the URL, latest first; at most
+    """Return why a URL was refused, one row for each source that listed it, latest first; at most
     20.
     """
     conditions = {"url_sha1": hash_url(url)}

@@ -26,7 +26,7 @@ _PERMISSIVE_RULES = LinkRules(non_news=frozenset(), allows_private_addresses=Tru
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Options for new sources."""
+    """Options for sources to add. The fields have the meaning of the columns of a source."""
 
     kind: str = "feed"
     title: str = ""
@@ -42,7 +42,7 @@ def compute_source_id(url: str) -> str:
 
 
 def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
-    """Build the row of a source that is due now.
+    """Build the database row of a new source. Its first poll is due now.
 
     Raises ConfigurationError if the URL is invalid or contains a password.
     """
@@ -71,12 +71,10 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
 
 
 def add_sources(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
-    """Add new sources and return their rows.
+    """Add sources to the database, and return the rows of those that were added.
 
-    Sources that exist stay unchanged and are not returned.
-
-    A source that was removed earlier continues its poll numbers, because its links are recorded
-    under these numbers.
+    Sources that already exist stay unchanged. A source that was removed earlier continues its poll
+    numbers, because its links are recorded under these numbers.
     """
     ids = [row.source_id for row in rows]
     known_ids = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
@@ -156,9 +154,10 @@ def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
 
 
 def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
-    """Change columns of a source and make it due now, unless a poll is running.
+    """Change columns of a source and make its next poll due now. Return whether the row was
+    changed.
 
-    Return whether the row was changed.
+    Nothing is changed while a poll is running, or if the row has changed in the meantime.
     """
     if row.lease_holder is not None and not is_process_gone(row.lease_holder):
         return False
@@ -196,16 +195,16 @@ def edit_source(
 
 
 def build_outlines(rows: Iterable[SourceRow]) -> list[FeedOutline]:
-    """Build the OPML outlines of those sources that are feeds."""
+    """Return those of the sources that are feeds, as entries of an OPML list."""
     return [FeedOutline(row.url, row.title, row.folder) for row in rows if row.kind == "feed"]
 
 
 def build_sources(
     outlines: Iterable[FeedOutline], options: SourceOptions, now: datetime
 ) -> tuple[list[SourceRow], Mapping[str, str]]:
-    """Build sources from the outlines of an OPML list.
+    """Build database rows of sources from the feeds in an OPML list.
 
-    Return the sources, and the reasons for feeds that cannot be sources, by URL.
+    Return the rows, and a sentence for each feed that cannot be a source, by the feed's URL.
     """
     rows: list[SourceRow] = []
     refused: dict[str, str] = {}

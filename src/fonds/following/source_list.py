@@ -56,9 +56,9 @@ class SourceCounts:
 class SourceQuery:
     """Filter for a list of sources.
 
-    - `state`: active, paused or gone; "" for all.
+    - `state`: active, paused or gone; "" for all states.
     - `health`: health of the sources; None for all.
-    - `since`: earliest time at which this health began; None for any.
+    - `since`: only sources whose current health began at this time or later; None for all.
     """
 
     state: str = ""
@@ -71,7 +71,7 @@ Part = tuple[Mapping[str, object], int]
 
 
 def count_sources(records: Records, now: datetime) -> SourceCounts:
-    """Count all sources in one query."""
+    """Return the number of sources by state and health, counted in one query."""
     states: Counter[str] = Counter()
     health_counts: Counter[SourceHealth] = Counter()
     muted_count = 0
@@ -93,11 +93,13 @@ def list_sources(
     first: int,
     count_max: int,
 ) -> tuple[int, list[SourceRow]]:
-    """Return the number of matching sources, and one page of them that begins with number `first`.
+    """Return the number of matching sources, and one page of their rows, from row number `first`
+    (from 1), at most `count_max`.
 
-    Sources with the most failures come first, then those with empty listings, then those that are
-    not polled; muted sources come last. The database reads and skips rows before the page. Raises
-    ValueError if `since` is given without a health whose start is recorded.
+    `counts` are the numbers of all sources. Sources with the most failures come first, then those
+    with empty listings, then those that are not polled; muted sources come last. The database reads
+    and skips rows before the page. Raises ValueError if `since` is given without a health whose
+    start is recorded.
     """
     parts = list(_iter_parts(records, query, counts, now))
     rows_on_page: list[SourceRow] = []
@@ -114,7 +116,11 @@ def list_sources(
 def _iter_parts(
     records: Records, query: SourceQuery, counts: SourceCounts, now: datetime
 ) -> Iterator[Part]:
-    """Yield the parts of the list in order. Each source belongs to one part."""
+    """Yield the query conditions for the sections of a list of sources, in list order, each with
+    its number of sources.
+
+    Each source belongs to at most one section.
+    """
     if query.since is not None:
         if query.health is None:
             raise ValueError("a start date needs a health: dead, failing or silent")
@@ -137,9 +143,8 @@ def _iter_parts(
 
 
 def _iter_state_part(where: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
-    """Yield a part of the list if it belongs to the requested state.
-
-    Each health belongs to one state.
+    """Yield a query condition and its number of sources, if the condition is for the requested
+    state or `state` is "".
     """
     if state in ("", where["state"]):
         yield where, count
@@ -188,12 +193,12 @@ POLLS_MAX = 20
 class SourcePoll:
     """One poll of a source.
 
-    - `input_id`: id of the poll's input row.
+    - `input_id`: id of the poll's row in `inputs`.
     - `at`: time of the poll.
     - `listed`: number of links in the listing; None if it was unchanged or could not be read.
     - `new`: number of new links.
     - `known`: number of links that were stored before; None if unknown.
-    - `refused`: number of refused links, by reason.
+    - `refused`: number of refused links, by reason code.
     - `error`: error of the poll, or None.
     - `problem`: description of parts of the listing that could not be read, or None.
 
@@ -220,8 +225,10 @@ class SourcePoll:
 class SourceDetails:
     """Source with its recent polls and the outcomes of its links.
 
-    - `polls`: polls, newest first.
-    - `ended`: outcomes of links with counts, the most frequent first.
+    - `source`: database row of the source.
+    - `health`: current health of the source.
+    - `polls`: up to 20 polls, newest first.
+    - `ended`: number of the source's links with each outcome, the most frequent first.
     """
 
     source: SourceRow
@@ -231,12 +238,14 @@ class SourceDetails:
 
     @property
     def links(self) -> int:
-        """Number of links of the source that were entered."""
+        """Number of links of the source that were entered into pipelines."""
         return sum(ending.count for ending in self.ended)
 
 
 def build_links_filter(source_id: str) -> dict[str, object]:
-    """Return the query condition for entries and inputs of a source."""
+    """Return the query condition for the polls of a source in `inputs`, and for the entries of
+    these polls.
+    """
     return {"input_id": Prefix(f"{source_id}.")}
 
 
@@ -258,7 +267,7 @@ def load_source_details(
 
 
 def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:
-    """Return the input ids of a source's polls on a date (UTC) that found new links.
+    """Return the ids (in `inputs`) of those polls of a source on a date (UTC) that found new links.
 
     Polls of backfills are omitted.
     """

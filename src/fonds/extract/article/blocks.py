@@ -1,8 +1,8 @@
 """Split the tree of a page into blocks: runs of text between the boundaries of block elements, in
 reading order.
 
-Each block has its text, the amounts of linked and bold text, and its element. Source: HTML, section
-15.3 (which elements are blocks by default).
+Each block has its text, its numbers of characters in links and in bold type, and the index of the
+block element that contains it. Source: HTML, section 15.3 (which elements are blocks by default).
 """
 
 from __future__ import annotations
@@ -115,15 +115,18 @@ _BREAK = "\x00"
 
 @dataclass(slots=True)
 class Node:
-    """A block element of a page. Its descendants follow it in the list of nodes.
+    """A block element of a page. In the list of elements (nodes), its descendants follow it
+    directly.
 
-    - `parent`: index of its parent; -1 for the root.
-    - `tag`, `depth`: its tag name, and its depth in the tree.
-    - `names`: its class, id and role.
-    - `own_groups`: groups of names (`lexicon.py`) of the element, as a bit mask.
-    - `ancestor_groups`: groups of names of all its ancestors, as a bit mask.
-    - `places`: describing elements (`PLACES`) around it, as a bit mask.
-    - `end`: index after its last descendant.
+    - `parent`: index of the parent element in that list; -1 for the root.
+    - `tag`, `depth`: tag name of the element, and its depth in the tree.
+    - `names`: values of the attributes `class`, `id`, `role` and `itemprop`, separated by spaces.
+    - `own_groups`: word groups (`lexicon.py`) that occur in `names`, as a bit mask. It
+      includes the group `hidden` if the element is not displayed.
+    - `ancestor_groups`: word groups that occur in the names of all ancestors, as a bit mask.
+    - `places`: tags such as `article` or `nav` (`PLACES`) of the element and its ancestors, as a
+      bit mask.
+    - `end`: index in the list after the last descendant.
     """
 
     parent: int
@@ -138,11 +141,11 @@ class Node:
 
 @dataclass(slots=True)
 class Block:
-    """A run of text with single spaces, and a line for each `<br>`.
+    """A run of text of a page, with single spaces. Each `<br>` begins a new line of the text.
 
-    - `node`: index of its element.
+    - `node`: index of the block element that contains the text.
     - `linked_chars`, `bold_chars`: number of characters in links and in bold type.
-    - `links`, `breaks`, `images`: number of these elements in the block.
+    - `links`, `breaks`, `images`: number of `<a>`, line breaks and `<img>` in the block.
     """
 
     text: str
@@ -205,7 +208,7 @@ class _TreeWalk:
             self.bold += len(text.strip())
 
     def _break(self) -> None:
-        """End a line; two breaks in a row end the block."""
+        """End a line of the block at a `<br>` or `<hr>`. Two line breaks in a row end the block."""
         for piece in reversed(self.pieces):
             if piece is _BREAK:
                 self._end_block()
@@ -257,9 +260,11 @@ class _TreeWalk:
 
 
 def read_blocks(tree: Element) -> tuple[list[Block], list[Node]]:
-    """Return the blocks of a page in reading order, and their elements, parents before children.
+    """Return the blocks of a page in reading order, and the block elements, parents before
+    children.
 
-    There is at least one element. The tree must not be deeper than Python's stack allows.
+    At least one element is returned, even without blocks. The tree must not be deeper than Python's
+    stack allows.
     """
     walk = _TreeWalk()
     body = tree.find("body")

@@ -57,10 +57,10 @@ def find_authors(
     blocks: Sequence[Block],
     nodes: Sequence[Node],
 ) -> tuple[tuple[str, ...], str | None]:
-    """Return the names of the authors, and their source: `json-ld`, `meta`, `markup` or
-    `byline`.
+    """Return the names of the authors of a page, and where they were found: `json-ld`, `meta`,
+    `markup` or `byline`.
 
-    Return () and None if no authors are found. `marked_elements` are the elements with an
+    Return () and None if no authors are found. `marked_elements` are the elements with an attribute
     `itemprop`.
     """
     meta_values = (head.meta.get(name, "") for name in _META_NAMES)
@@ -79,7 +79,10 @@ def _keep_first(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Return the names in a byline without other words; () if it does not look like names."""
+    """Return the names of persons in a byline, without the other words of the byline.
+
+    Return () if the text contains a web or e-mail address, or nothing that looks like a name.
+    """
     text = " ".join(text[: 10 * _BYLINE_MAX_CHARS].split())
     if not text or _ADDRESS.search(text):
         return ()
@@ -117,7 +120,9 @@ def _find_marked(tree: Element, marked_elements: Sequence[Element]) -> list[str]
 
 
 def _find_bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
-    """Return short blocks in elements named after authors, in page order."""
+    """Return the texts of short blocks whose element, or its parent, has a class or id such as
+    `byline` or `author`, in page order.
+    """
     bylines = []
     for block in blocks:
         node = nodes[block.node]

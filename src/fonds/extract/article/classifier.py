@@ -30,9 +30,11 @@ _WEIGHTS = Path(__file__).parent / "weights.npz"
 class ClassifierWeights:
     """Weights of the networks.
 
-    - `mean`, `spread`: mean and standard deviation of each feature.
-    - `first`, `second`, `last`: weights of the layers, one row per network.
-    - `first_offset`, `second_offset`, `last_offset`: offsets of the layers, one row per network.
+    - `mean`, `spread`: mean and standard deviation of each feature, with which features are
+      normalized.
+    - `first`, `second`, `last`: weight matrices of the three layers. The first axis is the network.
+    - `first_offset`, `second_offset`, `last_offset`: offsets (biases) that each layer adds, in the
+      same order.
     """
 
     mean: Floats
@@ -83,10 +85,11 @@ def _compute_logits(model: ClassifierWeights, x: Floats) -> Floats:
 
 
 def compute_uncertainty(scores: Floats, features: Floats) -> float:
-    """Return how uncertain the choice of blocks is: 0 to about 1, weighted by block length.
+    """Return how uncertain the choice of the article's blocks is, from 0 to about 1.
 
-    It is the uncertain share of the text that would be kept. The first feature must be the
-    logarithm of a block's width.
+    It is the uncertain share of the text that would be kept, weighted by block length. `scores` are
+    the probabilities of the blocks. The first column of `features` must be the logarithm of the
+    blocks' width.
     """
     weight = features[:, 0]
     doubt = float((weight * np.minimum(scores, 1 - scores)).sum())
@@ -94,9 +97,11 @@ def compute_uncertainty(scores: Floats, features: Floats) -> float:
 
 
 def apply_opinion(scores: Floats, agrees: NDArray[np.bool_], strength: float) -> Floats:
-    """Return the probabilities, changed by whether another extractor has each block (`agrees`).
+    """Return the probabilities of blocks, corrected by the result of another extractor.
 
-    `strength` is the change of the logit.
+    - `scores`: probabilities that the blocks belong to the article.
+    - `agrees`: for each block, whether the other extractor also found it.
+    - `strength`: number added to the logit of a block that was found, and subtracted otherwise.
     """
     bounded = np.clip(scores, 1e-4, 1 - 1e-4)
     logit = np.log(bounded / (1 - bounded)) + strength * np.where(agrees, 1, -1)

@@ -1,8 +1,9 @@
 """Find when a page was published and modified.
 
 Sources are JSON-LD, meta tags, microdata and time elements, the URL, text near the headline, and as
-a last resort scripts and comments. Of different dates the one that most kinds of sources agree on
-wins. A date is the one on the page's own calendar if it gives an offset.
+a last resort scripts and comments. If sources state different dates, the date that most kinds of
+sources state is used. If a page states a time with an offset from UTC, its date is the date at that
+offset.
 """
 
 from __future__ import annotations
@@ -113,9 +114,11 @@ _MODIFIED_WEIGHT = 0.8
 class DateFinding:
     """A date found in a page.
 
-    - `source`: `json-ld`, `meta`, `microdata`, `time`, `url`, `text`, `script` or `comment`.
-    - `confidence`: 0 to 1.
-    - `utc_hour`: hour of the time, if it was given in UTC; otherwise None.
+    - `day`: the date.
+    - `source`: where the date was found: `json-ld`, `meta`, `microdata`, `time` (element), `url`,
+      `text`, `script` or `comment`.
+    - `confidence`: confidence that the date is right, 0 to 1.
+    - `utc_hour`: hour of the stated time, if it is in UTC; otherwise None.
     """
 
     day: date
@@ -134,12 +137,12 @@ class PageDates:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """The blocks of a page.
+    """Blocks of a page, and which of them are the article.
 
-    - `blocks`, `nodes`: blocks in reading order, and their elements.
-    - `article_rows`: indexes of the blocks in the text of the article.
+    - `blocks`, `nodes`: blocks in reading order, and the block elements of the page.
+    - `article_rows`: indexes in `blocks` of the longer blocks of the article.
 
-    All are empty for a page whose tree is too large.
+    All fields are empty for a page whose tree is too large.
     """
 
     blocks: Sequence[Block] = ()
@@ -282,7 +285,9 @@ def _is_dated_abbr(element: Element, names: str) -> bool:
 
 
 def _is_unrelated(element: Element) -> bool:
-    """Return whether an element does not belong to the article."""
+    """Return whether an element is in a part of the page that does not belong to the article, such
+    as `<aside>` or a list of related articles.
+    """
     for distance, ancestor in enumerate(element.iterancestors()):
         if ancestor.tag in ("aside", "footer", "nav"):
             return True
@@ -294,8 +299,10 @@ def _is_unrelated(element: Element) -> bool:
 
 
 def _search_text(layout: PageLayout, search: _DateSearch) -> None:
-    """Search the text of a page: near the headline, for dates alone on a line, and in elements with
-    date-like names.
+    """Search the text of a page for its dates, and add the findings to `search`.
+
+    The likeliest publication date is near the headline, alone on a line, or in an element with a
+    date-like class or id. It is added only if it is likely enough.
     """
     blocks, nodes = layout.blocks, layout.nodes
     headline = next((row for row, block in enumerate(blocks) if nodes[block.node].tag == "h1"), 0)
@@ -323,15 +330,17 @@ def _search_text(layout: PageLayout, search: _DateSearch) -> None:
 
 
 def _find_label(row: int, blocks: Sequence[Block]) -> str:
-    """Return the label of a date at the beginning of a block: the previous block if it is short, as
-    in a list of facts; otherwise ''.
+    """Return the label of a date at the beginning of block number `row`: the text of the previous
+    block, as in a list of facts.
+
+    Return '' if the previous block is long or does not exist.
     """
     text = blocks[row - 1].text if row else ""
     return text if len(text) < LABEL_MAX_CHARS else ""
 
 
 def _is_near_text(row: int, layout: PageLayout) -> bool:
-    """Return whether a block is in the text of the article or next to it."""
+    """Return whether block number `row` is in the text of the article or close to it."""
     return (
         bool(layout.article_rows)
         and layout.article_rows[0] - 2 <= row <= layout.article_rows[-1] + 1
@@ -339,9 +348,12 @@ def _is_near_text(row: int, layout: PageLayout) -> bool:
 
 
 def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> float:
-    """Return the weight of a date by the names of its elements and the links around it.
+    """Return how likely a date in a block is the publication date, by the classes and ids of the
+    elements around it, and by its links.
 
-    Names of elements that also contain the text of the article are ignored.
+    Names such as `published` increase the score. Names of unrelated parts and much linked text
+    decrease it. With `at_the_text` (the block is near the article), an unrelated name of the parent
+    element is ignored, because that element may contain the article too.
     """
     node = nodes[block.node]
     parent_node = nodes[max(node.parent, 0)]
@@ -362,8 +374,10 @@ def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> floa
 
 
 def _score_position(row: int, headline: int, layout: PageLayout) -> float:
-    """Return the weight of a date by its position. It is higher near the headline and the beginning
-    of the text than within or far after the text.
+    """Return how likely a date in block number `row` is the publication date, by its position.
+
+    The score is higher near the headline (block number `headline`) and near the beginning of the
+    article than within or far after the article.
     """
     score = 1.5 * max(0.0, 1 - abs(row - headline) / 8) if row >= headline - 3 else 0.0
     first_row, last_row = (
@@ -378,7 +392,13 @@ def _score_position(row: int, headline: int, layout: PageLayout) -> float:
 
 
 def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) -> None:
-    """Search scripts and comments, if JSON-LD states no dates."""
+    """Search scripts and comments for dates that are not stated elsewhere, and add the findings to
+    `search`.
+
+    Scripts are searched for a publication date if JSON-LD states none. They are skipped if another
+    source states one and the markup does not mention `datePublished`. They are searched for a
+    modification date, and comments for a publication date, only if no such date was found before.
+    """
     is_stated = bool(linked_data.published) or (search.published and "datePublished" not in markup)
     if not is_stated and (match := SCRIPT_DATE.search(markup)):
         confidence = 0.85 if "datepublished" in match[0].lower() else 0.6
@@ -403,8 +423,10 @@ def _choose_dates(search: _DateSearch) -> PageDates:
 
 
 def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:
-    """Return the best finding for the date that most kinds of sources state. Modification dates
-    have less weight.
+    """Return the publication date that most kinds of sources state, as the finding with the highest
+    confidence; None if none was found.
+
+    A date that is also the modification date has less weight.
     """
     if not search.published:
         return None
@@ -433,11 +455,11 @@ def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:
 
 
 def _localize(finding: DateFinding, search: _DateSearch) -> DateFinding:
-    """Change a UTC date to the date in the page's time zone, if the page also states the day before
-    or after.
+    """Return the finding with the date in the page's own time zone, if its date is in UTC and
+    another source states the neighbouring day.
 
-    Late in the UTC day it is the next day further east. Early in the UTC day it is the previous day
-    in America. Modification dates are not used for this.
+    From 14:00 UTC that is the next day, as further east. Before 8:00 UTC it is the previous day, as
+    in America. The date stays unchanged if the neighbouring day is a modification date.
     """
     hour = finding.utc_hour
     if hour is None or 8 <= hour < 14:

@@ -1,7 +1,7 @@
-"""Find dates in text, as people and machines write them, in the languages of the world's news.
+"""Find dates in text, as people and programs write them, in the languages of the world's news.
 
-Source: ISO 8601; RFC 2822; the names of months in CLDR.
-Linear in the text.
+Source: ISO 8601; RFC 2822; the names of months in CLDR. The search takes time linear in the length
+of the text.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ _MONTH_FIRST = re.compile(
 
 
 def find_days(text: str, *, month_first: bool = False) -> Iterator[tuple[int, date]]:
-    """Yield the position and value of each date in a text, in order.
+    """Yield the start index and the date of each date in a text, in text order.
 
-    `month_first` reads 3/4/2020 as 4 March. Only years from 1980 to 2049 are accepted, and
-    two-digit years only if unambiguous.
+    With `month_first`, 3/4/2020 is 4 March; otherwise it is 3 April. Only years from 1980 to 2049
+    are accepted, and two-digit years only if they are unambiguous.
     """
     yield from sorted(set(_iter_days(text, month_first)))
 

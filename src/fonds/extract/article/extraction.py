@@ -89,13 +89,13 @@ logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 class Article:
     """The article of a page.
 
-    - `text`: one paragraph per line, in NFC; '' if there is none.
-    - `method`: source of the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura` or
-      `paragraphs`; None without text.
-    - `head`: what the head of the page states.
+    - `text`: text with one paragraph per line, in NFC; '' if there is none.
+    - `method`: how the text was found: `blocks` (classifier), `blocks+trafilatura`, `json-ld`,
+      `trafilatura` or `paragraphs`; None without text.
+    - `head`: what the head of the page states, such as its title and meta tags.
     - `linked`: what the JSON-LD of the page states.
-    - `authors_source`: source of the authors' names; None without authors.
-    - `rights`: rights statements of the page.
+    - `authors_source`: where the authors' names were found; None without authors.
+    - `rights`: statements of the page about its licence and permitted use.
     """
 
     text: str
@@ -111,13 +111,14 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class PageAnalysis:
-    """A parsed page.
+    """A parsed page, with what the extraction of its article needs.
 
-    - `markup`: the bytes that were parsed.
-    - `marked`: elements with an `itemprop`.
+    - `markup`: the parsed markup, as UTF-8.
+    - `marked`: elements with an attribute `itemprop`.
     - `head`, `linked`: what the head and the JSON-LD of the page state.
-    - `blocks`, `nodes`: blocks of the page and their elements.
-    - `features`: features of the blocks, one row per block; None if the tree is too large.
+    - `blocks`, `nodes`: blocks of the page and the block elements.
+    - `features`: features of the blocks for the classifier, one row per block; None without blocks,
+      or if the tree is too large.
     """
 
     markup: bytes
@@ -178,7 +179,8 @@ def read_page(markup: str) -> PageAnalysis | None:
 def _parse(data: bytes, kind: type[etree.HTMLParser]) -> Element | None:
     """Parse a page in UTF-8; None if it has no elements.
 
-    The parser stops at a depth of 2,048. Such a tree is too large, and its page is read without it.
+    The parser stops at a depth of 2,048. A tree of that depth counts as too large, so the article
+    is extracted without the tree.
     """
     parser = kind(
         encoding="utf-8",
@@ -207,8 +209,11 @@ def _find_head(tree: Element) -> Element | None:
 
 
 def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tuple[str, str | None]:
-    """Return the best text and the method that found it: the selected blocks, unless another text
-    is better.
+    """Return the text of the article and the name of the method that found it.
+
+    The text is that of the blocks the classifier selected (`scores` are their probabilities),
+    unless the text of another method is better. Without `scores`, it is the paragraphs of the
+    markup.
     """
     if scores is None or page.features is None:
         text = normalize_text(extract_paragraphs(_CONTROLS.sub(" ", markup)))
@@ -233,9 +238,11 @@ def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tupl
 def _improve_text(
     text: str, method: str, opinion: str, page: PageAnalysis, markup: str
 ) -> tuple[str, str | None]:
-    """Return a better text and its method if `text` is a stub, otherwise `text` and `method`.
+    """Return the text of another method and that method's name if `text` is only a stub of the
+    article; otherwise `text` and `method`.
 
-    Other texts come from JSON-LD, trafilatura (`opinion`) and `extract_paragraphs`.
+    The other texts come from JSON-LD, trafilatura (`opinion` is its text if it was run before) and
+    `extract_paragraphs`.
     """
     readings = [
         (normalize_text(page.linked.body), "json-ld"),
@@ -257,8 +264,10 @@ def _improve_text(
 
 
 def _run_trafilatura(markup: bytes) -> str:
-    """Return the text that trafilatura finds. It parses the markup again, because it modifies the
-    tree.
+    """Return the text of the article that the library trafilatura finds; '' if it finds none or
+    fails.
+
+    The markup is parsed again, because trafilatura modifies the tree.
     """
     tree = _parse(markup, HTMLParser)
     if tree is None:
@@ -274,8 +283,10 @@ def _run_trafilatura(markup: bytes) -> str:
 
 
 def _remove_expensive_parts(tree: Element) -> None:
-    """Remove what is expensive: cell spans (40,000 of 99 by 99 took trafilatura over eight
-    minutes), and scripts longer than any article.
+    """Remove what makes trafilatura slow: the attributes `colspan` and `rowspan` of table cells,
+    and the text of scripts longer than any article.
+
+    For 40,000 cells of 99 by 99, trafilatura took over eight minutes.
     """
     etree.strip_attributes(tree, "colspan", "rowspan")
     for script in tree.iter("script"):

@@ -1,4 +1,5 @@
-"""Features of each block of a page, as numbers for the classifier.
+"""Compute features of each block of a page: numbers from which the classifier decides whether the
+block belongs to the article.
 
 The features do not depend on a site, and little on a language: lengths, links, punctuation, names
 of surrounding elements, position relative to the prose, repetition, neighbouring blocks, and
@@ -40,15 +41,16 @@ _SENTENCE_ENDS = (". ", "! ", "? ", "。")
 
 @dataclass(frozen=True, slots=True)
 class BlockColumns:
-    """Properties of blocks, each as an array with one value per block.
+    """Properties of all blocks of a page, each as an array with one value per block.
 
-    - `width`: length in letters.
-    - `links`: share of linked text, 0 to 1.
-    - `prose`: whether the block is prose.
+    - `width`: number of characters, in which a wide character (such as a Chinese one) counts as
+      several.
+    - `links`: share of the text that is linked, 0 to 1.
+    - `prose`: whether the block is long and has few links.
     - `commas`: number of commas.
     - `ends`: 1 if the block ends like a sentence, else 0.
-    - `node`, `parent`, `grandparent`, `great_grandparent`: indexes of its element and of the
-      element's ancestors.
+    - `node`, `parent`, `grandparent`, `great_grandparent`: indexes of the block's element and of
+      that element's ancestors.
     """
 
     width: Floats
@@ -63,8 +65,8 @@ class BlockColumns:
 
 
 def compute_text_features(blocks: list[Block], nodes: list[Node]) -> tuple[Floats, BlockColumns]:
-    """Return the features of the blocks' texts (one row per block), and the properties that other
-    features need.
+    """Return the features of the blocks' own texts (one row per block), and the properties of
+    blocks that other features are computed from.
     """
     rows = np.array([_describe_text(block) for block in blocks], dtype=float)
     width, links, commas, ends = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
@@ -109,7 +111,9 @@ def _describe_text(block: Block) -> tuple[float, ...]:
 
 
 def unpack_bits(numbers: Ints, count: int) -> Floats:
-    """Return a column of 0 and 1 for each of the `count` lowest bits of the numbers."""
+    """Return the `count` lowest bits of each number as columns of 0 and 1, one row per number and
+    the lowest bit first.
+    """
     return ((numbers[:, None] >> np.arange(count)) & 1).astype(float)
 
 
@@ -123,8 +127,10 @@ _PARAGRAPHS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "td", "blockquote", 
 def compute_container_features(
     columns: BlockColumns, nodes: list[Node], tags: list[str]
 ) -> list[Floats]:
-    """Return features of the elements around each block: amounts of prose and links, and whether
-    they hold most of the prose.
+    """Return features of the elements that contain each block, up to the great-grandparent.
+
+    They are amounts of text, prose and links, and the relation of the block to the element that has
+    most of the page's prose.
     """
     totals, ends = _sum_subtrees(columns, nodes)
     density = totals[:, 1] / np.maximum(totals[:, 0], 1)
@@ -175,9 +181,11 @@ def compute_container_features(
 
 
 def _sum_subtrees(columns: BlockColumns, nodes: list[Node]) -> tuple[Floats, Ints]:
-    """Return sums over each element's subtree, and the index after the subtree.
+    """Return sums over the blocks in each element and its descendants (one row per element), and
+    for each element the index after its last descendant.
 
-    The sums are width, linked width, number and width of prose blocks, and number of blocks.
+    The sums are the width of all blocks, the width of linked text, the number and the width of
+    prose blocks, and the number of all blocks.
     """
     totals = np.zeros((len(nodes) + 1, 5))
     width, prose = columns.width, columns.prose
@@ -191,8 +199,11 @@ def _sum_subtrees(columns: BlockColumns, nodes: list[Node]) -> tuple[Floats, Int
 
 
 def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[Node]) -> Floats:
-    """Return features of repetition: how many blocks have similar text or markup, and averages over
-    these blocks.
+    """Return features of repetition for each block: how many blocks have the same text, how many
+    have the same kind of element, and averages over the latter.
+
+    Elements are of the same kind if their tags, their names (such as class and id) and their
+    parents' names are equal.
     """
     texts = Counter(block.text for block in blocks)
     repeat_counts = np.array([min(texts[block.text] - 1, 3) for block in blocks], dtype=float)
@@ -221,8 +232,8 @@ def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[N
 
 
 def compute_name_features(columns: BlockColumns, nodes: list[Node]) -> Floats:
-    """Return features of the elements around each block: groups of their names, and describing
-    elements.
+    """Return features of the elements around each block as columns of 0 and 1: word groups
+    (`lexicon.py`) in their class, id and role, and tags such as `article` or `nav`.
     """
     own_groups = np.array([node.own_groups for node in nodes], dtype=np.int64)
     groups_above = np.array([node.ancestor_groups for node in nodes], dtype=np.int64)
@@ -239,8 +250,10 @@ def compute_name_features(columns: BlockColumns, nodes: list[Node]) -> Floats:
 
 
 def compute_neighbour_features(columns: BlockColumns, headings: Floats) -> Floats:
-    """Return features of the two blocks before and the two after each block, and whether they have
-    the same parent.
+    """Return for each block the features of the two blocks before it and the two after it, and
+    whether the adjacent ones have the same parent element.
+
+    `headings` is 1 for each block that is a heading, else 0.
     """
     block_values = np.column_stack(
         [np.log1p(columns.width), columns.links, columns.prose, columns.ends, headings]
@@ -251,7 +264,9 @@ def compute_neighbour_features(columns: BlockColumns, headings: Floats) -> Float
 
 
 def _shift(values: Floats, columns: int) -> Floats:
-    """Shift rows down by `columns` rows (up if negative), and fill with zeros."""
+    """Return the rows of a table moved down by `columns` rows, or up if negative. Rows without a
+    source are zeros.
+    """
     shifted = np.zeros_like(values)
     if columns > 0:
         shifted[columns:] = values[:-columns]
@@ -268,7 +283,9 @@ _REACH = 20
 
 @dataclass(frozen=True, slots=True)
 class PageClaims:
-    """What a page states about its article, as plain text; '' if it does not state it."""
+    """What a page states about its article outside the visible text: title, description and text in
+    plain text; '' if not stated.
+    """
 
     title: str = ""
     description: str = ""
@@ -278,7 +295,12 @@ class PageClaims:
 def compute_position_features(
     columns: BlockColumns, blocks: list[Block], nodes: list[Node], page_claims: PageClaims
 ) -> Floats:
-    """Return the position of each block relative to the page, the title and the prose."""
+    """Return features of each block's position in the page: relative to all text, to the title and
+    to the prose.
+
+    They include whether the block's text occurs in the title, description and article text that the
+    page states.
+    """
     count = len(blocks)
     index = np.arange(count)
     title, description, body = (
@@ -328,7 +350,11 @@ def compute_position_features(
 
 
 def _compute_distances(prose: NDArray[np.bool_], index: Ints) -> tuple[Floats, Floats]:
-    """Return the number of blocks to the previous and to the next prose block."""
+    """Return for each block the number of blocks to the previous and to the next prose block, at
+    most 20.
+
+    `prose` is whether each block is prose, `index` the block numbers 0, 1, 2, ….
+    """
     prose_rows = np.flatnonzero(prose)
     if not len(prose_rows):
         unreachable = np.full(len(index), float(_REACH))

@@ -20,12 +20,12 @@ _SEPARATOR = re.compile(r"\s+[|·•»«:/–—-]+\s+|\s*[|»]\s*|(?<=\w)\s*::\
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """What a page states about itself.
+    """What the head and the headings of a page state about the page.
 
-    - `meta`: first value of each meta tag, by name in lower case.
-    - `title`: text of `<title>`.
+    - `meta`: first value of each meta tag, by the tag's name in lower case.
+    - `title`: text of `<title>`; '' if there is none.
     - `headings`: texts of the first `<h1>` elements.
-    - `canonical`, `amp`: canonical URL and URL of the AMP version; '' if not stated.
+    - `canonical`, `amp`: canonical URL and URL of the AMP version, as written; '' if not stated.
     - `language`: declared language; None if not stated.
     """
 
@@ -38,7 +38,9 @@ class PageHead:
 
 
 def read_head(tree: Element) -> PageHead:
-    """Read what a page states about itself. A missing statement is '' or None."""
+    """Read the title, meta tags, headings, links and language in the tree of a page. A missing
+    value is '' or None.
+    """
     meta: dict[str, str] = {}
     for element in tree.iter("meta"):
         content = element.get("content")
@@ -66,8 +68,10 @@ def read_head(tree: Element) -> PageHead:
 
 
 def find_canonical_url(head: PageHead, url: str) -> str | None:
-    """Return the URL that a page states for itself, made absolute with `url`; None if there is no
-    valid one.
+    """Return the canonical URL that a page states in `<link>` or `og:url`, made absolute with
+    `url`, the page's own URL.
+
+    Return None if the page states no valid URL.
     """
     addresses = (
         resolve_url(stated_url, url) for stated_url in (head.canonical, head.meta.get("og:url", ""))
@@ -127,15 +131,19 @@ def normalize_title(title: str | None) -> str | None:
 
 
 def _is_headline(heading: str, title: str) -> bool:
-    """Return whether a heading is most of a title, or a long part at its beginning."""
+    """Return whether a heading is the headline of the page that has this title: at least half of
+    the title, or a long beginning of it.
+
+    Both texts must be normalized.
+    """
     if not heading or heading not in title:
         return False
     return 2 * len(heading) >= len(title) or (len(heading) >= 15 and title.startswith(heading))
 
 
 def _collect_site_names(head: PageHead, url: str) -> frozenset[str]:
-    """Return the names of the site, and its domain with and without the top level, as letters and
-    digits only.
+    """Return the names of the site that a page states, and the host of its URL with and without the
+    last label. All have letters and digits only.
     """
     names = [
         head.meta.get(name, "") for name in ("og:site_name", "application-name", "al:ios:app_name")
@@ -159,8 +167,10 @@ def _squash(text: str) -> str:
 
 
 def _strip_site(title: str, head: PageHead, sites: frozenset[str]) -> str:
-    """Remove the name of the site from the beginning or end of a title, or a short part after the
-    last separator.
+    """Return a title without the name of the site at its beginning or end.
+
+    If no name matches, a short part after the last separator is removed, provided that the title
+    comes from `<title>`. `sites` are the names of the site as letters and digits.
     """
     separators = list(_SEPARATOR.finditer(title))
     if not separators:
@@ -196,13 +206,17 @@ def _get_text(element: Element) -> str:
 
 
 def _normalize_line(text: str) -> str:
-    """Return one line; doubly escaped entities are unescaped once more."""
+    """Return a text as a single line with single spaces. Entities that were escaped twice are
+    unescaped once more.
+    """
     text = text[:_VALUE_MAX_CHARS]
     return " ".join((html.unescape(text) if "&" in text else text).split())
 
 
 def _normalize(text: str) -> str:
-    """Keep letters, digits and their marks in lower case; replace anything else by a space."""
+    """Return a text in lower case with only its letters, digits and combining marks. Anything else
+    becomes a space.
+    """
     chars = (
         c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold()
     )

@@ -1,8 +1,8 @@
-"""Words in element names and short lines that hint at the role of a block.
+"""Groups of words in element names and short lines that hint at the role of a block.
 
 The class and id of an element often tell what it contains: `class="related-posts"`,
-`id="newsletter"`. The words are those of news sites in Europe and the Americas. The classifier uses
-them as features together with others.
+`id="newsletter"`. The words are those of news sites in Europe and the Americas. The block
+classifier uses the groups as features, together with others.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ _WORD = re.compile(r"[^\W\d_][\w-]*|©")
 
 @lru_cache(maxsize=20_000)
 def find_name_groups(names: str) -> int:
-    """Return the groups of words in an element's class, id and role, as a bit mask."""
+    """Return the groups to which the words in an element's class, id and role belong, as a bit
+    mask.
+    """
     groups = 0
     previous = ""
     for name in _NAME.findall(names[:400]):
@@ -172,7 +174,7 @@ def find_name_groups(names: str) -> int:
 
 
 def find_cue_groups(line: str) -> int:
-    """Return the groups of words in a short line of text, as a bit mask."""
+    """Return the groups to which the words in a short line of text belong, as a bit mask."""
     groups = 0
     for word in _WORD.findall(line.lower()):
         groups |= _CUES_BY_WORD.get(word, 0)

@@ -38,13 +38,13 @@ class LinkedData:
     """What the JSON-LD of a page states about the article: the first statement of each kind, empty
     if there is none.
 
-    - `types`: types of all things described.
-    - `body`: text of the article, which may contain markup.
+    - `types`: schema.org types of all objects in the JSON-LD.
+    - `body`: text of the article without tags; the longest if several are stated.
     - `published`, `modified`: dates as written.
     - `image`: URL of the image.
     - `is_free`: value of `isAccessibleForFree`; None if not stated.
-    - `licenses`, `holders`, `notices`: licences, copyright holders and copyright notices of works
-      other than images.
+    - `licenses`, `holders`, `notices`: all licences, copyright holders and copyright notices of
+      works other than images.
     """
 
     types: frozenset[str] = frozenset()
@@ -158,10 +158,10 @@ def _find_authors(value: object, objects: list[Mapping[str, Any]]) -> tuple[str,
 def _iter_names(
     value: object, by_id: Mapping[str, str], properties: Sequence[str]
 ) -> Iterator[str]:
-    """Yield texts, and the names of objects.
+    """Yield the texts that a JSON-LD value states: strings as they are, and objects by name.
 
-    The name of an object is the first of its `properties`, or the name of the object with the same
-    id.
+    The name of an object is the first non-empty of its `properties`. An object without them is
+    named by the object with the same `@id` (`by_id` has the names), or else by its `@id`.
     """
     for item in value[:RIGHTS_MAX] if isinstance(value, list) else [value]:
         if not isinstance(item, dict):

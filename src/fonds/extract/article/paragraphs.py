@@ -58,7 +58,9 @@ def extract_paragraphs(markup: str) -> str:
 
 
 def _strip_hidden_elements(markup: str) -> str:
-    """Remove comments, and elements without visible text."""
+    """Return markup without comments, and without elements that have no visible text, such as
+    scripts.
+    """
     pieces: list[str] = []
     position = 0
     while opened := _HIDDEN_START.search(markup, position):
@@ -76,7 +78,9 @@ def _strip_hidden_elements(markup: str) -> str:
 
 
 def _iter_blocks(markup: str) -> Iterator[tuple[str, bool]]:
-    """Yield the markup between two block tags, and whether it is outside the main text."""
+    """Yield the markup between successive block tags, and whether it is in an element outside the
+    main text, such as navigation.
+    """
     unrelated_depth = 0
     position = 0
     for count, tag in enumerate(_BLOCK_TAG.finditer(markup)):

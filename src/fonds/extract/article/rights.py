@@ -44,11 +44,11 @@ StatementReader = Callable[[str, str, str], Iterable[Statement]]
 def read_page_rights(
     markup: bytes, tree: Element, linked_data: LinkedData, url: str
 ) -> tuple[Statement, ...]:
-    """Return the rights statements of a page. Statements for programs come first. `url` is the URL
-    of the page, '' if unknown.
+    """Return the statements of a page about its licence and permitted use. `url` is the URL of the
+    page, '' if unknown.
 
-    Most pages have no licence links. Searching `markup` for them takes a fifth of the time of
-    searching the tree.
+    Statements in meta tags come first, then those in links and JSON-LD. Most pages have no licence
+    links. Searching `markup` for the word takes a fifth of the time of searching the tree.
     """
     statements = [
         *_iter_meta_statements(tree, url),
@@ -72,7 +72,9 @@ def _iter_meta_statements(tree: Element, url: str) -> Iterator[Statement]:
 
 
 def _iter_link_statements(markup: bytes, tree: Element, url: str) -> Iterator[Statement]:
-    """Yield the statements of links marked as licences, then of other links to Creative Commons."""
+    """Yield the rights statements of links that are marked as licences, then of other links to
+    Creative Commons licences.
+    """
     targets: set[str] = set()
     has_license_word = b"icense" in markup or b"ICENSE" in markup
     for element in _LICENSE_LINKS(tree) if has_license_word else ():

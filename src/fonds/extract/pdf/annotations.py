@@ -1,4 +1,4 @@
-"""Annotations of a page: filled form fields, free text, and link targets.
+"""Annotations of a PDF page: filled form fields, free text, and link targets.
 
 Source: ISO 32000-2:2020, 12.5.3 (annotation flags), 12.5.6.6 (free text annotations), 12.7 (forms).
 """
@@ -29,10 +29,11 @@ _CHOICES = frozenset({pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LIST
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """Annotations of a page.
+    """Annotations of a PDF page.
 
-    - `lines`: values of form fields and free texts, each with its prefix.
-    - `links`: URLs of links, if requested.
+    - `lines`: values of form fields and free texts. Each begins with a prefix that says which of
+      the two it is.
+    - `links`: URLs of links; empty if they were not requested.
     """
 
     lines: tuple[str, ...] = ()
@@ -43,8 +44,10 @@ NO_ANNOTATIONS = Annotations()
 
 
 def read_annotations(page: pypdfium2.PdfPage, *, with_links: bool = False) -> Annotations:
-    """Read the visible annotations of a page, and with `with_links` its links. At most 2,000
-    annotations are examined.
+    """Read the visible form fields and free texts of a page, and the URLs of its links if
+    `with_links`.
+
+    At most 2,000 annotations are examined.
     """
     count = pdfium.FPDFPage_GetAnnotCount(page)
     if count <= 0:
@@ -116,8 +119,10 @@ def _read_field_text(read_function: Callable[..., int], form: Any, annotation: A
 
 
 def _read_text(read_function: Callable[..., int]) -> str:
-    """Read a text from a function of pdfium, which returns UTF-16 with a NUL at the end; '' if it
-    is too long.
+    """Call a function of pdfium that writes a text into a buffer, and return the text with single
+    spaces.
+
+    pdfium writes UTF-16 with a NUL at the end. Return '' if the text is too long.
     """
     size_bytes = read_function(None, 0)
     if not 2 < size_bytes <= _VALUE_MAX_BYTES:

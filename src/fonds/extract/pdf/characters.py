@@ -1,8 +1,8 @@
-"""Characters of one page as the library pdfium reads them. Positions are measured only on
+"""Characters of one PDF page as the library pdfium reads them. Their positions are measured only on
 demand.
 
-Limits: linear in the number of characters; for each character that pdfium omits, the logarithm of
-their number.
+Limits: time is linear in the number of characters. Each character that pdfium omits from its text
+costs at most the logarithm of that number in addition.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Box(NamedTuple):
 
 
 class PageCharacters:
-    """Characters of a page. A character is identified by its index in `text` and in pdfium.
+    """Characters of a PDF page. The same index identifies a character in `text` and in pdfium.
 
     A character above U+FFFF has two indexes, one for each surrogate. Line ends and blanks that
     pdfium adds are included.
@@ -53,21 +53,25 @@ class PageCharacters:
         self._rectangle_by = ctypes.byref(self._rectangle)
 
     def get_ink_box(self, number: int) -> Box:
-        """Return the area that the drawn character covers; a box without area if it covers none."""
+        """Return the area that the drawn glyph of a character covers. The area is empty if nothing
+        is drawn.
+        """
         pdfium.FPDFText_GetCharBox(self._page, number, *self._edges_by)
         left, right, bottom, top = (edge.value for edge in self._edges)
         return Box(left, bottom, right, top)
 
     def get_cell_box(self, number: int) -> Box:
-        """Return the area from the character's origin to the next character, with the depth and
-        height of its font.
+        """Return the area of a character in its line: from its origin to that of the next
+        character, with the depth and height of its font.
         """
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         cell = self._rectangle
         return Box(cell.left, cell.bottom, cell.right, cell.top)
 
     def is_generated(self, number: int) -> bool:
-        """Return whether pdfium added the character, a blank or line end. It is not in the PDF."""
+        """Return whether pdfium added the character, which is a blank or a line end and not in the
+        PDF.
+        """
         return bool(pdfium.FPDFText_IsGenerated(self._page, number) == 1)
 
     def get_left(self, number: int) -> float:
@@ -78,7 +82,7 @@ class PageCharacters:
         return float(self._rectangle.left)
 
     def is_beside(self, number: int, box: Box, margin: float) -> bool:
-        """Return whether the area of a character is outside the box by more than `margin`
+        """Return whether a character is outside the box on any side, by more than `margin`
         points.
         """
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
@@ -91,16 +95,16 @@ class PageCharacters:
         )
 
     def get_object(self, number: int) -> int:
-        """Return the memory address of the page object that draws the character; 0 if there is
+        """Return the memory address of the PDF object that draws a character; 0 if there is
         none.
         """
         return _get_address(pdfium.FPDFText_GetTextObject(self._page, number))
 
     def list_placed_objects(self) -> frozenset[int]:
-        """Return the memory addresses of the objects on the page and in its forms, without nested
-        forms.
+        """Return the memory addresses of the PDF objects on the page and directly in its forms
+        (reusable drawings).
 
-        In nested forms pdfium reports wrong positions.
+        Objects in forms within forms are omitted, because pdfium reports wrong positions for them.
         """
         page = self._page_object
         count = min(_OBJECTS_MAX, pdfium.FPDFPage_CountObjects(page))
@@ -150,11 +154,12 @@ def _read_text(page: object) -> str:
 
 
 def _restore_left_out(page: object, text: str, count: int) -> str:
-    """Return the text with the characters that pdfium counts but omits from it.
+    """Return the text with the characters that pdfium counts but omits from its text.
 
-    These are characters above U+FFFF, and characters that pdfium takes for controls. The latter
-    have no index in pdfium's text, and their number grows along the text, so few positions need a
-    lookup. The former have an index but are empty.
+    They are characters above U+FFFF, and characters that pdfium takes for control characters. The
+    former have an index in pdfium's text but are empty there. The latter have no index, so later
+    indexes are shifted by their number. Because that number only grows along the text, few indexes
+    need a lookup.
     """
     if not text or _find_index(page, len(text)) >= 0:
         return ""

@@ -38,9 +38,10 @@ class OpenedPdf:
     """Result of opening a PDF.
 
     - `document`: the open document with at least one page; None if it cannot be opened.
-    - `data`: bytes that pdfium reads until the caller closes the document.
-    - `status`, `error_msg`: why it cannot be opened.
-    - `is_repaired`: whether qpdf has written `data`.
+    - `data`: bytes from which pdfium reads until the caller closes the document.
+    - `status`, `error_msg`: status and sentence that say why it cannot be opened; SUCCESS and None
+      if it is open.
+    - `is_repaired`: whether `data` was rewritten by qpdf.
     """
 
     document: pypdfium2.PdfDocument | None
@@ -51,7 +52,7 @@ class OpenedPdf:
 
 
 def open_pdf(data: bytes) -> OpenedPdf:
-    """Open a PDF, and repair it if necessary. Never raises."""
+    """Open a PDF. If pdfium cannot open it, open it after qpdf has rewritten it. Never raises."""
     opened = _open(data)
     if opened.document is not None:
         return opened
@@ -61,8 +62,9 @@ def open_pdf(data: bytes) -> OpenedPdf:
 
 
 def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
-    """Open a PDF with added font maps (`mapped`). If `mapped` is None or does not open, open
-    `data`.
+    """Open `mapped`, the PDF with added maps from character codes to characters.
+
+    If `mapped` is None or cannot be opened without repair, open the original PDF in `data`.
     """
     if mapped is not None:
         opened = open_pdf(mapped)
@@ -74,8 +76,9 @@ def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
 
 
 def init_forms(document: pypdfium2.PdfDocument) -> None:
-    """Enable drawing of form fields. A document with too many fields to count is skipped, because
-    pdfium would never finish.
+    """Enable drawing of the values in form fields. If pdfium fails, pages are drawn without them.
+
+    Callers skip a document with too many fields to count, because pdfium would never finish.
     """
     try:
         document.init_forms()
@@ -94,8 +97,10 @@ def open_repaired(data: bytes) -> OpenedPdf | None:
 
 
 def find_drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
-    """Return the pages among `numbers` (from 0) whose content draws something, even if pdfium finds
-    nothing.
+    """Return those of the pages `numbers` (from 0) whose content has drawing instructions.
+
+    It is called for pages that pdfium finds empty. At most 50 pages are examined. Return () if qpdf
+    cannot open the PDF.
     """
     limit_unpacking(len(data))
     try:

@@ -57,11 +57,11 @@ _WIDE_PUNCTUATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """Number of words in a text.
+    """Number of words in a text, counted in two ways.
 
     - `words`: words as people count them. Each Chinese or Japanese character is a word, and every
       five characters of Thai, Lao, Burmese or Khmer.
-    - `whitespace`: runs of characters between spaces.
+    - `whitespace`: number of pieces that white space separates.
     """
 
     words: int
@@ -131,16 +131,16 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfLimits:
-    """Limits of one extraction.
+    """Limits for the extraction of one PDF.
 
     - `size_max_bytes`: maximum size of the PDF.
     - `pages_max`: maximum number of pages to read; 0 extracts no text.
     - `text_max_chars`: maximum length of the text.
-    - `text_max_s`: seconds after the first page in which the last page may begin. The text read
-      until then is kept; it would be lost at a time limit of the process.
+    - `text_max_s`: seconds after which no further page is read. The text read until then is kept;
+      it would be lost if the process reached its own time limit.
     - `pixels_max`: maximum number of pixels of a thumbnail.
-    - `xmp_max_bytes`: maximum size of the XMP packet.
-    - `thumbnails`: formats such as `180px-jpg`; empty for no thumbnails.
+    - `xmp_max_bytes`: maximum size of the XMP packet (metadata in XML).
+    - `thumbnails`: formats of the thumbnails, such as `180px-jpg`; empty for no thumbnails.
     """
 
     size_max_bytes: int = 256 * 2**20
@@ -153,16 +153,19 @@ class PdfLimits:
 
 
 def name_extractor(limits: PdfLimits) -> str:
-    """Return the names and versions of the programs, and a hash of the limits.
+    """Return a name for the extractor: the names and versions of its programs, and a hash of the
+    limits.
 
-    Two extractions of a PDF with the same name have equal results.
+    Two extractions of a PDF by extractors with the same name have equal results.
     """
     limits_text = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
     return f"{EXTRACTOR} limits/{sha256(limits_text.encode()).hexdigest()[:12]}"
 
 
 def warm_up() -> None:
-    """Load what every child process needs. Called once, before child processes are forked."""
+    """Load the language model, which every child process needs. Called once, before child processes
+    are forked.
+    """
     load_model()
 
 
@@ -208,11 +211,13 @@ def _repair_and_read(
     structure: PdfStructure,
     limits: PdfLimits,
 ) -> PdfExtraction:
-    """Repair the PDF with qpdf and extract it again, if pages were blank although their content
+    """Extract a PDF again after qpdf has repaired it, if pages are blank although their content
     draws something.
 
-    `first` is the first extraction, `blank` its blank pages (from 0). Pages that stay unreadable
-    are reported in the status.
+    - `first`: result of the first extraction. It is returned if the repair does not help.
+    - `blank`: its blank pages, from 0.
+
+    If such pages remain, the status SUCCESS becomes PARTIAL, and the message lists the pages.
     """
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:
@@ -234,7 +239,9 @@ def _repair_and_read(
 def _read(
     document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
 ) -> tuple[PdfExtraction, Sequence[int]]:
-    """Return the extraction, and the pages (from 0) without any objects."""
+    """Extract an open PDF. Return the result, and the numbers (from 0) of the pages that have no
+    objects.
+    """
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.is_repaired}
@@ -278,8 +285,8 @@ def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
 
 
 def _measure_page0(document: pypdfium2.PdfDocument) -> dict[str, float]:
-    """Return width and height of the first page in points, after cropping and rotation; {} if
-    unknown.
+    """Return width and height of the first page in points, after cropping and rotation, as
+    metadata; {} if unknown.
     """
     size = pdfium.FS_SIZEF()
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
@@ -326,8 +333,8 @@ def _format_numbers(pages: Sequence[int]) -> str:
 
 
 def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
-    """Add metadata that pdfium reads from a PDF that only qpdf cannot open: standard Info keys,
-    ids, some traits.
+    """Add what pdfium reads from a PDF that qpdf cannot open: standard Info keys, ids, and some
+    traits such as forms and attachments.
     """
     values = {key: _read_info_value(document, key) for key in document.METADATA_KEYS}
     info = {
@@ -394,7 +401,7 @@ def _build_result(
 
 
 def _read_info_rights(info: Mapping[str, str]) -> list[Statement]:
-    """Return the rights statements in the Info dictionary."""
+    """Return the statements about rights in the Info dictionary of a PDF."""
     texts = [(name, text) for name, text in info.items() if name.lower() in _INFO_RIGHTS]
     return [
         statement

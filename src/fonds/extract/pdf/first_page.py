@@ -108,12 +108,13 @@ EMPTY_FRONT_MATTER = FrontMatter()
 
 @dataclass(slots=True)
 class _TextLine:
-    """A line of the page. Its text and exact type size are computed on demand.
+    """A line of the first page. Its text and exact type size are computed on demand.
 
-    - `begin`, `end`: indexes of its characters.
+    - `begin`, `end`: index of its first character, and the index after its last one.
     - `first`: index of its first letter or digit.
-    - `box`: area of that character on the page.
-    - `size`: height of that area in points.
+    - `box`: area of that letter or digit on the page.
+    - `size`: type size in points: at first the height of `box`, later measured more exactly for
+      large lines.
     - `cached_text`: text of the line, once it was computed.
     """
 
@@ -139,11 +140,11 @@ class _FrontPage:
 def read_front(
     page: PageCharacters, units: Sequence[str], clean_text: Callable[[int, int], str]
 ) -> FrontMatter:
-    """Find title and authors on a page.
+    """Find title and authors on the first page of a PDF.
 
-    - `page`: the characters as pdfium reads them.
-    - `units`: the same characters after cleaning.
-    - `clean_text`: returns the cleaned text between two indexes.
+    - `page`: the page's characters as pdfium reads them.
+    - `units`: the same characters after cleaning, with the same indexes. A removed character is "".
+    - `clean_text`: function that returns the cleaned text between two indexes.
     """
     front_page = _FrontPage(page, clean_text)
     lines = _split_lines(page, units)
@@ -157,8 +158,8 @@ def read_front(
 
 
 def is_title(text: str) -> bool:
-    """Return whether a text may be the title of a document, and not a running head, file name,
-    stamp or label.
+    """Return whether a text may be the title of a document. Running heads, file names, stamps and
+    labels may not.
     """
     stripped = " ".join(text.split())
     words = _WORD.findall(stripped)
@@ -189,8 +190,10 @@ def _split_lines(page: PageCharacters, units: Sequence[str]) -> list[_TextLine]:
 
 
 def _measure_type_size(page: PageCharacters, first: int, end: int) -> float:
-    """Return the type size of a line, measured at the beginnings of its first words. Signs are
-    skipped, since their heights differ.
+    """Return the type size of the line from `first` to `end` in points.
+
+    It is the median of the heights at the beginnings of the line's first words. Where a font claims
+    too much height, the height of the drawn capital is used.
     """
     places = [first]
     while len(places) < _MEASURED_WORDS_MAX:
@@ -214,11 +217,11 @@ def _measure_height(page: PageCharacters, place: int) -> float:
 
 
 def _find_title(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[int, int] | None:
-    """Return the first line and the end of the lines that form the title; None if there is no
-    title.
+    """Return the number of the title's first line and the number after its last line; None if there
+    is no title.
 
-    The title has the largest type size. On a page with a single type size it is the first line that
-    may be a title.
+    The title is the text with the largest type size that may be a title. On a page with a single
+    type size, it is the first such line that is not a list of names.
     """
     heights = sorted(line.size for line in lines if line.size > 0)
     if not heights:
@@ -278,7 +281,7 @@ def _is_title_continued(
 
 
 def _find_authors(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[str, ...]:
-    """Return the names in the lines below the title, up to the abstract."""
+    """Return the names of persons in the lines below the title (`lines`), up to the abstract."""
     names: list[str] = []
     number = 0
     while number < len(lines):
@@ -303,7 +306,9 @@ def _find_authors(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[str, .
 
 
 def _is_list_continued(text: str, following: str) -> bool:
-    """Return whether a list of names continues in the next line."""
+    """Return whether a list of names in a line (`text`) continues in the next line
+    (`following`).
+    """
     if has_place_word(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
         return False
     if text.rstrip().endswith((",", "&", " and")):
@@ -314,7 +319,9 @@ def _is_list_continued(text: str, following: str) -> bool:
 
 
 def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
-    """Yield the parts of a line that wide gaps separate, as texts."""
+    """Yield the texts of the pieces of a line that are separated by wide gaps, as between
+    columns.
+    """
     page, begin = sheet.page, line.begin
     for blanks in re.finditer(" +", page.text[line.begin : line.end]):
         place, after = line.begin + blanks.start(), line.begin + blanks.end()
@@ -327,7 +334,9 @@ def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
 
 
 def _parse_names(text: str) -> list[str]:
-    """Return the names in a text that consists almost only of names, otherwise []."""
+    """Return the names of persons in a text that consists almost only of names; [] for any other
+    text.
+    """
     bare = _AUTHOR_PREFIX.sub("", _MARKS.sub(",", " ".join(text.split())), count=1)
     parts = [part.strip(" .,;:") for part in _NAME_SEPARATOR.split(bare)]
     parts = [part for part in parts if part and not _DEGREE.fullmatch(part)]
@@ -336,8 +345,8 @@ def _parse_names(text: str) -> list[str]:
 
 
 def has_place_word(text: str) -> bool:
-    """Return whether a text has a word that is typical of addresses, headings or lists of
-    editors.
+    """Return whether a text has a word that is typical of addresses, headings or lists of editors,
+    and so is no list of authors.
     """
     lower = text.lower()
     if any(stem in lower for stem in _PLACE_STEMS):

@@ -1,5 +1,5 @@
-"""Add missing ToUnicode maps (from codes to characters) to the fonts of a PDF, as an update
-appended to the file.
+"""Add missing ToUnicode maps (from character codes to characters) to the fonts of a PDF, as an
+update appended to the file.
 
 A font gets a map only if it has none or an evidently wrong one. The map has only codes whose
 character is certain from glyph names, the font's name, or the set of codes.
@@ -60,10 +60,11 @@ _T1_SIGNS = frozenset((*range(0x20), *range(0x7F, 0x100)))
 def build_font_map(
     font: Any, cache: dict[tuple[int, int], dict[int, str]]
 ) -> dict[int, str] | None:
-    """Return the character of each code that the map of a font lacks; None for a font that needs no
-    map.
+    """Return the characters of a font by code, for a ToUnicode map that is missing or wrong; None
+    if the font needs no map.
 
-    `cache` stores the glyph names of encodings, which many fonts may share.
+    `cache` stores the glyph names of encodings by object number, because many fonts may share an
+    encoding.
     """
     base_font = _SUBSET.sub("", str(font.get("/BaseFont", ""))[1:], count=1)
     # Only TeX's own fonts are known to have maps to nothing.
@@ -91,8 +92,9 @@ def build_font_map(
 
 
 def _has_tex_names(encoding: Any) -> bool:
-    """Return whether an encoding has a glyph name that only TeX uses. The encoding is not parsed
-    for that.
+    """Return whether the encoding of a font has a glyph name that only TeX's fonts use.
+
+    The names are searched in the encoding's text, which is faster than parsing it.
     """
     if not isinstance(encoding, pikepdf.Dictionary) or "/Differences" not in encoding:
         return False
@@ -109,17 +111,17 @@ def _sign(code: int, name: str, table: Mapping[int, str] | None) -> str | None:
 
 
 def _is_wrong(stream: pikepdf.Stream) -> bool:
-    """Return whether a ToUnicode map maps some codes to NUL."""
+    """Return whether a ToUnicode map is evidently wrong, because it maps codes to NUL."""
     content = stream.read_bytes()
     return len(content) <= _MAP_MAX_BYTES and _NUL_MAPPING.search(content) is not None
 
 
 def _build_type3_map(names: Mapping[int, str]) -> dict[int, str] | None:
-    """Build the map of a Type 3 font whose glyphs are named by code, if it is a TeX text font, else
-    return None.
+    """Return the characters by code of a Type 3 font whose glyph names are numbers, if it is a TeX
+    text font; otherwise None.
 
-    A text font has small letters. It also has digits or brackets at codes where a font for formulas
-    has other signs.
+    `names` has the glyph name of each code. A text font has small letters. It also has glyphs at
+    codes where a font for formulas has none or other signs.
     """
     codes = {code for code, name in names.items() if _BY_CODE.fullmatch(name)}
     if len(codes & _SMALL) < _SMALL_MIN or not codes & _TEXT_ONLY:
@@ -132,7 +134,9 @@ def _build_type3_map(names: Mapping[int, str]) -> dict[int, str] | None:
 
 
 def _read_names(encoding: Any, cache: dict[tuple[int, int], dict[int, str]]) -> dict[int, str]:
-    """Return the glyph name of each code; {} for an encoding that defines no names."""
+    """Return the glyph name of each character code in an encoding; {} if the encoding defines no
+    names.
+    """
     differences = encoding.get("/Differences") if isinstance(encoding, pikepdf.Dictionary) else None
     if not isinstance(differences, pikepdf.Array):
         return {}
@@ -159,8 +163,8 @@ def _iter_differences(encoded: bytes) -> Iterator[tuple[int, str]]:
 
 @lru_cache(maxsize=64)
 def write_map(signs: tuple[tuple[int, str], ...]) -> bytes:
-    """Return a ToUnicode map for (code, character) pairs, which must be sorted. Codes have one
-    byte.
+    """Return a ToUnicode map in PDF syntax for pairs of code and character, sorted by code. Codes
+    have one byte.
     """
     lines = [
         b"<%02X> <%s>" % (code, sign.encode("utf-16-be").hex().upper().encode("ascii"))
@@ -197,10 +201,11 @@ class _UpdateTrailer:
 
 
 def add_font_maps(pdf: pikepdf.Pdf, fonts: Iterable[Any], data: bytes) -> bytes | None:
-    """Return `data` with the maps that its `fonts` lack.
+    """Return the PDF `data` with ToUnicode maps added for those of its `fonts` that lack one.
 
-    Return None if no font needs a map, or if the result would be larger than 64 MiB. `pdf` must be
-    opened from `data` and is modified. An encrypted PDF is rewritten without encryption.
+    Return None if no font needs a map, if the PDF is larger than 64 MiB, or if its trailer cannot
+    be updated. `pdf` must be opened from `data` and is modified. An encrypted PDF is rewritten
+    without encryption.
     """
     if len(data) > _SIZE_MAX_BYTES:
         return None

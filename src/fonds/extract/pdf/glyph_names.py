@@ -66,7 +66,7 @@ TEX_NAMES = frozenset(_TEX) | {name + size for name in _ALL for size in _SIZES}
 
 
 def find_glyph_text(name: str) -> str | None:
-    """Return the character of a glyph name, whatever its size suffix; None if the name is
+    """Return the character for a glyph name, ignoring a size suffix; None if the name is
     unknown.
     """
     if _LETTER.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Find text in a page that is not visible: outside the page, or drawn invisibly.
+"""Find text on a PDF page that a reader does not see: outside the page, or drawn invisibly.
 
 The recognised text of a scan is invisible too. If most of a page's text is invisible, it counts as
 the text of the page.
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\x00-\x20]+")
 
 
 class HiddenReason(StrEnum):
-    """Why a piece of text is not visible."""
+    """Why a piece of text is hidden: outside the page, or drawn invisibly."""
 
     OFF_PAGE = "off-page"
     INVISIBLE = "invisible"
@@ -33,7 +33,11 @@ class HiddenReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HiddenText:
-    """A piece of hidden text. `page` is its page number, from 0; `why` is why it is hidden."""
+    """A piece of text that a reader of the page does not see.
+
+    - `page`: page number, from 0.
+    - `why`: why the text is hidden.
+    """
 
     page: int
     why: HiddenReason
@@ -43,10 +47,14 @@ class HiddenText:
 def find_hidden_characters(
     page: PageCharacters, box: Box, is_scan: Callable[[], bool]
 ) -> dict[int, HiddenReason]:
-    """Return why each hidden character is hidden, by index; {} for almost every page.
+    """Return the hidden characters of a page: the reason by character index; {} for almost every
+    page.
 
-    `box` is the visible area of the page. `is_scan` returns whether the page is a scan. A sample of
-    characters is examined first, and all characters if one in the sample is hidden.
+    - `box`: visible area of the page.
+    - `is_scan`: function that returns whether the page is a scan.
+
+    A sample of characters is examined first, and the whole page only if one of the sample is
+    hidden. Invisible text of a scan is not reported.
     """
     count = len(page.text)
     sample = range(0, count, max(1, -(-count // _SAMPLES)))
@@ -93,17 +101,22 @@ def find_hidden_characters(
 
 
 def _is_sampled(place: int, count: int) -> bool:
-    """Return whether the render mode of the character at `place` in the sample is checked."""
+    """Return whether to check if a character of the sample is drawn invisibly.
+
+    `place` is the position of the character in the sample, `count` the number of characters on the
+    page. On pages with many characters, only every fourth of the sample is checked.
+    """
     return count < _SHORT_CHARS or place % _DRAWN_EVERY == 0
 
 
 def iter_hidden_runs(
     units: Sequence[str], places: dict[int, HiddenReason]
 ) -> Iterator[tuple[HiddenReason, str]]:
-    """Yield the reason and the text of the hidden characters, for each reason. Blanks separate runs
-    of characters.
+    """Yield each reason with the text that is hidden for it. Blanks separate characters that are
+    not adjacent on the page.
 
-    `places` is why each character is hidden, by index.
+    - `units`: characters of the page.
+    - `places`: reason of each hidden character, by its index.
     """
     for hidden_reason in HiddenReason:
         run: list[str] = []
@@ -127,11 +140,13 @@ def _find_hidden_reason(
     *,
     drawn: bool = True,
 ) -> HiddenReason | None:
-    """Return why a character is hidden, or None if it is visible.
+    """Return why a character is hidden; None if it is visible.
 
+    - `number`: index of the character.
     - `box`: visible area of the page.
-    - `object_numbers`: page objects whose position is reliable; None accepts all positions.
-    - `drawn`: whether to check the render mode.
+    - `object_numbers`: memory addresses of the PDF objects whose positions are reliable; None if
+      all are accepted.
+    - `drawn`: whether to check if the character is drawn invisibly.
     """
     if page.is_beside(number, box, _MARGIN):
         # Within nested forms pdfium reports wrong positions.
@@ -153,7 +168,9 @@ _TEXT_MIN_CHARS = 50
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
-    """Return whether one image covers most of the page. In a scan it is among the first objects."""
+    """Return whether the page is a picture: one of its first 20 objects is an image that covers
+    most of it. In a scan it is.
+    """
     width, height = page.get_size()
     area = abs(width * height)
     count = min(pdfium.FPDFPage_CountObjects(page), _OBJECTS_MAX)
@@ -164,9 +181,9 @@ def is_picture(page: pypdfium2.PdfPage) -> bool:
 
 
 def judge_origin(pages: Sequence[tuple[bool, int]]) -> PageOrigin | None:
-    """Return the origin of a PDF's text; None if all pages are blank.
+    """Return how the text of a PDF was made; None if all pages are blank.
 
-    `pages` has, for each page, whether it is a picture, and its number of characters.
+    `pages` has for each examined page whether it is a picture, and its number of characters.
     """
     nonblank = [(picture, chars) for picture, chars in pages if picture or chars]
     if not nonblank:

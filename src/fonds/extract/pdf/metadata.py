@@ -75,10 +75,10 @@ _XMP_AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
 
 @dataclass(frozen=True, slots=True)
 class XmpFields:
-    """Fields of an XMP packet (metadata in XML); None or () if missing.
+    """Fields of a PDF's XMP packet (metadata in XML); None or () if missing.
 
-    - `doi`: in lower case, beginning with `10.`.
-    - `rights`: rights statements.
+    - `doi`: DOI in lower case, beginning with `10.`.
+    - `rights`: statements about licence and permitted use.
     """
 
     title: str | None = None
@@ -115,7 +115,7 @@ def read_xmp(packet: str) -> XmpFields:
 
 
 def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
-    """Return the rights statements in the elements and attributes of an XMP packet."""
+    """Return the statements about rights in the elements and attributes of an XMP packet."""
     statements: list[Statement] = []
     for name, build_statements in _RIGHTS.items():
         for text in islice(_iter_property_values(root, name), STATEMENTS_MAX):
@@ -124,7 +124,9 @@ def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
 
 
 def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
-    """Yield the values of an XMP property: texts, resources and attributes."""
+    """Yield the values of an XMP property: text of elements, `rdf:resource`, and attributes of
+    descriptions.
+    """
     for element in root.iter(name):
         resource = element.get(f"{_RDF}resource")
         yield from [resource] if resource else _list_texts(element)
@@ -134,8 +136,8 @@ def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
 
 
 def find_doi(root: etree._Element) -> str | None:
-    """Return the value of a property called DOI. If there is none, return an identifier or URL that
-    contains a DOI, or None.
+    """Return the DOI of an XMP packet, in a property called DOI or else in an identifier or URL;
+    None if there is none.
     """
     properties = list(_iter_properties(root))
     for names in (_DOI_NAMES, _IDENTIFIER_NAMES):
@@ -147,7 +149,9 @@ def find_doi(root: etree._Element) -> str | None:
 
 
 def _iter_properties(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield local name and text of each XMP property, in elements and attributes."""
+    """Yield name and text of each element and attribute in an XMP packet. Names are in lower case
+    without namespace.
+    """
     for element in root.iter(etree.Element):
         yield _local_name(element.tag), element.text or ""
         for name, value in element.attrib.items():
@@ -159,8 +163,8 @@ def _local_name(name: str) -> str:
 
 
 def _list_texts(element: etree._Element) -> list[str]:
-    """Return the texts of a list, the one in the default language first. Without a list, return the
-    text of the element.
+    """Return the texts of the items in an XMP list, the one in the default language first. Without
+    a list, return the text of the element.
     """
     items = list(element.iter(f"{_RDF}li")) or [element]
     items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
@@ -191,7 +195,7 @@ _ARXIV_STAMP = re.compile(
 
 
 class MetadataSource(StrEnum):
-    """Where in a PDF a value was found. Sources are in order of preference."""
+    """Where in a PDF a metadata value was found. Sources are in order of preference."""
 
     INFO = "info"
     XMP = "xmp"
@@ -200,8 +204,8 @@ class MetadataSource(StrEnum):
 
 
 def has_own_metadata(info: Mapping[str, str] | None) -> bool:
-    """Return whether the Info dictionary has title and authors, so that the first page need not be
-    searched.
+    """Return whether the Info dictionary of a PDF has title and authors. The first page is then not
+    searched for them.
     """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
     title = " ".join(by_name.get("title", "").split())
@@ -215,8 +219,8 @@ def extract_bibliographic(
     page: str,
     links: Sequence[str],
 ) -> dict[str, Any]:
-    """Return `title`, `authors`, `doi` and `arxiv_id`, as far as found, and the source of each as
-    `KEY_from`.
+    """Return `title`, `authors`, `doi` and `arxiv_id` of a PDF, as far as found. `KEY_from` is the
+    source of each.
 
     - `info`: Info dictionary of the PDF.
     - `xmp`: fields of the XMP packet.
@@ -264,8 +268,7 @@ def _iter_authors(
 
 
 def split_authors(text: str) -> list[str]:
-    """Return the names in a text with one or more names; [] if it names a program or a user
-    account.
+    """Return the names of persons in a text; [] if it names a program or a user account.
 
     A comma may separate two names, or a family name and a given name: `Doe, Jane` is one name.
     """

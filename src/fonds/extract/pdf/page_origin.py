@@ -8,7 +8,9 @@ from fonds.model.pdf import SCANNED_ORIGIN
 
 
 class PageOrigin(StrEnum):
-    """How the text of a PDF was made."""
+    """How the text of a PDF was made: written digitally, or as pictures of pages with or without
+    recognised text.
+    """
 
     BORN_DIGITAL = "born-digital"
     SCANNED = SCANNED_ORIGIN  # pictures of pages, no text

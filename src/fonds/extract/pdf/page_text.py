@@ -29,15 +29,17 @@ _EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """Text of a page.
+    """Text of a PDF page.
 
-    - `text`: the text, then form fields and notes as lines with prefixes.
-    - `is_picture`: whether one image covers the page; only examined on the first pages.
-    - `is_blank`: whether the page has no objects.
-    - `is_garbled`: whether its text is in no language.
-    - `front`: title and authors; only on the first page.
-    - `annotations`: form fields and notes, and on the first page links.
-    - `hidden_texts`: text that is not visible.
+    - `text`: visible text, then the values of form fields and notes, one per line with a prefix.
+    - `is_picture`: whether one image covers most of the page. Only the first five pages are
+      examined; it is False for others.
+    - `is_blank`: whether the page has neither text nor other objects.
+    - `is_garbled`: whether the text seems to be in no language, because characters were decoded
+      wrongly.
+    - `front`: title and authors; only for the first page.
+    - `annotations`: form fields and notes; for the first page also links.
+    - `hidden_texts`: text that a reader does not see. It is not in `text`.
     """
 
     text: str
@@ -52,11 +54,12 @@ class PageText:
 def read_page(
     page: pypdfium2.PdfPage, number: int, *, with_front: bool = False, has_writing: bool = True
 ) -> PageText | None:
-    """Read an open page; None if its text cannot be read.
+    """Read the text of an open page; None if its text cannot be read.
 
     - `number`: page number, from 0.
-    - `with_front`: whether to look for title and authors.
-    - `has_writing`: False if the pages are known to have no form fields or notes.
+    - `with_front`: whether to look for title and authors on this page.
+    - `has_writing`: False if it is known that the PDF's pages have no form fields or notes. They
+      are then not searched.
     """
     is_scan = number < PAGES_JUDGED_MAX and is_picture(page)
     # Bypasses pypdfium2's object, which costs more than the call.
@@ -82,8 +85,8 @@ def read_page(
 
 
 def _contains_id(text: str) -> bool:
-    """Return whether a text contains an identifier (DOI or arXiv), so that links need not be
-    searched for one.
+    """Return whether a text in lower case mentions a DOI or arXiv. If it does, links are not
+    searched for these ids.
     """
     return "doi" in text or "arxiv" in text
 
@@ -123,18 +126,19 @@ _HIDDEN_MAX_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PagesText:
-    """Text of a PDF, and what was found while reading it. Page numbers are from 0.
+    """Text of a PDF, and what was found while reading its pages. Page numbers are from 0.
 
-    - `text`: texts of the pages, joined by form feeds; None if no page has a word. Unreadable pages
-      are empty.
-    - `unreadable_pages`: pages that could not be read.
-    - `cut_reason`: limit at which the text was cut; None if it is complete.
-    - `origin`: how the text was made, judged by the first pages.
-    - `front`, `links`: title, authors and links on the first page.
-    - `annotation_count`: number of form fields and notes in the text.
-    - `blank_pages`: pages without objects.
-    - `garbled_pages`: pages whose text is in no language.
-    - `hidden_texts`: hidden text, which is not in `text`; at most 20,000 characters.
+    - `text`: texts of the pages, joined by form feeds; None if no page has a word. An unreadable
+      page has an empty text.
+    - `unreadable_pages`: numbers of the pages that could not be read.
+    - `cut_reason`: sentence on the limit at which the text was cut; None if it is complete.
+    - `origin`: how the text was made, judged by the first pages; None if they are blank.
+    - `front`, `links`: title and authors, and URLs of the links, on the first page.
+    - `annotation_count`: number of form field values and notes in the text.
+    - `blank_pages`: numbers of the pages without text and other objects.
+    - `garbled_pages`: numbers of the pages whose text seems to be in no language.
+    - `hidden_texts`: text that a reader does not see, which is not in `text`; at most 20,000
+      characters.
     - `read_count`: number of pages that were read.
     """
 
@@ -164,14 +168,15 @@ def read_pages(
     with_front: bool = True,
     has_writing: bool = True,
 ) -> PagesText:
-    """Read the text of a PDF.
+    """Read the text of a PDF, page by page.
 
-    - `page0`: the open first page, which stays open; None if it cannot be opened.
-    - `pages_max`: maximum number of pages.
-    - `max_chars`: maximum number of characters.
-    - `time_max_s`: seconds after the first page in which the last page may begin.
-    - `with_front`: whether to look for title and authors.
-    - `has_writing`: False if the pages are known to have no form fields or notes.
+    - `page0`: the first page, already open; it stays open. None if it cannot be opened.
+    - `pages_max`: maximum number of pages to read.
+    - `max_chars`: maximum number of characters of the text.
+    - `time_max_s`: seconds after which no further page is read.
+    - `with_front`: whether to look for title and authors on the first page.
+    - `has_writing`: False if it is known that the pages have no form fields or notes. Only the
+      first page is then searched for them.
 
     An unreadable page does not affect other pages. Raises MemoryError if a page needs more memory
     than available.
@@ -202,7 +207,9 @@ def read_pages(
 
 @dataclass(slots=True)
 class _PageTotals:
-    """Sums of what was found on all pages besides their text."""
+    """Lists and counts collected while reading the pages of a PDF, such as the blank pages. The
+    texts of pages are not included.
+    """
 
     unreadable_pages: list[int] = field(default_factory=list)
     blank_pages: list[int] = field(default_factory=list)

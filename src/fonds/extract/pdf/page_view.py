@@ -38,7 +38,8 @@ def extract_word_boxes(
 ) -> tuple[PlacedWord, ...]:
     """Return the words of a page with their positions in a picture of `width` x `height` pixels.
 
-    At most `count_max` words. Return () if the text cannot be read.
+    At most `count_max` words are returned; () if the text cannot be read. Words that are not
+    visible are omitted.
     """
     text_page = pdfium.FPDFText_LoadPage(page)
     if not text_page:
@@ -62,9 +63,11 @@ def extract_word_boxes(
 
 
 def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
-    """Yield the character indexes of each word, and whether it continues the word before.
+    """Yield the character indexes of each word, and whether the word belongs to the previous word
+    without a space.
 
-    It does after a hyphen at a line end, and next to a character that is a word by itself.
+    It does if it follows a hyphen at a line end. It also does next to a character of a script
+    without spaces, such as Chinese, which is a word by itself.
     """
     begin, is_joined, goes_on, is_hyphenated = 0, False, False, False
     for number, unit in enumerate(f"{text} "):
@@ -89,7 +92,9 @@ def _is_word_end(unit: str) -> bool:
 
 
 def _join_surrogates(units: str) -> str:
-    """Join surrogate pairs. A lone surrogate becomes the replacement character."""
+    """Return a text in which surrogate pairs are joined to characters. A lone surrogate becomes the
+    replacement character.
+    """
     if units.isascii():
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -137,18 +142,19 @@ _XMP_NONE = 0
 
 
 def name_renderer(limits: ViewLimits) -> str:
-    """Return the name and versions of the program, and the size of the picture.
+    """Return a name for the renderer: its programs' names and versions, and the maximum size of a
+    picture.
 
-    Two pictures of a page with the same name are equal.
+    Two pictures of a page by renderers with the same name are equal.
     """
     return f"{PROGRAM} {limits.width_max}x{limits.height_max}-webp"
 
 
 def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
-    """Draw page `number` (from 1) of a PDF in an open file.
+    """Draw a page of a PDF in an open file. `number` is the page number, from 1.
 
-    Raises TransientError if the file cannot be read, and MemoryError if the page needs more memory
-    than available.
+    If the page cannot be drawn, the result has an error message. Raises TransientError if the file
+    cannot be read, and MemoryError if the page needs more memory than available.
     """
     if body.size_bytes > limits.size_max_bytes:
         problem = f"the PDF has {body.size_bytes:,} bytes; the limit is {limits.size_max_bytes:,}"
@@ -157,7 +163,9 @@ def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
 
 
 def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> PageView:
-    """Draw page `number` (from 1) of a PDF in memory, as `draw_page_view` does."""
+    """Draw a page of a PDF in memory. `number` is the page number, from 1. See `draw_page_view` for
+    the result.
+    """
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
     opened = open_mapped(data, structure.mapped)
@@ -174,8 +182,9 @@ def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> P
 def _draw_repaired(
     data: bytes, number: int, structure: PdfStructure, limits: ViewLimits
 ) -> PageView | None:
-    """Draw a page that pdfium finds blank, after qpdf has rewritten the PDF; None if the page is
-    really blank.
+    """Draw a page that pdfium finds blank, after qpdf has rewritten the PDF.
+
+    Return None if the page is really blank, or if the rewritten PDF cannot be opened.
     """
     opened = open_repaired(data) if find_drawing_pages(data, [number - 1]) else None
     if opened is None or opened.document is None:
@@ -189,7 +198,9 @@ def _draw_repaired(
 def _draw_checked(
     document: pypdfium2.PdfDocument, number: int, structure: PdfStructure, limits: ViewLimits
 ) -> tuple[PageView, bool]:
-    """Return the picture of a page, and whether the page has no objects."""
+    """Draw a page. Return its picture with words or an error message, and whether pdfium finds no
+    objects on the page.
+    """
     count = len(document)
     if not 1 <= number <= count:
         problem = f"the PDF has {count:,} pages, so page {number:,} does not exist"

@@ -51,9 +51,9 @@ _SAVING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def draw_thumbnails(
     page: pypdfium2.PdfPage, forms: Sequence[str], *, pixels_max: int
 ) -> dict[str, bytes]:
-    """Return the page as a picture in each format in `forms`, such as `180px-jpg`.
+    """Draw a page and return its picture in each of the formats `forms`, such as `180px-jpg`.
 
-    The page is drawn on white, once, at 72 dpi or less. Return {} if the page has no area. A format
+    The page is drawn once, on white, at 72 dpi or less. Return {} if the page has no area. A format
     is omitted if it would need more than `pixels_max` pixels.
     """
     boxes = {form: parse_thumbnail_form(form) for form in forms}
@@ -75,10 +75,10 @@ def draw_thumbnails(
 
 
 def fit_box(width: float, height: float, width_max: int, height_max: int) -> tuple[int, int] | None:
-    """Return width and height in pixels for a page of `width` x `height` points that fits the box.
-    It is not enlarged, and at least 1x1.
+    """Return width and height in pixels at which a page of `width` x `height` points fits a box.
+    They are at least 1x1, and the page is not enlarged.
 
-    Return None for a page or box without area.
+    Return None if the page or the box has no area.
     """
     if not (math.isfinite(width) and math.isfinite(height)):
         return None

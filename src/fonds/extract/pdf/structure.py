@@ -1,4 +1,5 @@
-"""Read the structure of a PDF with qpdf: Info dictionary, XMP, ids, traits and fonts.
+"""Read the structure of a PDF with qpdf: Info dictionary, XMP, ids, traits (such as forms and
+encryption) and fonts.
 
 Source: ISO 32000-2:2020, 14.3.3 (document information dictionary), 14.3.2 (metadata streams), 14.4
 (file identifiers).
@@ -39,15 +40,19 @@ _FILES = ("/FontFile", "/FontFile2", "/FontFile3")
 
 @dataclass(frozen=True, slots=True)
 class PageFont:
-    """A font dictionary, and the number of the first page (from 0) that uses it."""
+    """A font of a PDF.
+
+    - `page`: number of the first page (from 0) that uses the font.
+    - `font`: the font's dictionary in the PDF.
+    """
 
     page: int
     font: Any
 
 
 def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
-    """Return whether `all`, `some` or `none` of the fonts of the first 10 pages are embedded; None
-    if there are no fonts.
+    """Return `all`, `some` or `none`: how many of the fonts on the first 10 pages are embedded in
+    the PDF; None if there are no fonts.
     """
     page_fonts = (page_font.font for page_font in fonts if page_font.page < _PAGES_JUDGED)
     embedded = [_is_embedded(font) for font in islice(page_fonts, _FONTS_JUDGED_MAX)]
@@ -59,7 +64,9 @@ def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
 
 
 def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
-    """Yield each font of the first 300 pages and their forms once; at most 1,000 fonts."""
+    """Yield each font on the first 300 pages, and in forms (reusable drawings) on them, once. At
+    most 1,000 fonts are yielded.
+    """
     visited: set[tuple[int, int]] = set()
     count = 0
     for number in range(min(len(pdf.pages), _PAGES_MAX)):
@@ -79,8 +86,10 @@ def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
 
 
 def _iter_resources(first: Any, visited: set[tuple[int, int]]) -> Iterator[Any]:
-    """Yield the resource dictionary of a page and those of its forms. A form may be a
-    whole page.
+    """Yield the resource dictionary of a page (`first`), and those of the forms (reusable drawings)
+    on it.
+
+    A form may be a whole page. Forms that are in `visited` are skipped.
     """
     pending = [(first, 0)]
     for _ in range(_FORMS_MAX):
@@ -102,8 +111,10 @@ def _iter_resources(first: Any, visited: set[tuple[int, int]]) -> Iterator[Any]:
 
 
 def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
-    """Return whether an indirect object was visited before, and add it to `visited`. Direct objects
-    are never visited.
+    """Return whether a PDF object was visited before, and add it to `visited`.
+
+    Objects without an object number (direct objects) cannot be recognised, so the result for them
+    is False.
     """
     object_number = obj.objgen
     if object_number == (0, 0):
@@ -115,7 +126,9 @@ def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
 
 
 def _find_inherited(page: Any, key: str) -> Any:
-    """Return the attribute of a page, or of its nearest ancestor in the page tree that has it."""
+    """Return the value of a page's attribute `key`. If the page lacks it, the nearest ancestor in
+    the page tree is asked; None if none has it.
+    """
     node = page
     for _ in range(_PARENTS_MAX):
         if not isinstance(node, pikepdf.Dictionary):
@@ -152,14 +165,15 @@ class PdfStructure:
     """What a PDF states about itself.
 
     - `info`: Info dictionary; None if missing.
-    - `extra`: `permanent_id` and `update_id` (lower-case hexadecimal), `pdf_version` and the
-      traits.
+    - `extra`: `permanent_id` and `update_id` (lower-case hexadecimal), `pdf_version`, and traits
+      such as forms and encryption.
     - `meta_xml`: XMP packet; None if missing.
     - `is_locked`: whether a password is needed.
-    - `error`: why qpdf could not open the PDF, or None. If it is set, `extra` has what a scan of
-      the bytes found.
-    - `mapped`: the PDF with added font maps; None if it needs none.
-    - `has_writing`: False if the pages have no form fields or notes.
+    - `error`: why qpdf could not open the PDF; None if it could.
+    - `mapped`: the PDF with added ToUnicode maps; None if it needs none.
+    - `has_writing`: False if it is known that the pages have no form fields or notes.
+
+    If the PDF is locked or could not be opened, `extra` has what a search of its bytes found.
     """
 
     info: Mapping[str, str] | None
@@ -172,8 +186,9 @@ class PdfStructure:
 
 
 def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
-    """Read the structure of a PDF; no page is read. Never raises. A larger XMP packet than
-    `xmp_max_bytes` is omitted.
+    """Read the structure of a PDF. The text of pages is not read. Never raises.
+
+    An XMP packet larger than `xmp_max_bytes` is omitted.
     """
     limit_unpacking(len(data))
     try:

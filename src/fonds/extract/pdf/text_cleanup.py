@@ -1,4 +1,4 @@
-"""Clean up the text of a page as pdfium reads it: hyphens, accents, brackets, line ends.
+"""Clean up the text of a PDF page as pdfium reads it: hyphens, accents, brackets, line ends.
 
 Limits: one pass over the page. At an accent, at most `_BLANKS_MAX` blanks on each side are
 examined.
@@ -30,7 +30,10 @@ _NEGATED = re.compile("\u0338 ?([=\u2190-\u22ff])")
 
 
 def clean_page_text(units: Sequence[str]) -> str:
-    """Return the clean text of some or all characters of a page. Surrogate pairs are joined."""
+    """Return the clean text of characters of a page: all of them or a part.
+
+    Hyphenated words are rejoined, blanks are trimmed, and surrogate pairs are joined.
+    """
     text = "".join(units)
     if text.isascii() and text.isprintable():
         return text.strip()
@@ -61,9 +64,11 @@ def normalize_page_text(raw: str) -> str:
 
 
 def _fix_brackets(text: str) -> str:
-    """Fix brackets in right-to-left lines, which pdfium sometimes returns in visual form, mirrored.
+    """Return a text in which wrongly mirrored brackets in lines with right-to-left script are
+    corrected.
 
-    A line's brackets are mirrored if they are unbalanced, and balanced after mirroring.
+    pdfium sometimes returns such brackets in visual form. All brackets of a line are mirrored if
+    they are unbalanced, and balanced after mirroring.
     """
     return "\n".join(map(_fix_line_brackets, text.split("\n")))
 
@@ -86,7 +91,9 @@ def _is_balanced(line: str) -> bool:
 
 
 def _restore_hyphen(match: re.Match[str]) -> str:
-    """Return pdfium's mark for a hyphen if `match` is a hyphen at a line end."""
+    """Return pdfium's mark for a hyphen at a line end if `match` divides a word there; otherwise
+    the unchanged text of `match`.
+    """
     before = match.string[max(0, match.start() - 1) : match.start()]
     if match[1] != "-":
         return LINE_END_HYPHEN if before.isalnum() else match[0]
@@ -97,7 +104,9 @@ def _restore_hyphen(match: re.Match[str]) -> str:
 
 
 def _join_tex_signs(text: str) -> str:
-    """Join signs that TeX sets as two characters, such as a stroke and the sign that it negates."""
+    """Join signs that TeX draws as two characters, such as an equals sign and the stroke that
+    negates it.
+    """
     if "\u21a6" in text:
         text = text.replace("\u21a6\u2192", "\u21a6")
     if "\u0338" in text:
@@ -167,8 +176,10 @@ _SCRIPTS = (
 
 
 def is_garbled(text: str) -> bool:
-    """Return whether the text of a page is in no language. Return False if it is too short to
-    decide.
+    """Return whether the text of a page seems to be in no language, because its characters were
+    decoded wrongly.
+
+    Return False if the text is too short to decide.
     """
     text = text[:_MAX_CHARS]
     lower = text.encode("ascii", "ignore").lower()
@@ -239,7 +250,8 @@ _INSIDE = 0.2
 
 
 def compose_accents(page: PageCharacters) -> list[str] | None:
-    """Combine each separate accent with its letter, and return the characters of the page.
+    """Combine each accent that is drawn separately with its letter. Return the characters of the
+    page, with "" for a removed one.
 
     Return None if there is nothing to combine, as on almost every page. An accent without a letter
     stays.
@@ -269,8 +281,10 @@ def _compose(letter: str, accent: str) -> str:
 
 
 def _find_letter(page: PageCharacters, place: int) -> int | None:
-    """Return the index of the letter of an accent: the next or previous letter, or the one drawn at
-    its position. None if there is none.
+    """Return the index of the letter to which the accent at index `place` belongs; None if there is
+    none.
+
+    It is the next or previous letter, or the letter that is drawn at the accent's position.
     """
     accent = page.get_ink_box(place)
     is_below = _COMBINING.get(page.text[place], page.text[place]) in _MARKS_BELOW
@@ -302,7 +316,10 @@ def _find_neighbour(text: str, place: int, step: int) -> int | None:
 
 
 def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low: bool) -> bool:
-    """Return whether an accent is over a letter, or with `low` under it, at a usual distance."""
+    """Return whether an accent is at a usual distance over a letter, or under it if `low`.
+
+    `letter` and `place` are the indexes of letter and accent, `accent` is the area of the accent.
+    """
     if not page.text[letter].isalpha():
         return False
     box = page.get_ink_box(letter)
@@ -317,7 +334,11 @@ def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low
 
 
 def _close_up(page: PageCharacters, units: list[str], place: int) -> None:
-    """Remove blanks that pdfium added around an accent, if the letters on both sides touch."""
+    """Remove the blanks around the accent at index `place` if pdfium added them and the letters on
+    both sides touch.
+
+    A removed blank becomes "" in `units`.
+    """
     first = last = place
     begin, end = max(0, place - _BLANKS_MAX), min(len(units), place + _BLANKS_MAX)
     while first > begin and (units[first - 1] in _BLANK or not units[first - 1]):
@@ -351,10 +372,11 @@ _OVERLAP, _NO_POSITION = 1.0, (-1, 0.0)
 
 
 def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | None:
-    """Remove line ends that pdfium added between pieces of the same line.
+    """Return the characters of a page without the line ends that pdfium added between pieces of one
+    line.
 
-    They are removed from `units`, or from the characters of the page if `units` is None. If there
-    are none, return `units`.
+    `units` are the characters as cleaned so far; None if they are unchanged. If there are no such
+    line ends, `units` is returned.
     """
     text = page.text
     begins = _NO_POSITION
@@ -381,8 +403,8 @@ def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | Non
 
 
 def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
-    """Return start and end of lines that may be pieces of one line: short lines, and lines next to
-    a single sign.
+    """Return start and end index of each line that may be only a piece of a line: short lines, and
+    lines next to a single sign.
 
     Lines of prose are skipped, because examining them would cost more than reading the page.
     """

@@ -1,8 +1,8 @@
-"""Scan the bytes of a PDF for version, ids and encryption. Used for files that no library opens.
+"""Search the bytes of a PDF for version, ids and encryption. Used for files that no library opens.
 
 Source: ISO 32000-2:2020, 7.5.2 (header), 7.5.5 (trailer), 14.4 (file identifiers), annex F.3.3
-(linearization dictionary). Strings of a trailer are never encrypted.
-Linear in the size of the file; 100 positions of `/ID` are examined.
+(linearization dictionary). Strings of a trailer are never encrypted. Time is linear in the size of
+the file. 100 occurrences of `/ID` are examined.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _HEADER_SEARCH_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """What a scan of a PDF's bytes found; None if unknown.
+    """What a search of a PDF's bytes found; None if unknown.
 
-    - `permanent_id`, `update_id`: ids in lower-case hexadecimal.
+    - `permanent_id`, `update_id`: file identifiers in lower-case hexadecimal.
+    - `encrypted`, `linearized`: whether the file has an encryption or linearization dictionary.
     - `page_count`: number of pages; known for linearized files only.
     """
 
@@ -43,7 +44,9 @@ class Trailer:
 
 
 def strip_leading_junk(data: bytes) -> bytes:
-    """Return `data` from its `%PDF-` on, if more bytes come before it than PDF readers skip."""
+    """Return a PDF without the bytes before its header `%PDF-`, if there are more of them than PDF
+    readers skip; otherwise `data`.
+    """
     start = data.find(b"%PDF-", 0, _HEADER_SEARCH_MAX)
     return data[start:] if start > _HEADER_SEARCH_BYTES else data
 
@@ -54,7 +57,9 @@ def looks_like_pdf(data: bytes) -> bool:
 
 
 def scan_trailer(data: bytes) -> Trailer:
-    """Scan a PDF for its header, its last `/ID` and its linearization dictionary. Never raises."""
+    """Search the bytes of a PDF for its header, its last `/ID` and its linearization dictionary.
+    Never raises.
+    """
     header = _HEADER.search(data, 0, _HEADER_SEARCH_MAX)
     ids = _find_last_ids(data)
     linearized = _LINEARIZED.search(data, 0, 2 * _HEADER_SEARCH_BYTES)

@@ -40,8 +40,8 @@ def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None
 
 
 def _read_title(entry: pypdfium2.PdfBookmark) -> str:
-    """Read the title of an outline entry. It is decoded here because pypdfium2 raises an error on a
-    lone surrogate.
+    """Read the title of an outline entry. The title is decoded here because pypdfium2 raises an
+    error on a lone surrogate.
     """
     size_bytes = min(pdfium.FPDFBookmark_GetTitle(entry, None, 0), _TITLE_MAX_BYTES)
     buffer = ctypes.create_string_buffer(_TITLE_MAX_BYTES)
@@ -55,7 +55,7 @@ def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
     """Return the labels of at most 2,000 pages, such as `iv`; None if the labels are simply 1, 2,
     3.
 
-    They are read with qpdf, because pdfium crashes on a label tree that contains itself.
+    Labels are read with qpdf, because pdfium crashes on a label tree that contains itself.
     """
     if "/PageLabels" not in pdf.Root:
         return None
@@ -93,14 +93,18 @@ _EXHAUSTED = object()  # because None represents null in an array
 
 
 def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
-    """Return the traits of a PDF by name, without that of its fonts. A trait is None if its part of
-    the file is broken.
+    """Return the traits of a PDF by name, such as forms and encryption. Only the trait of its fonts
+    is not included.
+
+    A trait is None if the part of the file that states it is broken.
     """
     return {name: read_or_none(trait, pdf) for name, trait in _TRAITS.items()}
 
 
 def read_or_none(load: Callable[..., T], *args: object) -> T | None:
-    """Return the result of `load`, or None if that part of the file is broken."""
+    """Return the result of `load(*args)`; None if it raises an error because a part of the PDF is
+    broken.
+    """
     try:
         return load(*args)
     except UNREADABLE:
@@ -108,8 +112,8 @@ def read_or_none(load: Callable[..., T], *args: object) -> T | None:
 
 
 def _read_version(pdf: pikepdf.Pdf) -> str | None:
-    """Return the PDF version: the higher of header and catalog, because an update cannot rewrite
-    the header.
+    """Return the PDF version: the higher of those in header and catalog, because an update of the
+    file cannot change the header; None if both are invalid.
     """
     stated_versions = [pdf.pdf_version]
     catalog_version = pdf.Root.get("/Version")
@@ -133,7 +137,7 @@ def _detect_form(pdf: pikepdf.Pdf) -> str:
 
 
 def _count_fields(pdf: pikepdf.Pdf) -> int | None:
-    """Return the number of form fields; None above 10,000, which no real form has.
+    """Return the number of form fields of a PDF; None above 10,000, which no real form has.
 
     A field with several parents is counted under each.
     """
@@ -268,8 +272,9 @@ _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
 
 
 def has_writing(pdf: pikepdf.Pdf) -> bool:
-    """Return whether the first 100 pages have form fields or free text. Return True for longer
-    documents without them.
+    """Return whether a PDF has form fields, or notes (free text) on its first 100 pages.
+
+    If neither is found, return True for a longer document, because further pages may have notes.
     """
     if next(_iter_fields(pdf.Root.get("/AcroForm"), 1), None) is not None:
         return True

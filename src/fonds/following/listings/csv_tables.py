@@ -1,6 +1,6 @@
 """Parse rows of CSV files that list URLs, or download ids of the previous system (Media Cloud).
 
-In two periods (epochs), the database of that system gave out the same ids. For such an id, `choose`
+In two periods (epochs), the database of that system assigned the same ids. For such an id, `choose`
 finds the stored object version that belongs to the download. Source: RFC 4180; seed 004, Appendix A
 (`csv`, `historical`); mediacloud/story-indexer, hist-fetcher (the range of ids and the dates).
 
@@ -47,13 +47,13 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class HistoricalRow:
-    """One download of the previous system.
+    """One download of the previous system, from a row of its table.
 
-    - `downloads_id`: id by which the bytes are stored.
+    - `downloads_id`: id under which the bytes of the download are stored.
     - `url`: URL of the page; NEED_CANONICAL_URL if the table has no URL.
     - `fetch_timestamp`: time of the download in Unix seconds; None without a `collect_date`.
     - `language`: language code; None if not stated.
-    - `entry`: further values of the row.
+    - `entry`: other values of the row, in the form of a feed entry.
     """
 
     downloads_id: int
@@ -94,9 +94,11 @@ def detect_header(fields: Sequence[str]) -> Header:
 
 
 def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | None) -> RssEntry:
-    """Parse a row of a CSV table of URLs.
+    """Convert a row of a CSV table of URLs to a feed entry. Its `link` is None if the row has no
+    URL.
 
-    `day` is the date in the name of the file. `link` of the entry is None if the row has no URL.
+    - `via`: origin of the row, for the entry.
+    - `day`: date in the name of the file; None if there is none.
     """
     address = next(
         (value for name in _URL_NAMES if (value := _get_field(header, fields, name))), None
@@ -119,7 +121,11 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
 def parse_historical_row(
     header: Header, fields: Sequence[str], via: str, day: str | None
 ) -> HistoricalRow:
-    """Parse a row of a table of the previous system. Raises ValueError if it has no download id."""
+    """Convert a row of a table of the previous system to a download. Raises ValueError if it has no
+    download id.
+
+    `via` is the origin of the row, `day` the date in the name of the file or None.
+    """
     number = _parse_id(_get_field(header, fields, "downloads_id"))
     if number is None:
         raise ValueError("no downloads_id")
@@ -165,9 +171,10 @@ FIRST_ID, LAST_IDS = 3_211_617_605, 3_257_240_456
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Period in which the previous system stored downloads under the ambiguous ids.
+    """One of two periods in which the previous system stored downloads under the same, ambiguous
+    ids.
 
-    `begin` is inclusive, `end` exclusive (aware times).
+    The period begins at `begin` and ends before `end` (aware times).
     """
 
     name: str
@@ -210,11 +217,14 @@ def find_epoch(moment: datetime) -> Epoch | None:
 def choose(
     downloads_id: int, collected: datetime | None, versions: Sequence[ObjectVersion]
 ) -> ObjectVersion | None:
-    """Return the object version of a download; None if it is uncertain.
+    """Return the stored object version that holds a download; None if that is uncertain.
 
-    `collected` is the aware time of the download, None if unknown. For an unambiguous id, the
-    newest version is returned. For an ambiguous id, the newest version from the epoch of
-    `collected` is returned. Without `collected`, an ambiguous id must have exactly one version.
+    - `collected`: aware time of the download; None if unknown.
+    - `versions`: all versions stored under the download id.
+
+    For an unambiguous id, the newest version is returned. For an ambiguous id, it is the newest
+    version from the epoch that contains `collected`. Without `collected`, an ambiguous id must have
+    exactly one version.
     """
     newest_first = sorted(
         versions, key=lambda version: (version.modified, version.id), reverse=True

@@ -34,7 +34,7 @@ def format_rfc2822(text: str | None) -> str | None:
 
 
 def read_moment(text: str | None) -> tuple[datetime | None, bool]:
-    """Parse a time. Return it in UTC, and whether the text states a zone.
+    """Parse a date and time. Return it in UTC, and whether the text states a time zone.
 
     Without a zone, UTC is assumed. The time is None if the text is not a valid time.
     """

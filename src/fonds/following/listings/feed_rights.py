@@ -25,7 +25,8 @@ _LINES, _LICENSES = frozenset({"copyright", "rights"}), "license"
 def read_element_rights(
     parts: Iterable[etree._Element], source: StatementSource, base: str
 ) -> tuple[Statement, ...]:
-    """Return the statements of rights in the XML elements of a feed or entry.
+    """Return the statements about rights and licences in the child elements (`parts`) of a feed or
+    entry.
 
     `base` is the URL against which relative links are resolved.
     """
@@ -46,7 +47,9 @@ def read_element_rights(
 def read_line_rights(
     rights: str, licenses: Iterable[str], source: StatementSource
 ) -> tuple[Statement, ...]:
-    """Return the statements in a line of text about rights and in links to licences."""
+    """Return the statements in a text about rights (`rights`) and in the URLs of licences
+    (`licenses`).
+    """
     statements = build_rights_statements(rights, source, "rights") if rights else []
     for licence in islice(licenses, STATED_MAX):
         statements += build_license_statements(licence, source, _LICENSES)

@@ -71,7 +71,7 @@ def read_json_feed(body: bytes, url: str) -> Listing:
 
 
 def _build_json_feed_entry(item: Mapping[str, Any], url: str) -> RssEntry:
-    """Build the entry of an item of a JSON Feed.
+    """Build a feed entry from an item of a JSON Feed at `url`.
 
     If the item has no other URL, an `id` that is a URL becomes the link.
     """
@@ -103,10 +103,10 @@ def is_rss_fetcher(body: bytes) -> bool:
 
 
 def read_rss_fetcher(body: bytes, url: str) -> Listing:
-    """Parse the stories in a response of the rss-fetcher API, ordered by id.
+    """Parse the stories in a response of the rss-fetcher API.
 
-    `via` of each entry is `ID@SERVER`. The next page begins after the id of the last row
-    (`find_last_id`). A row without a numeric id becomes an entry without a link. Raises
+    `via` of each entry is `ID@SERVER`. The next request begins after the highest id of the response
+    (`find_last_id`). A story without a numeric id becomes an entry without a link. Raises
     DamagedInputError if the body is not such a response.
     """
     rows = decode_rows(body)
@@ -120,9 +120,9 @@ def read_rss_fetcher(body: bytes, url: str) -> Listing:
 
 
 def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
-    """Decode the rows of an API response.
+    """Return the stories (rows) in a response of the rss-fetcher API.
 
-    Raises DamagedInputError if the response is not successful.
+    Raises DamagedInputError if the body is not such a response, or reports an error.
     """
     document = decode_json(body)
     rows = document.get("results") if isinstance(document, dict) else None
@@ -134,15 +134,18 @@ def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
 
 
 def get_row_id(row: Mapping[str, Any]) -> int | None:
-    """Return the numeric id of a row; None if the row has none."""
+    """Return the numeric id of a story (row) in a response of the rss-fetcher API; None if it has
+    none.
+    """
     number = row.get("id")
     return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def find_last_id(body: bytes) -> int | None:
-    """Return the highest row id in an API response; None if it has no rows.
+    """Return the highest id of a story in a response of the rss-fetcher API; None if no story has
+    one.
 
-    Raises DamagedInputError if the body is not a successful response.
+    Raises DamagedInputError if the body is not such a response, or reports an error.
     """
     ids = [number for row in decode_rows(body) if (number := get_row_id(row)) is not None]
     return max(ids, default=None)

@@ -32,8 +32,8 @@ _SKIPPED_PREFIXES = ("javascript:", "mailto:", "tel:", "data:", "#")
 def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
     """Return the distinct links of an HTML page in page order, as a listing.
 
-    `further` of the listing has the feeds that the page names. Fragments, and links to the page
-    itself, are omitted. Raises DamagedInputError if the body is not HTML.
+    `further` of the listing has the URLs of the feeds that the page names. Fragments of links, and
+    links to the page itself, are omitted. Raises DamagedInputError if the body is not HTML.
     """
     tree = _parse(body, charset)
     base = _find_base(tree, url)

@@ -28,13 +28,13 @@ _BREAKS = str.maketrans("", "", "\t\r\n")
 
 @dataclass(frozen=True, slots=True)
 class PollHints:
-    """Hints for polling that a feed states.
+    """Hints in a feed about how to poll it.
 
     - `ttl_s`: seconds for which a copy is valid (`ttl`); None if not stated.
     - `update_s`: seconds between two updates of the feed; None if not stated.
-    - `hubs`: URLs of WebSub hubs.
-    - `cloud`: URL of the rssCloud server; "" if there is none.
-    - `self_url`: the feed's own URL as stated.
+    - `hubs`: URLs of WebSub hubs, which announce updates.
+    - `cloud`: URL of the rssCloud server, which announces updates; "" if there is none.
+    - `self_url`: URL of the feed as it states it; "" if not stated.
     """
 
     ttl_s: int | None = None
@@ -46,20 +46,22 @@ class PollHints:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Content of one response of a source.
+    """Listing of links, parsed from one response of a source.
 
     - `kind`: format (`rss`, `rdf`, `atom`, `json-feed`, `sitemap`, `sitemap-index`, `url-list`,
       `page`, `rss-fetcher`).
-    - `entries`: entries in their order. An entry without a URL has `link` None.
+    - `entries`: entries in the order of the response. An entry without a URL has `link` None.
     - `title`: title of the source; "" if not stated.
-    - `further`: URLs of other listings: the sitemaps of an index, the next page, the feeds of a
-      page.
-    - `hints`: hints for polling.
-    - `problem`: description of a tolerated error; "" if there is none.
-    - `cut`: number of entries beyond the limit.
+    - `further`: URLs of other listings: the sitemaps of an index, the next page of a feed, or the
+      feeds that a page names.
+    - `hints`: hints about how to poll the source.
+    - `problem`: description of an error despite which the response was parsed; "" for none.
+    - `cut`: number of entries omitted because they exceed the limit.
     - `older`: URL of the page with older entries; "" if there is none.
-    - `is_complete`: whether the feed states that it lists all entries.
-    - `changed`: time of the last change (`lastmod`) of pages or sitemaps by URL, as RFC 2822.
+    - `is_complete`: whether the feed states that it lists all its entries, so that there is no
+      older page.
+    - `changed`: stated time of the last change (`lastmod`) of pages or sitemaps, by URL, in the
+      format of RFC 2822.
     """
 
     kind: str
@@ -76,11 +78,11 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class FeedOutline:
-    """Feed in an OPML list.
+    """Feed in a list in the format OPML.
 
     - `url`, `title`: URL and title of the feed.
-    - `folder`: path of the folders that contain the feed, such as `news/europe`.
-    - `site_url`: URL of the site of the feed.
+    - `folder`: path of the folders that contain the feed, such as `news/europe`; "" for none.
+    - `site_url`: URL of the site to which the feed belongs; "" if not stated.
     """
 
     url: str
@@ -101,9 +103,9 @@ def build_listing(
     is_complete: bool = False,
     changed: Mapping[str, str] | None = None,
 ) -> Listing:
-    """Build a listing.
+    """Build a listing from parsed values.
 
-    Entries and URLs beyond the limits are cut off, and cut entries are counted.
+    Entries and URLs beyond the limits are omitted, and the omitted entries are counted.
     """
     return Listing(
         kind=kind,
@@ -163,11 +165,11 @@ FIELD_LABELS = {"title": "titles", "pub_date": "dates"}
 
 
 def describe_form(listing: Listing, previous: str | None) -> str | None:
-    """Describe the format of a listing and the fields of its links, such as `rss with titles,
-    dates`.
+    """Return a description of the format of a listing and the fields of its links, such as `rss
+    with titles, dates`.
 
-    `previous` is the description of the source's last listing. It is returned unchanged if the
-    listing has no links.
+    `previous` is the description of the source's last listing; None if there is none. It is
+    returned unchanged if the listing has no links.
     """
     if not listing.entries:
         return previous

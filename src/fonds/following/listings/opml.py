@@ -64,7 +64,9 @@ def write_opml(outlines: Iterable[FeedOutline], title: str, created_at: datetime
 
 
 def _find_or_create_folder(folders: dict[str, etree._Element], folder: str) -> etree._Element:
-    """Return the element of a folder and create it and its parents if needed."""
+    """Return the OPML element of a folder. The element and those of its parent folders are created
+    if needed.
+    """
     path, parent = "", folders[""]
     for name in filter(None, folder.split("/")):
         path += f"/{name}"

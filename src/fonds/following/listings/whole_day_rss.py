@@ -39,11 +39,11 @@ _BUILT = re.compile(rb"<lastBuildDate>([^<]{1,100})</lastBuildDate>", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class DayItem:
-    """Item of an RSS file.
+    """Item (story) of an RSS file.
 
     - `number`: number of the item in the file, from 0.
     - `entry`: content of the item; None if it cannot be read.
-    - `problem`: why the item cannot be read; "" if it can.
+    - `problem`: sentence that says why the item cannot be read; "" if it can.
     """
 
     number: int
@@ -52,17 +52,20 @@ class DayItem:
 
 
 class Stream(Protocol):
-    """Stream of bytes."""
+    """Stream of bytes, such as an open file."""
 
     def read(self, size: int, /) -> bytes:
         """Return up to `size` bytes; b"" at the end of the stream."""
 
 
 def read_rss_day(stream: Stream, via: str, day_of_file: str | None = None) -> Iterator[DayItem]:
-    """Yield the items of an unpacked RSS file, numbered from 0. `via` names the origin of the file.
+    """Yield the items of an RSS file, numbered from 0. `stream` has the decompressed file.
 
-    `fetch_date` of each entry is `day_of_file` (YYYY-MM-DD), or else the date of `lastBuildDate` in
-    the channel. Text after the last complete item counts as a truncated item.
+    - `via`: origin of the file, for `via` of each entry.
+    - `day_of_file`: date of the file (YYYY-MM-DD), for `fetch_date` of each entry. If None, it is
+      the date of `lastBuildDate` in the file.
+
+    An incomplete item at the end of the file is yielded as unreadable.
     """
     buffer, number, day = b"", 0, day_of_file
     while piece := stream.read(PIECE_BYTES):

@@ -54,9 +54,10 @@ def parse_ttl_s(minutes: str) -> int | None:
 
 
 def compute_update_s(period: str, frequency: str) -> int | None:
-    """Return the seconds between two updates: the period divided by its frequency.
+    """Return the seconds between two updates of a feed: the length of `period` (such as `daily`)
+    divided by `frequency`, the number of updates in it.
 
-    Returns None if the period is unknown.
+    Return None if the period is unknown.
     """
     period_s = PERIODS_S.get(period.strip().lower())
     return period_s // max(1, _parse_int(frequency)) or 1 if period_s else None
@@ -118,9 +119,9 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
 
 
 def find_older_page(links: Sequence[tuple[str, str]]) -> str:
-    """Return the URL of the page with older entries, from links as (relation, URL).
+    """Return the URL of the page with older entries; "" if there is none.
 
-    Returns "" if there is no such link.
+    `links` are the links of a feed as pairs of relation and URL.
     """
     for older_relation in OLDER_RELATIONS:
         for relation, href in links:
@@ -130,9 +131,9 @@ def find_older_page(links: Sequence[tuple[str, str]]) -> str:
 
 
 def _split_parts(root: etree._Element, kind: str) -> tuple[etree._Element, list[etree._Element]]:
-    """Return the XML element with the metadata of a feed, and the elements of its items.
+    """Return the XML element that contains the metadata of a feed, and the elements of its items.
 
-    In RDF, items are siblings of the metadata.
+    In RDF, items are siblings of the element with the metadata.
     """
     if kind == "atom":
         return root, [element for element in root if get_local_name(element) in ("entry", "item")]
@@ -214,7 +215,9 @@ def _find_atom_link(parts: list[etree._Element], base: str) -> str | None:
 
 
 def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[str, str, str]]:
-    """Yield relation, type and URL of each Atom link in a feed of any format."""
+    """Yield relation, media type and URL of each Atom link among XML elements. Feeds of any format
+    may have such links.
+    """
     for element in parts:
         if get_local_name(element) == "link" and get_namespace(element) in ATOM_NAMESPACES:
             href_text = element.get("href") or get_text(element)
@@ -225,7 +228,11 @@ def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[st
 
 
 def _parse_date(parts: list[etree._Element]) -> str | None:
-    """Return the publication date of an item, or its date of change if it has no other date."""
+    """Return the publication date of a feed item in the format of RFC 2822, or its date of last
+    change if it has no other; None without a date.
+
+    `parts` are the child elements of the item.
+    """
     for names in (_DATE_ELEMENTS, _CHANGE_ELEMENTS):
         for name in names:
             for element in parts:
@@ -250,8 +257,9 @@ def _parse_hints(parts: list[etree._Element], base: str, url: str) -> PollHints:
 
 
 def _find_first(parts: Iterable[etree._Element], name: str) -> etree._Element | None:
-    """Return the first element with a name; elements of the feed format precede those of
-    extensions.
+    """Return the first of the elements `parts` with this name; None if there is none.
+
+    Elements of the feed format itself precede those of extensions.
     """
     matches = [part for part in parts if get_local_name(part) == name]
     matches.sort(key=lambda element: not _is_own_part(get_namespace(element)))
@@ -265,7 +273,9 @@ def _is_own_part(space: str) -> bool:
 
 
 def _resolve_base(element: etree._Element, url: str) -> str:
-    """Return the base URL of an element: all enclosing `xml:base` resolved, the outermost first."""
+    """Return the base URL for relative links in an element: the values of `xml:base` of the element
+    and its ancestors, resolved from the outermost on against `url`.
+    """
     bases = [node.get(XLINK_BASE) for node in (element, *element.iterancestors())]
     base = url
     for node in reversed([base_value for base_value in bases if base_value]):
