@@ -207,7 +207,9 @@ def _check_stores(
 def _build_ledger_fault(message: str) -> AuditFault:
     """Build the fault for one difference that a recount of the ledger reported.
 
-    `message` is the sentence that describes it: an entry missing from the ledger, or a wrong count.
+    `message`: the sentence in which the recount describes the difference: an entry that is missing
+        from the ledger, or a wrong count. The check and the subject of the fault are taken from its
+        words.
     """
     words = message.split(" ")
     if message.startswith("entry ") and "is not in the ledger" in message:

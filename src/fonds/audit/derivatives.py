@@ -107,8 +107,10 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
 
 
 def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check that each file has as many series rows (such as citations) as its
-    derivative row says.
+    """Check that each file has as many rows in a series as its derivative row says.
+
+    A series is a table with any number of rows per file, such as the citations of a paper. Yields a
+    fault for each file with a wrong number. Yields nothing if the derivative kind has no series.
     """
     series = kind.series
     if series is None:
@@ -324,10 +326,12 @@ def _check_sink_written(
     row: DerivativeRow,
     dispositions: Sequence[DispositionRow],
 ) -> Iterator[AuditFault]:
-    """Check that the ledger shows a storing step (sink) that wrote the derivatives of one file.
+    """Check that the ledger has a storing step (sink) that finished each derivative of one file.
 
-    `kinds` are the derivative kinds that share the row's table, and `first` is the first of them.
-    `dispositions` are those of messages about the file.
+    `row`: derivative row of the file.
+    `kinds`: the derivative kinds that are stored in the table of this row.
+    `first`: the first of these kinds. The others are checked only if the row refers to their blobs.
+    `dispositions`: ledger rows of the messages about the file.
     """
     for kind in kinds:
         if kind is not first and not kind.list_blobs(row):
@@ -354,8 +358,10 @@ def _read(
     """Check that the status of each derivative row agrees with the ledger of the step that read the
     file.
 
-    A fault is also yielded if that step had no message about the file. `text` has the dispositions
-    of messages by SHA-1 of their file.
+    `reading`: names the step that reads files for this derivative kind.
+    `text`: ledger rows of the messages about each file, by SHA-1 of the file.
+
+    Also yields a fault if that step had no message about the file.
     """
     unread = []
     for row in rows:

@@ -54,10 +54,13 @@ def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
 
 
 def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
-    """Mark a storing step (sink) as done for a file if the stores have its result.
+    """Mark a storing step (sink) as done for one file whose result is in the stores.
 
-    If the derivative row shows a failure, or there is no message, the file is planned to be read
-    again.
+    `item`: names the file and the step.
+
+    Changes the last message about the file at this step. If the derivative row shows a failed
+    extraction, or the step had no message about the file, the repair plan gets an item to read the
+    file again instead.
     """
     records, sha1hex = context.stores.records, item.subject
     rows = list(records.find(DispositionRow, {"about": sha1hex, "step": item.step}))

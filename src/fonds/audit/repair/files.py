@@ -108,11 +108,10 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
 
 
 def _restore_rights(context: RepairContext, sha1hex: str) -> None:
-    """Store the rights that the HTTP responses of a file's captures state. Unreadable records are
-    skipped.
+    """Correct the stored rights of a file by what the HTTP responses of its captures state.
 
-    Also updates the rights that robots.txt and tdmrep.json state, and indexes the file again if any
-    rights changed.
+    Captures whose WARC record cannot be read are skipped. Also updates the rights that robots.txt
+    and tdmrep.json state. If any rights changed, the file is indexed again.
     """
     records, is_changed = context.stores.records, False
     for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):

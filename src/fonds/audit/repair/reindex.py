@@ -79,9 +79,12 @@ def reindex(
 def rebuild_derived_rows(
     records: Records, blobs: Blobs, kinds: Sequence[DerivativeKind] = KINDS
 ) -> int:
-    """Rebuild missing or wrong rows that these derivative kinds compute from others.
+    """Rebuild missing or outdated rows that are computed from stored rows and texts, without
+    reading bodies.
 
-    Returns the number of rows written.
+    `kinds`: derivative kinds whose rows are checked. Kinds without such rows are skipped.
+
+    Returns the number of files for which rows were rebuilt.
     """
     row_count = 0
     for kind in kinds:
@@ -93,9 +96,10 @@ def rebuild_derived_rows(
 
 
 def _try_index(act: Callable[[], None]) -> ConfigurationError | None:
-    """Call `act`, which uses only the full-text index. Return its ConfigurationError, or None.
+    """Call the function `act`, which uses only the full-text index, and return its error.
 
-    StorageFullError is raised.
+    Returns the ConfigurationError that it raised; None if it raised none. StorageFullError is not
+    returned but raised.
     """
     try:
         act()
