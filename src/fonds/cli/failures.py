@@ -525,7 +525,7 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
 def _build_command(action: str, query: FailureQuery) -> str:
     """Return the command line of `fonds failures` for the action log.
 
-    It contains the number of message keys if there are several.
+    If the user selected several failures by key, it has only the number of keys.
     """
     flags = {"failure_group": "group"}
     options = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]

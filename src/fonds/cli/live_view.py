@@ -75,9 +75,12 @@ class VerdictCounts:
         self._begun_s = seconds()
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a batch of messages that a step has processed. `rows` tell how each message ended.
+        """Count a batch of messages that a step has processed.
 
-        Messages that will be processed again do not count towards the rate. `seconds` is not used.
+        - `rows`: dispositions of the messages, which have the verdict and its reason.
+        - `seconds`: not used.
+
+        Messages that will be processed again do not count towards the rate.
         """
         ended = Counter(row.verdict for row in rows)
         reasons = Counter(

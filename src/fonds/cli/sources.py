@@ -215,8 +215,8 @@ def _build_condition(
     """Return the database filter for sources with this health, such as `dead`; None for all
     sources.
 
-    `since` restricts it to sources with this health since that day. Raises click.UsageError if the
-    beginning of the health is not known.
+    `since`: only sources that have had this health at most since that day. Raises click.UsageError
+        with a `since` if no health is given, or if its first day is not recorded.
     """
     if since is None:
         return build_health_filter(SourceHealth(health), now) if health else None

@@ -1,7 +1,7 @@
 """Declaration of a derivative kind: what reports, pages, exports and the index need to know about
 it.
 
-The code for these iterates over all declarations and names no kind.
+Reports, pages, exports and the index iterate over all declarations, so their code names no kind.
 """
 
 from __future__ import annotations
@@ -107,11 +107,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ExtractorNames:
-    """Names of the current extractors, each with the versions and limits that affect its results.
+    """Names of the current extractors. Each name contains the versions and limits that affect the
+    results.
 
-    - `pdf`: extractor of PDFs.
-    - `page`: extractor of news pages.
-    - `grobid`: GROBID client.
+    - `pdf`: name of the extractor of PDFs.
+    - `page`: name of the extractor of news pages.
+    - `grobid`: name of the GROBID client.
     """
 
     pdf: str

@@ -76,10 +76,10 @@ class FailureList:
     `quarantined`: number of quarantined entries in all groups.
     `counted`: by reason, the number of failed records that sources counted without creating
         entries.
-    `inputs`: input files that could not be read to the end.
-    `inputs_total`: number of such input files, listed or not.
+    `inputs`: input files that could not be read to the end; may be only the first of them.
+    `inputs_total`: number of all such input files.
     `accepted`: number of failures accepted as final; not part of the other numbers.
-    `rows`: counts of the groups on the page; the next page begins after the last one.
+    `rows`: stored counts of the groups on the page. The next page begins after the last of them.
     `retries`: messages that wait for their next attempt; not part of the other numbers.
     """
 
@@ -198,7 +198,10 @@ def list_failed_entries(
 
 
 def _iter_entries(records: Records, query: FailureQuery) -> Iterator[EntryRow]:
-    """Iterate over the quarantined entries that match the keys of the query, each once."""
+    """Iterate over the quarantined entries that the keys of a query select, each once.
+
+    A key selects an entry by its id, by the id of a message, or by what the message was about.
+    """
     keys = list(dict.fromkeys(query.keys))
     ends = chain.from_iterable(
         records.find(DispositionRow, {column: keys}) for column in ("about", "message_id")

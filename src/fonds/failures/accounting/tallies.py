@@ -67,7 +67,9 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
         return self.received == ended + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
-        """Return the counts by reason, for the reasons of one weight (skipped, rejected or failed).
+        """Return the counts by reason, for the reasons of one category.
+
+        `weight`: the category: kept without text, set aside, refused or failed.
 
         The largest count is first.
         """
@@ -77,7 +79,7 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
 @dataclass(frozen=True, slots=True)
 class StepFailures:
-    """Quarantined entries with one pipeline, step and reason.
+    """Number of quarantined entries with the same pipeline, step and reason, and one of them.
 
     `count`: number of entries.
     `sample`: the entry that ended last; None if none was found.
