@@ -54,9 +54,9 @@ class CollectionService:
     """Access to the collections of a library (home), with caches. Thread-safe.
 
     `changes`: writer of the collections.
-    `runs`: worker thread that runs requested rebuilds of clusterings.
-    `times`: cache of document samples of clusterings, for timelines.
-    `similar_pairs`: cache of the pairs of similar clusters.
+    `runs`: worker thread that rebuilds clusterings when a rebuild is requested.
+    `times`: cache of samples of each clustering's documents, for timelines.
+    `similar_pairs`: cache of the pairs of similar clusters in each clustering.
     """
 
     changes: CollectionWriter
@@ -199,10 +199,11 @@ def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick)
 def create_collector(
     stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
 ) -> RuleCollector:
-    """Create the collector that adds documents to the collections whose rules (stored queries)
-    match.
+    """Create the collector, which adds documents to the collections whose rules (stored queries)
+    match them.
 
-    It stops when `stop_event` is set; None means it never stops early.
+    `changes`: writer of the collections.
+    `stop_event`: stops the collector early when it is set; None never does.
     """
     is_stopped = stop_event.is_set if stop_event is not None else lambda: False
     return RuleCollector(

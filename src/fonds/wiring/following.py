@@ -84,9 +84,9 @@ def build_bounds(settings: Settings) -> PollIntervals:
 
 
 def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
-    """Return a function that requests the listing of a source and returns the response.
+    """Return a function that requests a source over the web and returns the response.
 
-    The requests have the same rate limits and rules as those for links.
+    The requests have the same rate limits and rules as requests for links.
     """
     logins = collect_credentials(settings.sources.logins.split())
 

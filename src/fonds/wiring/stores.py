@@ -178,7 +178,7 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
 
 
 def build_topic_prefix(settings: Settings) -> str:
-    """Return the prefix of all topic names: `{topic_group}-{env}`."""
+    """Return the prefix of all topic names in the queue: `{topic_group}-{env}`, from the settings."""
     return f"{settings.topic_group or settings.group}-{settings.env}"
 
 
@@ -305,7 +305,9 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 
 def create_warc_names(stores: Stores) -> WarcNames:
-    """Create the service that maps WARC paths to names, and remembers the paths of each name."""
+    """Create the service that finds the name of a WARC from its path, and stores which paths a name
+    has.
+    """
     return WarcNames(stores.records, stores.archive, get_utc_now)
 
 
