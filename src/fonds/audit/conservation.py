@@ -262,8 +262,10 @@ def _check_missing_input(
 ) -> None:
     """Report a fault for an input that has entries in the ledger but no row of its own.
 
+    `count`: number of its entries.
+
     Nothing is reported while an entry of the input is pending, because the intake may be about to
-    record the input. `count` is the number of its entries.
+    write the row.
     """
     where = {"pipeline": pipeline, "input_id": input_id}
     if records.count(EntryRow, (), {**where, "outcome": "pending"})[()]:

@@ -175,8 +175,10 @@ def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[
 
 
 def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
-    """Return the fixity rows (recorded size and SHA-256) of these files, by SHA-1 and name of the
-    part.
+    """Return the fixity (recorded size and SHA-256) of each derivative row and blob of some files.
+
+    The result is by SHA-1 of the file, then by name of the row's table or of the blob, such as
+    `text`.
     """
     parts: dict[str, dict[str, FixityRow]] = defaultdict(dict)
     for fixity in records.find(FixityRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():

@@ -247,10 +247,13 @@ def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]
 def check_captures_without_entry(
     records: Records, owners: Mapping[str, str]
 ) -> Iterator[AuditFault]:
-    """Check that captures have an entry in the ledger that is done at some step.
+    """Check that captures that other data refers to have an entry in the ledger that is done at
+    some step.
 
-    `owners` maps the id of each capture to a description of what refers to it, for the messages of
-    faults. Captures fetched in addition to a link, such as robots.txt, need no entry.
+    `owners`: for each capture id, a description of what refers to it, for the messages of faults.
+
+    Yields the faults. Captures fetched in addition to a link, such as robots.txt, need no entry.
+    Entries that are still being processed are skipped.
     """
     ids = sorted(owners)
     rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}

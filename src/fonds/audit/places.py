@@ -265,11 +265,11 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
 
 
 def are_duplicates(rows: Sequence[CdxRow]) -> bool:
-    """Whether `cdx` rows with one file, offset and time describe one capture under several WARC
-    names.
+    """Whether `cdx` rows with the same file, offset and time describe one capture under several
+    WARC names.
 
-    Only foreign WARCs can have several names; a WARC written by Fonds has one. The SQL table `cdx`
-    has one row per capture in a WARC.
+    They do if at most one of them names a WARC written by Fonds: only WARCs of others can have
+    several names. The SQL table `cdx` has one row per capture in a WARC.
     """
     foreign_rows = [
         row for row in rows if not is_own_warc(row.warc_path) or is_indexed(row.capture_id)

@@ -207,7 +207,13 @@ def _say_missed(missed: MissingDocuments) -> None:
 def _write(
     out: str | None, form: str, counts: ExportCounts, pieces: Iterator[bytes], index: Index
 ) -> None:
-    """Write an export to standard output, or to the file `out` with its manifest."""
+    """Write an export to standard output, or to a file with a manifest next to it.
+
+    - `out`: path of the file; None for standard output.
+    - `form`: the export format.
+    - `counts`: counted while `pieces` is read, and used for the manifest.
+    - `pieces`: bytes of the export.
+    """
     if out is None:
         for chunk in pieces:
             sys.stdout.buffer.write(chunk)

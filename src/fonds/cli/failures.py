@@ -269,8 +269,9 @@ def _check_words(action: str | None, note: str | None, owner: str | None, *, yes
 
 
 def _validate_query(records: Records, query: FailureQuery) -> Records:
-    """Return `records` unchanged. Raises click.UsageError if the query's pipeline or step is
-    unknown.
+    """Check that the pipeline and step of a query exist. Return `records` unchanged.
+
+    Raises click.UsageError for an unknown one.
     """
     from fonds.wiring.pipelines import check_names
 

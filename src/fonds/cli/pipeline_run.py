@@ -316,7 +316,11 @@ def _refresh_progress(
 def _stop_work(
     processes: WorkerProcesses, threads: WorkerThreads, readers: Readers, stores: Stores
 ) -> bool:
-    """Stop all worker processes and threads. Return whether all current messages were completed."""
+    """Stop all worker processes and threads.
+
+    Return False if a thread is still reading a file, else True. If True, the parsers and the
+    archive are closed too.
+    """
     processes.stop()
     is_complete = threads.stop()
     if is_complete:

@@ -106,10 +106,11 @@ def iter_index_documents(
     loaded: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """Yield the documents of rows with their texts, one at a time.
+    """Yield the index documents of rows with their texts, one at a time.
 
-    The rights of the files are missing.
+    The documents do not have the rights of the files yet.
 
+    - `current`: derivative rows from which the documents are built.
     - `loaded`: text and origin of files that are in memory already, by SHA-1.
     - `textless`: list to which the SHA-1s of files without a stored text are appended.
     """

@@ -53,8 +53,8 @@ class KnownGrobid:
 
 
 def build_biblio_facts(metadata: PaperSummary | None) -> list[Fact]:
-    """Build facts about title, authors, journal, date, identifiers and number of references of a
-    paper.
+    """Return the facts about a paper for display: title, authors, journal, date, identifiers and
+    number of references.
     """
     head = metadata.head if metadata else PaperHead()
     facts = [

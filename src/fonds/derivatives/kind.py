@@ -297,7 +297,13 @@ class DerivativeKind:
 def iter_flat_facts(
     values: Mapping[str, Any], *, is_claim: bool = False, prefix: str = "", depth: int = 0
 ) -> Iterator[Fact]:
-    """Yield nested metadata as facts, down to a depth of 4. Fields without a value are skipped."""
+    """Yield the fields of nested metadata as facts for display, down to a depth of 4.
+
+    - `is_claim`: whether the file or its server states the values.
+    - `prefix`: beginning of the display names.
+
+    Fields without a value are skipped.
+    """
     for name, value in values.items():
         if isinstance(value, Mapping) and depth < FLAT_DEPTH_MAX:
             inner_prefix = f"{prefix}{format_fact_name(name)}."

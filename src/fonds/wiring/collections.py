@@ -137,8 +137,8 @@ def create_service(
 ) -> CollectionService:
     """Create this process's service for the collections in `stores`.
 
-    `prefix`: beginning of the table names.
-    `threads`: number of threads for rebuilds; None for the default.
+    `prefix`: beginning of the names of the tables that store collections.
+    `threads`: number of threads for rebuilds of clusters; None for the default.
     """
     changes = create_collection_writer(stores, Tables(stores.table, prefix))
     return CollectionService(changes, Runs(changes, threads))
@@ -187,10 +187,10 @@ def create_collection_writer(stores: Stores, tables: Tables) -> CollectionWriter
 
 
 def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
-    """Create the service that removes taken-down content from WARCs written by Fonds.
+    """Create the service that removes the content of taken-down files from WARCs written by Fonds.
 
     `report`: called with a sentence about each WARC.
-    `tick`: called with the progress on the current WARC.
+    `tick`: called with the name of the current WARC and the bytes processed.
     """
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return WarcPurge(stores.archive, leases, report, tick)

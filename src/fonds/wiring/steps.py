@@ -67,7 +67,8 @@ def create_intake_step(
 ) -> Callable[[Task | Work], Result]:
     """Return a function that converts tasks of other programs to inputs of a pipeline step.
 
-    It first records each task as if it were a capture. An input of the step is returned unchanged.
+    It first records each task as if it were a capture. An input that already has the form that the
+    step expects is returned unchanged, if its file is known.
 
     `work`: builds the input of the step from a capture and its file.
     `remember`: returns the disposition of an input that needs no reading, else None.

@@ -241,7 +241,10 @@ def _open_blobs(home: Path, settings: Settings) -> Blobs:
 
 
 def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
-    """Return the field of each public topic that may be stored as a blob, by topic name.
+    """Return, for each public topic, which field of its messages may be stored as a blob, by topic
+    name.
+
+    `prefix`: prefix of the topic names.
 
     Topics without such a field are left out.
     """
@@ -472,8 +475,9 @@ def create_completer(
 ) -> QueryCompleter:
     """Create the completer, which suggests how to continue a search that a user is typing.
 
-    `themes`: returns the themes of collections to suggest.
-    `names`: returns the display name for a field and its value; the value itself if it has none.
+    `themes`: returns the themes of collections that can be suggested.
+    `names`: returns the display name of a value of a search field, given field and value. It is the
+        value itself if there is no other name.
     `max_chars`: maximum length of a search.
     """
     from fonds.search.index.field_values import ValueLibrary

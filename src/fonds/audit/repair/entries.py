@@ -206,6 +206,9 @@ def resend_entries(
 
     `intake`: intake of the pipeline.
     `readers`: subscriptions of the pipeline, by step.
+
+    An item of the plan names an entry, or a step whose messages are missing. Items of other
+    pipelines are skipped.
     """
     pipeline = intake.gate.pipeline
     for items in context.plan.iter_items(RepairAct.SEND):
@@ -310,7 +313,10 @@ def _choose_entry(
 def _has_output(context: RepairContext, key: str) -> bool:
     """Whether an entry has a result in the stores.
 
-    If its bytes are missing, sending such an entry again would only mark it as failed.
+    `key`: id of the entry.
+
+    An entry with a result but without bytes must not be sent again: it would only be marked as
+    failed.
     """
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)

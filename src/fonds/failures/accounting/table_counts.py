@@ -92,10 +92,13 @@ def build_counting_job(
 
 
 def sum_counts(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """Sum the counts of all parts of the table.
+    """Sum the counts that were made for all parts of the wide-column table.
 
-    `number` is the number of the output range, which is not used. Yields one JSON array `[counter,
-    value, count]` for each counted value.
+    `number`: number of the output range of the bulk job, which is not used.
+    `records`: sorted records of the parts. Each is the JSON array `[counter, value]`, a blank and a
+        count.
+
+    Yields one JSON array `[counter, value, sum]` for each counted value.
     """
     for key, group in groupby(records, key=lambda record: record.rpartition(b" ")[0]):
         total = sum(int(record.rpartition(b" ")[2]) for record in group)
