@@ -262,8 +262,8 @@ def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]
 
 
 def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
-    """Return the names of the pipelines that archive bodies, whose files must all be in a WARC by
-    now.
+    """Return the names of the pipelines whose files must all be in a WARC by now: those that
+    archive bodies.
 
     Returns None while any message is pending, because its file may not be archived yet.
     """

@@ -103,7 +103,9 @@ class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
 class StepAccount:
     """Message counts of one pipeline step. `received` is the sum of all other fields.
 
-    `pending`: messages without an outcome that are still accounted for.
+    `done`, `dropped`, `quarantined`: messages that ended, by outcome.
+    `pending`: messages without an outcome that are in the queue, or that the intake may be about to
+        send.
     `missing`: messages without an outcome that are in no queue; above 0 is a fault.
     """
 

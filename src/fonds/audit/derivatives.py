@@ -57,7 +57,9 @@ def check_derivatives(stores: Stores, started_at: datetime) -> Iterator[AuditFau
 
 
 def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Yield a fault for each missing blob (text or thumbnail) that derivative rows refer to."""
+    """Yield a fault for each blob (text or thumbnail) that is missing although a derivative row
+    refers to it.
+    """
     keys = {key: row.sha1hex for row in rows for key in kind.list_blobs(row)}
     existing_keys = stores.blobs.filter_existing(sorted(keys)) if keys else set()
     for key in sorted(keys.keys() - existing_keys):
@@ -86,9 +88,11 @@ def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
 
 
 def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check the rows of other tables that are built from derivative rows.
+    """Check the rows of other tables that are computed from derivative rows, such as rows of
+    rights.
 
-    Yields a fault for each row that is missing or differs from the row built again now.
+    Computes these rows again, and yields a fault for each one that is missing or different in its
+    table.
     """
     required: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
     for row in rows:

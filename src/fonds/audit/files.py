@@ -141,11 +141,11 @@ def format_place_name(path: str, offset: int) -> str:
 def iter_later_captures(
     records: Records, sha1hexes: Sequence[str]
 ) -> Iterator[tuple[str, EntryRow]]:
-    """Iterate over the later captures of these files: entries that were dropped as their
-    duplicates.
+    """Iterate over the later captures of these files: entries that were dropped as duplicates of a
+    file.
 
-    Yields the SHA-1 and the entry. Only captures in a WARC whose messages have all ended are
-    included.
+    Yields the SHA-1 of the file and the entry. Includes only captures that are in a WARC and whose
+    messages have all ended.
     """
     where = {
         "about": list(sha1hexes),

@@ -151,11 +151,13 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
 
 
 def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str]) -> bool:
-    """Whether the cell `f:c` should describe the capture of this row.
+    """Whether the cell `f:c` of a file should describe the capture of this `cdx` row.
 
-    It should if the capture is the primary one of its file and no crawler wrote `f:c`. `owners`
-    maps SHA-1s to primary captures, and `crawlers` has the SHA-1s of files whose `f:c` a crawler
-    wrote. The table cell `f:c` describes the first capture of a file.
+    `owners`: ids of the primary captures, by SHA-1 of the file.
+    `crawlers`: SHA-1s of files whose `f:c` a crawler wrote.
+
+    It should if the capture is the primary one of its file, and no crawler wrote `f:c`. The table
+    cell `f:c` describes the first capture of a file.
     """
     return owners[row.sha1hex] == row.capture_id and row.sha1hex not in crawlers
 

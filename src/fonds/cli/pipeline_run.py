@@ -275,9 +275,12 @@ def run_intake_only(
     lock: HomeLock,
     feed: Callable[[Intake, IntakeCounts], None],
 ) -> int:
-    """Enter the inputs that `feed` reads for workers elsewhere, and print how many entered.
+    """Read inputs and put their contents on the queue for workers elsewhere, without processing
+    them.
 
-    Return the exit code: 0, or 130 if interrupted. The stores are closed.
+    - `feed`: function that reads the inputs and enters their contents through the intake.
+
+    Prints how many entered. Returns the exit code: 0, or 130 if interrupted. The stores are closed.
     """
     from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.pipelines import create_intake

@@ -193,7 +193,7 @@ def print_summary(
 
 
 def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
-    """Print why messages wait for their next attempt, and until when."""
+    """Print for each message that waits for its next attempt why it waits, and until when."""
     for message in retries:
         why = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
         next_attempt = format_time(message.next_attempt_at)

@@ -82,8 +82,10 @@ ShownFile = define_answer(
 def list_cluster_placements(
     stores: Stores, settings: Settings, document_id: str
 ) -> list[CollectionPlacement]:
-    """Return the collections that contain a document, with its cluster in each of their
+    """Return the collections that contain a document, each with the document's cluster in its
     clusterings.
+
+    Only the first `NAMES_MAX` collections are searched.
     """
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.exist():
@@ -303,8 +305,9 @@ def _print_entry(app: App, entry: EntryHistory) -> None:
 
 
 def _format_branches(branches: Sequence[MessageBranch]) -> list[tuple[str, object]]:
-    """Return the history of an entry's messages as lines of an indented tree, each below its
-    parent.
+    """Return the history of an entry's messages for display, as pairs of time and text.
+
+    The texts form an indented tree: each message is below the message that caused it.
     """
     return [
         (

@@ -60,7 +60,11 @@ UNKNOWN = DocumentOrigin("", "", "default")
 
 
 def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, DocumentOrigin]:
-    """Return the origin of each file, by SHA-1. Files without a primary capture are omitted."""
+    """Return the values that index documents take from the primary captures of files, by SHA-1 of
+    the file.
+
+    Files without a primary capture are omitted.
+    """
     return {
         key: DocumentOrigin(
             row.url, find_canonical_domain(row.url) or "", row.collection, parse_day14(row.seen)
@@ -70,7 +74,9 @@ def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Docume
 
 
 def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRow]:
-    """Return the entry of each file's primary capture, by SHA-1. Files without one are omitted."""
+    """Return the ledger entry of each file's primary capture, by SHA-1. Files without one are
+    omitted.
+    """
     ids = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
     if not ids:
         return {}

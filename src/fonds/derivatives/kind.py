@@ -156,14 +156,16 @@ class RereadPlan:
 
 @dataclass(frozen=True, slots=True)
 class RowSeries:
-    """Series: rows of which a file can have any number, such as the citations of a paper.
+    """Declaration of a series: rows of which a file can have any number, such as the citations of a
+    paper.
 
-    A series is exported on its own and counted by the audit.
+    A series is exported on its own, and the audit counts its rows.
     - `name`: name of the export.
     - `row`: table of the rows; its key begins with `sha1hex`.
     - `columns`: types of the exported columns (`fonds.model.parquet`), by name.
-    - `count`: function that returns how many rows of the series must exist for a row of the kind.
-    - `empty`: explanation why there may be no rows, without a full stop.
+    - `count`: function that returns how many rows of the series a file must have, given its
+      derivative row.
+    - `empty`: explanation for users why an export may have no rows, without a full stop.
     """
 
     name: str

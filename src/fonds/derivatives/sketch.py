@@ -108,7 +108,7 @@ class _NeighbourWindow:
         self.count = 0
 
     def add(self, row: TextSketchRow) -> None:
-        """Add the next version of the stream."""
+        """Add the next version of the stream, which is in order of capture."""
         self.count += 1
         for key in list(self._room):
             self._windows[key].append(row)
@@ -121,7 +121,11 @@ class _NeighbourWindow:
             self._room[row.sha1hex] = RELATIVES_MAX // 2
 
     def get_window(self, sha1hex: str) -> list[TextSketchRow]:
-        """Return the versions around a requested version, with the requested version itself."""
+        """Return up to 50 versions before and after a requested version, with the version itself,
+        in stream order.
+
+        Returns [] if the stream did not have it.
+        """
         return self._windows.get(sha1hex, [])
 
 
@@ -313,7 +317,7 @@ def _iter_file_sketches(
 ) -> Iterator[TextSketchRow]:
     """Compute and yield the sketches of PDFs and articles.
 
-    Files whose text is missing are skipped.
+    Files whose text or primary capture is missing are skipped.
     """
     owners = find_owners(records, sha1hexes)
     for kind in FILES:

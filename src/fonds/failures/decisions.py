@@ -98,7 +98,8 @@ class DecisionPlan:
 def build_plan(stores: Stores, query: FailureQuery, pipeline: Pipeline | None) -> DecisionPlan:
     """Build a preview of a decision about the failures that match a query.
 
-    `pipeline` is the pipeline of the failures; None if it no longer exists.
+    `pipeline`: pipeline of the failures, for the stages that would run again; None if it no longer
+        exists.
     """
     rows, count = list_failed_entries(stores.records, query, count_max=1)
     sample = rows[0] if rows else None

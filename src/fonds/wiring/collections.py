@@ -98,9 +98,10 @@ class CollectionService:
     def iter_collections(
         self, namespace: str | None = None, after: CollectionName | None = None
     ) -> Iterator[CollectionView]:
-        """Return an iterator over all collections, or over those of one namespace.
+        """Return an iterator over all collections, or over those of one namespace, in order of
+        their names.
 
-        `after`: name of a collection; only those after it in order are returned. None starts at the
+        `after`: name of a collection; only collections after it are returned. None starts at the
             first.
         """
         return iter_collections(self.tables, namespace, after) if self.has_tables() else iter(())

@@ -173,7 +173,9 @@ def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], 
 
 
 def create_path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
-    """Create the source that reads files at these paths. `home` is the library folder."""
+    """Create the source that reads the files and folders at these paths. `home` is the library
+    folder.
+    """
     base = strip_credentials(settings.warc.base)
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
 

@@ -150,8 +150,8 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 
 def build_reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
-    """Create the steps that read bodies and store nothing, by name. The command `fonds extract`
-    uses them.
+    """Create those steps that read bodies and store nothing, by name. `fonds extract` and bulk jobs
+    use them.
     """
     from fonds.derivatives.pdf import find_no_ending
     from fonds.papers.jats_step import ArticleReader

@@ -207,9 +207,11 @@ def _write_cells(context: RepairContext, sha1hex: str) -> None:
 
 
 def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:
-    """Build the description of a file from its row, plus the type that libmagic detects.
+    """Build the description of a file from its row in `file_meta`, plus the file type that libmagic
+    detects.
 
-    The libmagic fields have default values if the bytes of the file cannot be read.
+    The libmagic fields have default values if the bytes of the file cannot be read. The SQL table
+    `file_meta` has one row per file.
     """
     payload = context.find_body(file.sha1hex)
     if payload is not None:

@@ -61,9 +61,11 @@ def reindex(
     """Write every expected document to the full-text index and delete unexpected ones. Return the
     counts.
 
-    `tick` receives the number of documents written so far. Idempotent: after an interruption the
-    index is usable and can be rebuilt again. A ConfigurationError of the index is returned in
-    `fault`. StorageFullError and the errors of other stores are raised.
+    `tick`: called with the number of documents written so far.
+
+    Idempotent: after an interruption the index is usable and can be rebuilt again. A
+    ConfigurationError of the index stops the rebuild and is returned in the field `fault`.
+    StorageFullError and the errors of other stores are raised.
     """
     result = ReindexResult()
     for batch in iter_batches(records, blobs, result.textless):

@@ -343,8 +343,10 @@ NEWEST_FIRST = ("-settled_at", "entry_id")
 
 
 def _newest_key(row: EntryRow) -> tuple[float, str, str]:
-    """Return the sort key of an entry for the order of `NEWEST_FIRST`. Entries that have not ended
-    come last.
+    """Return the sort key of an entry for the order of `NEWEST_FIRST`: the entry that ended last
+    comes first.
+
+    Entries that have not ended come last.
     """
     settled_at = row.settled_at
     return (-settled_at.timestamp() if settled_at else math.inf, row.entry_id, row.pipeline)
