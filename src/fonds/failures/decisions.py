@@ -126,11 +126,13 @@ def retry(
 ) -> RetryResult:
     """Put the quarantined messages of the matching failures back on the queues of their steps.
 
+    `query`: filter for the failures.
     `readers`: subscriptions whose quarantine is searched.
     `clock`: returns the current time, aware UTC.
 
-    Deletes the rows that stop the extraction of PDFs that crashed a reader. Skips failures of
-    unreadable input files (`list_unread_inputs`); they end when their paths are read again.
+    Also deletes the rows because of which PDFs that crashed the PDF reader would not be read again.
+    Skips failures of unreadable input files (`list_unread_inputs`); they end when their paths are
+    read again.
     """
     count, entries = 0, dict[tuple[str, str], None]()
     for reader, deliveries in _iter_chosen(stores, readers, query, leaves_inputs=True):

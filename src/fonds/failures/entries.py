@@ -47,7 +47,11 @@ class FailureQuery:
     group: str | None = None
 
     def build_filter(self) -> dict[str, object]:
-        """Return the filter as columns of the table `entries`, without the keys."""
+        """Return the filter as a condition on columns of the SQL table `entries`.
+
+        Fields that are None or empty are left out. So is `keys`, because entries are found by it in
+        other ways.
+        """
         columns = {
             "pipeline": self.pipeline,
             "step": self.step,
@@ -57,10 +61,11 @@ class FailureQuery:
         return {name: value for name, value in columns.items() if value}
 
     def build_quarantine_filter(self) -> dict[str, object]:
-        """Return the filter for quarantined entries, as columns of the table `entries`.
+        """Return the filter as a condition on columns of the SQL table `entries`, for quarantined
+        entries only.
 
-        A query for a failure group needs no filter on the outcome: only quarantined entries have a
-        group.
+        A query for a failure group needs no condition on the outcome: only quarantined entries have
+        a group.
         """
         return (
             self.build_filter() if self.group else {"outcome": "quarantined", **self.build_filter()}

@@ -166,7 +166,9 @@ def are_ports_shared(settings: Settings, ports: Iterable[str]) -> bool:
 def list_concurrent_stages(settings: Settings) -> list[str]:
     """List the pipeline stages that several processes of this machine may run at the same time.
 
-    The list is empty if only one process may use a configured store.
+    Stages that work on many messages at once are left out. Stages that write to the full-text index
+    are left out unless several processes may use the index. The list is empty if only one process
+    may use a configured store.
     """
     if any(_find_backend(port, getattr(settings, port)).is_exclusive for port in PORTS):
         return []
@@ -350,8 +352,8 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
 
 
 def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
-    """Wrap a full-text index so that it leaves out files under embargo and also searches earlier
-    versions.
+    """Wrap a full-text index so that it leaves out files under embargo, and also searches earlier
+    versions of stories.
     """
     hidden = partial(find_active_embargoes, records)
     return EmbargoFilterIndex(VersionedIndex(index, blobs, hidden), hidden)

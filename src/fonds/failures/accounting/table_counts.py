@@ -34,8 +34,8 @@ MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captur
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
-    """Counts the rows of one part of the wide-column table. A part is the first byte of the row
-    keys, 0 to 255.
+    """Counts the rows in one of the 256 parts of the wide-column table. The number of a part, 0 to
+    255, is the first byte of its row keys.
 
     `open_table`: opens the table store.
     `table`: table name.

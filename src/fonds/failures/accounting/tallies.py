@@ -321,8 +321,8 @@ def list_outcomes_of_any(
 
 
 def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Split the filter `where` into filters that each fix pipeline and outcome, so that an index
-    sorts the rows.
+    """Split the filter `where` into filters that each fix pipeline and outcome, so that a database
+    index sorts the rows.
 
     Only combinations with matching entries are returned. Reason and step are fixed too if `where`
     has one of them.
@@ -420,8 +420,9 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
 
 
 def build_tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
-    """Return the conditions on tally rows that select the stored counts of matching failure groups.
+    """Return the condition on tally rows (stored counts) that selects the counts of matching
+    failure groups.
 
-    The keys of `where` may be `failure_group`, `step`, `reason` and `pipeline`.
+    `where`: filter; its keys may be `failure_group`, `step`, `reason` and `pipeline`.
     """
     return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}
