@@ -330,7 +330,7 @@ def _explain_empty(
     """Yield sentences that explain why an export is empty.
 
     - `table`: the exported table; None if documents are exported.
-    - `found`: number of documents that the exported search found; None if no search is exported.
+    - `found`: result of the exported search; None if no search is exported.
     - `command`: command line of the export without search words, for suggesting other searches.
 
     If `table` and `found` are both None, the whole library is exported.

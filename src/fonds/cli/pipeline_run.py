@@ -116,8 +116,9 @@ def run_to_end(
     feed: Callable[[Intake, IntakeCounts], None],
     delayed_wait_s: float = DELAYED_WAIT_S,
 ) -> RunResult:
-    """Run the pipeline in this process until no message is left. This includes messages of an
-    earlier run.
+    """Run the pipeline in this process until no message is left, or a signal stops it.
+
+    Messages that an earlier run left are processed too.
 
     - `lock`: lock of the library folder. Helper processes hold it too; they are started if many
       messages are waiting.

@@ -212,8 +212,8 @@ def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescriptio
 def _describe_takedown(stores: Stores, key: str) -> str | None:
     """Return the sentence about the takedown of a file; None if the file was not taken down.
 
-    `key`: what the user gave. Only a SHA-1 is looked up, because nothing else about a removed file
-        is stored.
+    `key`: what the user gave. Only a SHA-1 is looked up, because nothing else can name a removed
+        file.
     """
     raw = parse_sha1(key)
     for row in find_takedowns(stores.records, [raw.hex()] if raw else []).values():

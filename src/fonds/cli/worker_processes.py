@@ -138,8 +138,7 @@ MEMORY_CHECK_S = 60.0
 
 
 def main() -> None:
-    """Run a helper process: read from standard input which pipeline steps to run, and run them
-    until told to stop.
+    """Run a helper process: read from standard input which pipeline steps to run, and run them.
 
     The exit code is 0 after a stop command, and `EXIT_FAILED` after an error.
     """

@@ -161,7 +161,7 @@ def add_earlier_texts(
 
 
 def _shorten(text: str, max_chars: int) -> str:
-    """Return the beginning of a text, at most `max_chars` characters, without a partial last word."""
+    """Return at most `max_chars` characters of a text, without a partial last word."""
     if len(text) <= max_chars:
         return text
     beginning = text[:max_chars]

@@ -180,7 +180,7 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
 
 
 def build_topic_prefix(settings: Settings) -> str:
-    """Return the prefix of all topic names in the queue: `{topic_group}-{env}`, from the settings."""
+    """Return the prefix of all topic names in the queue: `{topic_group}-{env}` of the settings."""
     return f"{settings.topic_group or settings.group}-{settings.env}"
 
 
